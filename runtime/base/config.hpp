@@ -1,0 +1,94 @@
+#pragma once
+// Strict configuration: reading is validating.
+//
+// A Config is a position-aware view of one YAML mapping. Every key is asked for by name with a default, a range and a
+// meaning; what was asked is remembered, so that afterwards
+//   - keys nobody asked for, wrong types and values out of range are all reported at once, as `file:line:column`, with
+//     the nearest known key (`throw_if_invalid`),
+//   - the complete configuration, defaults included, can be written and read back (`dump`),
+//   - `hearsay describe` can list an algorithm's keys (`keys`).
+// Views of one document share one error list and live as long as any of them. Not thread-safe.
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearsay {
+
+/// The values a number may take: [min, max], or without the end points where `above`/`below` are set.
+struct Range {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool min_excluded = false;
+  bool max_excluded = false;
+
+  static Range at_least(double x) { return {.min = x}; }
+  static Range above(double x) { return {.min = x, .min_excluded = true}; }
+  static Range between(double low, double high) { return {.min = low, .max = high}; }
+  /// (0, 1]: densities and fractions of which nothing is not a choice.
+  static Range fraction_above_zero() { return {.min = 0.0, .max = 1.0, .min_excluded = true}; }
+  /// [0, 1).
+  static Range fraction_below_one() { return {.min = 0.0, .max = 1.0, .max_excluded = true}; }
+
+  bool contains(double x) const;    ///< false for NaN
+  std::string description() const;  ///< "in (0, 1]", ">= 0", or "" if unbounded
+};
+
+/// One key that was asked for, as `hearsay describe` shows it.
+struct KeyDescription {
+  std::string key, type, fallback, range, meaning;
+};
+
+class Config {
+ public:
+  /// An empty document: every key takes its default.
+  Config();
+  /// Throws DataError if the file cannot be read, ConfigError (file:line:column) if it is not YAML or not a mapping.
+  static Config from_file(const std::filesystem::path& file);
+  static Config from_text(const std::string& yaml, const std::string& origin = "configuration");
+
+  /// Sets a dotted key before anything is read: `override_with("trigger.horizon=0.95")`; the value is YAML.
+  /// Throws ConfigError if the text is not `key=value` or passes through something that is not a mapping.
+  void override_with(const std::string& assignment);
+
+  /// The mapping under `key`; an absent one is empty.
+  Config section(std::string_view key);
+  bool has(std::string_view key) const;
+
+  double real(std::string_view key, double fallback, Range range, std::string_view meaning);
+  std::int64_t integer(std::string_view key, std::int64_t fallback, Range range, std::string_view meaning);
+  bool flag(std::string_view key, bool fallback, std::string_view meaning);
+  std::string text(std::string_view key, std::string_view fallback, std::string_view meaning);
+  /// One of `options`.
+  std::string choice(std::string_view key, std::string_view fallback, const std::vector<std::string>& options,
+                     std::string_view meaning);
+  /// A path; a relative one in a file is relative to that file, one from the command line to the working directory.
+  std::filesystem::path path(std::string_view key, const std::filesystem::path& fallback, std::string_view meaning);
+  std::vector<std::int64_t> integers(std::string_view key, std::vector<std::int64_t> fallback, Range range,
+                                     std::string_view meaning);
+  std::vector<double> reals(std::string_view key, std::vector<double> fallback, Range range, std::string_view meaning);
+
+  /// Records an error at `key`'s place (or at the mapping's, if the key is absent) unless `holds`.
+  void require(bool holds, std::string_view key, const std::string& message);
+
+  /// Throws one ConfigError that lists every error recorded so far and every key that nobody asked for.
+  void throw_if_invalid() const;
+
+  /// The complete document, in the order in which it was asked for, defaults included: YAML that gives the same run.
+  std::string dump() const;
+  /// The keys asked for in this mapping (sections excluded), in order.
+  std::vector<KeyDescription> keys() const;
+
+ private:
+  struct Document;
+  struct Mapping;
+  Config(std::shared_ptr<Document> document, Mapping* mapping) : document_(std::move(document)), mapping_(mapping) {}
+
+  std::shared_ptr<Document> document_;
+  Mapping* mapping_;  // owned by the document
+};
+
+}  // namespace hearsay

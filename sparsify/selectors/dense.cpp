@@ -1,0 +1,36 @@
+// Keeps every value: no sparsification.
+//   indices = {0, …, n − 1}
+// No paper; the base line of all of them.
+// Deviates from the paper in: nothing.
+// Cost: one read of the values (the check for NaN and infinities), n indices written; no state.
+#include <numeric>
+
+#include "sparsify/sparsify.hpp"
+
+namespace hearsay {
+namespace {
+
+class Dense final : public Selector {
+ public:
+  void select(std::span<const float> values, std::vector<std::uint32_t>& indices) override {
+    require_finite(values);
+    indices.resize(values.size());
+    std::iota(indices.begin(), indices.end(), 0U);
+  }
+  std::size_t most(std::size_t n) const override { return n; }
+};
+
+std::unique_ptr<Selector> make(Config&) { return std::make_unique<Dense>(); }
+
+}  // namespace
+
+SelectorEntry dense_selector() {
+  return {.name = "dense",
+          .summary = "keeps every value: no sparsification",
+          .equation = "indices = {0, …, n − 1}",
+          .cost = "one read of the values; n values travel; no state",
+          .citation = "none: the base line",
+          .make = make};
+}
+
+}  // namespace hearsay

@@ -1,0 +1,28 @@
+#include "sparsify/sparsify.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "runtime/base/error.hpp"
+#include "sparsify/magnitude.hpp"
+
+namespace hearsay {
+
+std::size_t kept_count(double density, std::size_t n) {
+  const auto rounded = static_cast<std::size_t>(std::llround(density * static_cast<double>(n)));
+  return std::min(std::max<std::size_t>(rounded, 1), n);
+}
+
+void require_finite(std::span<const float> values) {
+  std::int32_t largest = 0;
+  for (const float value : values) largest = std::max(largest, magnitude_bits(value));
+  if (largest < infinity_bits) return;
+  const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+  std::ostringstream message;
+  message << "value " << bad - values.begin() << " of " << values.size() << " is " << *bad
+          << ": the training has diverged. Lower optimizer.learning_rate, or γ if the mixing rule has one.";
+  throw DivergenceError(message.str());
+}
+
+}  // namespace hearsay

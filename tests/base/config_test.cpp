@@ -1,0 +1,294 @@
+// Config: what is read, what is refused and where, and that dump() gives the same run.
+#include "runtime/base/config.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "runtime/base/error.hpp"
+
+using hearsay::Config;
+using hearsay::ConfigError;
+using hearsay::DataError;
+using hearsay::Range;
+
+namespace {
+
+/// The message of the error that throw_if_invalid throws, "" if it throws none.
+std::string complaint(const Config& config) {
+  try {
+    config.throw_if_invalid();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// The message of the ConfigError that `action` must throw.
+template <class Action>
+std::string refusal(Action action) {
+  try {
+    action();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  FAIL("expected a ConfigError");
+  return "";
+}
+
+std::string one_error(const std::string& line) { return "invalid configuration (1 error)\n  " + line; }
+
+/// A file that is removed with the object.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& name, const std::string& text)
+      : path_(std::filesystem::temp_directory_path() / name) {
+    std::ofstream(path_) << text;
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+double real_of(const std::string& value) {
+  Config config = Config::from_text("x: " + value);
+  const double x = config.real("x", 0.5, {}, "");
+  config.throw_if_invalid();
+  return x;
+}
+
+std::string real_refused(const std::string& value) {
+  Config config = Config::from_text("x: " + value, "f");
+  CHECK(config.real("x", 0.5, {}, "") == 0.5);
+  return complaint(config);
+}
+
+std::string integer_refused(const std::string& value) {
+  Config config = Config::from_text("n: " + value, "f");
+  CHECK(config.integer("n", 3, {}, "") == 3);
+  return complaint(config);
+}
+
+}  // namespace
+
+TEST_CASE("absent keys take their defaults") {
+  Config config;
+  CHECK(config.real("a", 0.25, Range::fraction_above_zero(), "") == 0.25);
+  CHECK(config.integer("b", -3, {}, "") == -3);
+  CHECK(config.flag("c", true, ""));
+  CHECK(config.text("d", "word", "") == "word");
+  CHECK(config.choice("e", "two", {"one", "two"}, "") == "two");
+  CHECK(config.integers("f", {1, 2}, {}, "") == std::vector<std::int64_t>{1, 2});
+  CHECK(config.reals("g", {}, {}, "").empty());
+  CHECK(config.path("h", "", "").empty());
+  CHECK(config.section("s").integer("i", 7, {}, "") == 7);
+  CHECK_FALSE(config.has("a"));
+  CHECK(complaint(config) == "");
+}
+
+TEST_CASE("numbers") {
+  CHECK(real_of("3") == 3.0);
+  CHECK(real_of("1e-3") == 1e-3);
+  CHECK(real_of("+.5") == 0.5);
+  CHECK(real_of("-2.") == -2.0);
+  CHECK(real_of("-.inf") == -std::numeric_limits<double>::infinity());
+  for (const std::string wrong :
+       {"ten", "1.0.0", "0x10", "inf", "nan", ".nan", "1e999", "--1", "+-1", "1_000", "1 2", "true"})
+    CHECK(real_refused(wrong) == one_error("f:1:4: x: expected a number, got '" + wrong + "'"));
+  CHECK(real_refused("\"1\"") == one_error("f:1:4: x: expected a number, got the text '1'"));
+  CHECK(real_refused("[1]") == one_error("f:1:4: x: expected a number, got a list"));
+  CHECK(real_refused("{a: 1}") == one_error("f:1:4: x: expected a number, got a mapping"));
+  CHECK(real_refused("").ends_with("x: expected a number, got nothing"));
+
+  Config config = Config::from_text("n: -9223372036854775808");
+  CHECK(config.integer("n", 0, {}, "") == std::numeric_limits<std::int64_t>::min());
+  for (const std::string wrong : {"ten", "1e3", "2.0", "9223372036854775808", "0x10", "1,000"})
+    CHECK(integer_refused(wrong) == one_error("f:1:4: n: expected an integer, got '" + wrong + "'"));
+}
+
+TEST_CASE("booleans are true and false, nothing else") {
+  Config config = Config::from_text("a: true\nb: false\nc: yes\nd: 1\ne: 'true'\n", "f");
+  CHECK(config.flag("a", false, ""));
+  CHECK_FALSE(config.flag("b", true, ""));
+  for (const char* key : {"c", "d", "e"}) CHECK(config.flag(key, true, ""));
+  CHECK(complaint(config) ==
+        "invalid configuration (3 errors)\n"
+        "  f:3:4: c: expected true or false, got 'yes'\n"
+        "  f:4:4: d: expected true or false, got '1'\n"
+        "  f:5:4: e: expected true or false, got the text 'true'");
+}
+
+TEST_CASE("ranges") {
+  CHECK(Range::above(0).contains(1e-300));
+  CHECK_FALSE(Range::above(0).contains(0));
+  CHECK(Range::fraction_above_zero().contains(1));
+  CHECK_FALSE(Range::fraction_below_one().contains(1));
+  CHECK_FALSE(Range{}.contains(std::nan("")));
+  CHECK(Range{}.description() == "");
+  CHECK(Range::above(0).description() == "> 0");
+  CHECK(Range::at_least(1).description() == ">= 1");
+  CHECK(Range{.max = 2}.description() == "<= 2");
+  CHECK(Range{.max = 2, .max_excluded = true}.description() == "< 2");
+  CHECK(Range::fraction_above_zero().description() == "in (0, 1]");
+  CHECK(Range::fraction_below_one().description() == "in [0, 1)");
+
+  Config config = Config::from_text("trigger: {horizon: -1, density: 1.5}", "f");
+  Config trigger = config.section("trigger");
+  CHECK(trigger.real("horizon", 1, Range::above(0), "") == 1.0);
+  CHECK(trigger.real("density", 1, Range::fraction_above_zero(), "") == 1.0);
+  CHECK(complaint(config) ==
+        "invalid configuration (2 errors)\n"
+        "  f:1:20: trigger.horizon: must be > 0, got -1\n"
+        "  f:1:33: trigger.density: must be in (0, 1], got 1.5");
+}
+
+TEST_CASE("lists complain element by element") {
+  Config config = Config::from_text("good: [1, 2]\nbad: [1, two, 3.5]\nlow: [0.5, -1]\nscalar: 3\n", "f");
+  CHECK(config.integers("good", {}, {}, "") == std::vector<std::int64_t>{1, 2});
+  CHECK(config.integers("bad", {9}, {}, "") == std::vector<std::int64_t>{9});
+  CHECK(config.reals("low", {}, Range::at_least(0), "").empty());
+  CHECK(config.reals("scalar", {}, {}, "").empty());
+  CHECK(complaint(config) ==
+        "invalid configuration (4 errors)\n"
+        "  f:2:10: bad[1]: expected an integer, got 'two'\n"
+        "  f:2:15: bad[2]: expected an integer, got '3.5'\n"
+        "  f:3:12: low[1]: must be >= 0, got -1\n"
+        "  f:4:9: scalar: expected a list of numbers, got '3'");
+}
+
+TEST_CASE("all errors at once, in the order of the file, unknown keys with the nearest known one") {
+  Config config = Config::from_text(
+      "train:\n"
+      "  epochs: ten\n"
+      "trigger:\n"
+      "  treshold: 2\n"
+      "  name: adaptve\n"
+      "exchange: ring\n"
+      "modle: {name: mlp}\n"
+      "colour: red\n",
+      "configs/x.yaml");
+  Config trigger = config.section("trigger");
+  trigger.real("threshold", 1, {}, "");
+  CHECK(trigger.choice("name", "adaptive", {"always", "periodic", "adaptive"}, "") == "adaptive");
+  CHECK(config.section("train").integer("epochs", 10, {}, "") == 10);
+  config.section("exchange");
+  config.section("model");
+  // The keys of an algorithm that does not exist cannot be judged: `treshold` is not reported.
+  CHECK(complaint(config) ==
+        "invalid configuration (5 errors)\n"
+        "  configs/x.yaml:2:11: train.epochs: expected an integer, got 'ten'\n"
+        "  configs/x.yaml:5:9: trigger.name: unknown 'adaptve'; known: always, periodic, adaptive — did you mean "
+        "'adaptive'?\n"
+        "  configs/x.yaml:6:11: exchange: expected a mapping such as {name: value}, got 'ring'\n"
+        "  configs/x.yaml:7:1: modle: unknown key, did you mean 'model'?\n"
+        "  configs/x.yaml:8:1: colour: unknown key; known: trigger, train, exchange, model");
+
+  Config named = Config::from_text("trigger:\n  name: adaptive\n  treshold: 2\n", "configs/x.yaml");
+  Config section = named.section("trigger");
+  section.choice("name", "adaptive", {"adaptive"}, "");
+  section.real("threshold", 1, {}, "");
+  CHECK(complaint(named) == one_error("configs/x.yaml:3:3: trigger.treshold: unknown key, did you mean 'threshold'?"));
+}
+
+TEST_CASE("duplicate keys are errors and the first one counts") {
+  Config config = Config::from_text("a: 1\ns: {x: 1, x: 2}\na: 2\n", "f");
+  CHECK(config.integer("a", 0, {}, "") == 1);
+  CHECK(config.section("s").integer("x", 0, {}, "") == 1);
+  CHECK(complaint(config) ==
+        "invalid configuration (2 errors)\n"
+        "  f:2:11: s.x: duplicate key, first given in line 2\n"
+        "  f:3:1: a: duplicate key, first given in line 1");
+}
+
+TEST_CASE("require complains at the key, or at the mapping if the key is absent") {
+  Config config = Config::from_text("s:\n  x: 1\nt: 2\n", "f");
+  Config s = config.section("s");
+  s.integer("x", 0, {}, "");
+  s.require(true, "x", "fine");
+  s.require(false, "x", "too small for y");
+  s.require(false, "y", "missing");
+  config.integer("t", 0, {}, "");
+  CHECK(complaint(config) == "invalid configuration (2 errors)\n  f:1:1: s.y: missing\n  f:2:3: s.x: too small for y");
+}
+
+TEST_CASE("values from the command line replace the file's and are named in errors") {
+  Config config = Config::from_text("trigger: {horizon: 1.0}\ntrain:\n", "f");
+  config.override_with("trigger.horizon=-1");
+  config.override_with("train.epochs=3");
+  config.override_with("mixing.list=[1, 2]");
+  config.override_with("data={name: mnist}");
+  config.override_with("trigger.horzon=2");
+  CHECK(config.section("trigger").real("horizon", 1, Range::above(0), "") == 1.0);
+  CHECK(config.section("train").integer("epochs", 10, {}, "") == 3);
+  CHECK(config.section("mixing").integers("list", {}, {}, "") == std::vector<std::int64_t>{1, 2});
+  CHECK(config.section("data").text("name", "", "") == "mnist");
+  CHECK(complaint(config) ==
+        "invalid configuration (2 errors)\n"
+        "  --set trigger.horizon=-1: trigger.horizon: must be > 0, got -1\n"
+        "  --set trigger.horzon=2: trigger.horzon: unknown key, did you mean 'horizon'?");
+  CHECK_THROWS_AS(config.override_with("a=1"), std::logic_error);
+}
+
+TEST_CASE("overrides that cannot be are refused at once") {
+  Config config = Config::from_text("a: 1", "f");
+  for (const char* wrong : {"a", "=1", "a..b=1", ".a=1", "a.=1", ""})
+    CHECK_THROWS_AS(config.override_with(wrong), ConfigError);
+  CHECK(refusal([&] { config.override_with("a.b=1"); }) ==
+        "--set a.b=1: 'a' is '1', not a mapping; set 'a' itself or choose another key");
+  CHECK(refusal([&] { config.override_with("b=[1"); }).starts_with("--set b=[1: not YAML: "));
+  CHECK(refusal([&] { config.override_with("b={x: 1, x: 2}"); }).find("x: duplicate key") != std::string::npos);
+}
+
+TEST_CASE("paths are relative to the file, those of the command line to the working directory") {
+  const TemporaryFile file("hearsay_config_test.yaml", "a: ../data/./mnist\nb: /abs/../x\nempty: ''\n");
+  Config config = Config::from_file(file.path());
+  config.override_with("c=runs/x");
+  const auto directory = std::filesystem::absolute(file.path()).parent_path();
+  const auto here = std::filesystem::current_path();
+  CHECK(config.path("a", "", "") == (directory / ".." / "data" / "mnist").lexically_normal());
+  CHECK(config.path("b", "", "") == "/x");
+  CHECK(config.path("c", "", "") == here / "runs/x");
+  CHECK(config.path("d", "runs/y", "") == here / "runs/y");
+  CHECK(config.path("empty", "z", "").empty());
+  CHECK(complaint(config) == "");
+
+  Config again = Config::from_text(config.dump());
+  CHECK(again.path("a", "", "") == config.path("a", "", ""));
+  CHECK(again.path("empty", "z", "").empty());
+}
+
+TEST_CASE("files and documents that cannot be read") {
+  CHECK_THROWS_AS(Config::from_file("no/such/file.yaml"), DataError);
+  CHECK_THROWS_AS(Config::from_file(std::filesystem::temp_directory_path()), DataError);
+  CHECK(refusal([] { Config::from_text("a: [1, 2\nb: 3", "f"); }).starts_with("f:2:"));
+  CHECK(refusal([] { Config::from_text("- 1\n- 2\n", "f"); }) == "f:1:1: expected `key: value` lines, got a list");
+  CHECK(refusal([] { Config::from_text("word", "f"); }) == "f:1:1: expected `key: value` lines, got 'word'");
+  CHECK(refusal([] { Config::from_text("a: 1\n---\nb: 2\n", "f"); }).starts_with("f:3:1: a second document"));
+  CHECK_THROWS_AS(Config::from_text("a: &a [*a]"), ConfigError);
+  CHECK_THROWS_AS(Config::from_text("a: " + std::string(300, '[') + std::string(300, ']')), ConfigError);
+  Config keys = Config::from_text("[1, 2]: 3\n", "f");
+  CHECK(complaint(keys) == one_error("f:1:1: a key must be a word"));
+  for (const char* empty : {"", "\n", "# nothing\n", "{}", "---\n"}) CHECK(complaint(Config::from_text(empty)) == "");
+}
+
+TEST_CASE("a key has one meaning: asking twice is the same answer, asking differently is a bug") {
+  Config config = Config::from_text("a: 5\ns: {}");
+  CHECK(config.integer("a", 1, {}, "") == 5);
+  CHECK(config.integer("a", 1, {}, "") == 5);
+  CHECK(config.keys().size() == 1);
+  CHECK_THROWS_AS(config.real("a", 1, {}, ""), std::logic_error);
+  CHECK_THROWS_AS(config.integer("a", 2, {}, ""), std::logic_error);
+  CHECK_THROWS_AS(config.section("a"), std::logic_error);
+  CHECK_THROWS_AS(config.real("default", -1, Range::above(0), ""), std::logic_error);
+  CHECK_THROWS_AS(config.choice("default", "c", {"a", "b"}, ""), std::logic_error);
+  config.section("s").integer("x", 1, {}, "");
+  config.section("s").integer("y", 2, {}, "");
+  CHECK(config.dump() == "a: 5\ns:\n  x: 1\n  y: 2\n");
+}

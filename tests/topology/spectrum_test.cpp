@@ -1,0 +1,114 @@
+// Measured spectral gaps against closed forms.
+#include <chrono>
+#include <cmath>
+#include <numbers>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "tests/topology/support.hpp"
+
+namespace hearsay {
+namespace {
+
+constexpr double pi = std::numbers::pi;
+
+void check_gap(int ranks, const std::string& graph, const std::string& weights, double expected) {
+  CAPTURE(graph);
+  CAPTURE(weights);
+  CAPTURE(ranks);
+  CHECK(std::abs(test::build(ranks, graph, weights).spectrum.gap - expected) < 1e-12);
+}
+
+/// To the digits of a published table.
+void check_tabled(int ranks, const std::string& graph, const std::string& weights, double expected) {
+  CAPTURE(graph);
+  CAPTURE(weights);
+  CAPTURE(ranks);
+  CHECK(std::abs(test::build(ranks, graph, weights).spectrum.gap - expected) < 0.6e-6);
+}
+
+}  // namespace
+
+TEST_CASE("ring") {
+  for (const int n : {4, 5, 7, 8, 16, 33, 64}) check_gap(n, "ring", "uniform", 2.0 / 3.0 * (1 - std::cos(2 * pi / n)));
+  for (const int n : {4, 6, 8, 32}) {
+    const double c = std::cos(2 * pi / n);
+    check_gap(n, "ring", "best_constant", 1 - (1 + c) / (3 - c));
+    const double alpha = 2 / ((2 - 2 * c) + 4);
+    CHECK(test::build(n, "ring", "best_constant").matrix(0, 1) == doctest::Approx(alpha).epsilon(1e-12));
+  }
+  check_gap(3, "ring", "uniform", 1.0);
+  check_gap(2, "ring", "uniform", 1.0);
+  CHECK(test::build(2, "ring", "uniform").directed_edges() == 2);
+}
+
+TEST_CASE("path") {
+  for (const int n : {3, 4, 7, 16, 31}) {
+    check_gap(n, "path", "metropolis", 2.0 / 3.0 * (1 - std::cos(pi / n)));
+    check_gap(n, "path", "max_degree", 2.0 / 3.0 * (1 - std::cos(pi / n)));
+    check_gap(n, "path", "best_constant", 1 - std::cos(pi / n));
+  }
+}
+
+TEST_CASE("star") {
+  for (const int n : {3, 4, 8, 25}) {
+    check_gap(n, "star", "metropolis", 1.0 / n);
+    check_gap(n, "star", "best_constant", 2.0 / (n + 1));
+  }
+  CHECK(test::build(8, "star", "best_constant").matrix(0, 0) < 0.0);
+}
+
+TEST_CASE("torus: the longer side decides") {
+  for (const int m : {3, 4, 5, 6, 7}) check_gap(m * m, "torus", "uniform", 0.4 * (1 - std::cos(2 * pi / m)));
+  check_gap(12, "torus", "uniform", 0.4);
+  check_gap(32, "torus", "uniform", 0.4 * (1 - std::cos(2 * pi / 8)));
+  check_gap(36, "{name: torus, rows: 3}", "uniform", 0.4 * (1 - std::cos(2 * pi / 12)));
+  check_gap(36, "{name: torus, rows: 12}", "uniform", 0.4 * (1 - std::cos(2 * pi / 12)));
+}
+
+TEST_CASE("hypercube and complete graph") {
+  for (int dimension = 1; dimension <= 7; ++dimension)
+    for (const char* rule : {"uniform", "best_constant"})
+      check_gap(1 << dimension, "hypercube", rule, 2.0 / (dimension + 1));
+  for (const int n : {2, 3, 8, 31})
+    for (const char* rule : {"uniform", "metropolis", "max_degree", "best_constant"})
+      check_gap(n, "complete", rule, 1.0);
+}
+
+TEST_CASE("exponential: the eigenvalues of a circulant matrix are its Fourier sums") {
+  for (const int n : {2, 3, 4, 5, 6, 8, 12, 16, 24, 33}) {
+    std::set<int> distances;
+    for (int d = 1; d < n; d *= 2) {
+      distances.insert(d);
+      distances.insert(n - d);
+    }
+    double contraction = 0.0;
+    for (int m = 1; m < n; ++m) {
+      double sum = 1.0;
+      for (const int d : distances) sum += std::cos(2 * pi * m * d / n);
+      contraction = std::max(contraction, std::abs(sum) / static_cast<double>(distances.size() + 1));
+    }
+    check_gap(n, "exponential", "uniform", 1 - contraction);
+  }
+}
+
+TEST_CASE("tabled gaps") {
+  check_tabled(8, "ring", "uniform", .195262);
+  check_tabled(64, "ring", "best_constant", .004804);
+  check_tabled(4, "grid", "metropolis", .666667);
+  check_tabled(8, "grid", "metropolis", .146447);
+  check_tabled(16, "grid", "metropolis", .131359);
+  check_tabled(32, "grid", "metropolis", .034222);
+  check_tabled(64, "grid", "metropolis", .032295);
+  check_tabled(64, "torus", "uniform", .117157);
+}
+
+TEST_CASE("1024 ranks take seconds at most") {
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(test::build(1024, "torus", "uniform").spectrum.gap == doctest::Approx(.007686).epsilon(1e-4));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  MESSAGE("1024 ranks: " << elapsed.count() << " s");
+}
+
+}  // namespace hearsay

@@ -1,0 +1,234 @@
+// Laws that every trigger policy and the engine around it keep, and the norm they all watch.
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <limits>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "runtime/base/error.hpp"
+#include "runtime/base/random.hpp"
+#include "trigger/trigger.hpp"
+
+using namespace hearsay;
+
+namespace {
+
+using Trace = std::vector<std::vector<double>>;    // (iterations, segments): norms; row 0 is that of x_0
+using Events = std::vector<std::vector<uint8_t>>;  // (iterations, segments)
+
+TriggerEngine engine(const std::string& yaml, std::span<const double> initial_norms) {
+  Config config = Config::from_text(yaml);
+  TriggerEngine made(config, initial_norms);
+  config.throw_if_invalid();
+  return made;
+}
+
+std::string named(const TriggerEntry& entry, const std::string& options = "warmup_iterations: 0") {
+  return "{name: " + std::string(entry.name) + ", " + options + "}";
+}
+
+Events run(TriggerEngine&& trigger, const Trace& trace) {
+  Events events;
+  for (std::size_t k = 0; k < trace.size(); ++k) {
+    events.emplace_back(trace[k].size());
+    trigger.decide(static_cast<Iteration>(k), trace[k], events.back());
+  }
+  return events;
+}
+
+/// Norms that wander.
+Trace random_trace(std::uint64_t seed, std::size_t iterations, std::size_t segments) {
+  Random random(seed);
+  Trace trace(iterations, std::vector<double>(segments));
+  for (std::size_t s = 0; s < segments; ++s) {
+    double norm = random.uniform(1.0, 10.0);
+    for (std::size_t k = 0; k < iterations; ++k) trace[k][s] = std::abs(norm += 0.02 * random.normal() + 0.005);
+  }
+  return trace;
+}
+
+Trace column(const Trace& trace, std::size_t segment) {
+  Trace one;
+  for (const auto& row : trace) one.push_back({row[segment]});
+  return one;
+}
+
+}  // namespace
+
+TEST_CASE("every trigger says what it is, under a name of its own") {
+  std::set<std::string_view> names;
+  for (const TriggerEntry& entry : triggers()) {
+    CAPTURE(entry.name);
+    CHECK(names.insert(entry.name).second);
+    for (const auto text : {entry.name, entry.summary, entry.equation, entry.cost, entry.citation})
+      CHECK_FALSE(text.empty());
+  }
+  CHECK(names.size() >= 6);
+}
+
+TEST_CASE("every trigger builds from its name alone, and adaptive is the default") {
+  const std::vector<double> initial{1.0, 2.0};
+  for (const TriggerEntry& entry : triggers()) CHECK_NOTHROW(engine("name: " + std::string(entry.name), initial));
+  const Trace trace = random_trace(3, 300, 2);
+  CHECK(run(engine("{}", trace[0]), trace) == run(engine("name: adaptive", trace[0]), trace));
+}
+
+TEST_CASE("a norm that drifts without bound fires again and again") {
+  Trace trace;
+  for (int k = 0; k < 2000; ++k) trace.push_back({1.0 + k});
+  for (const TriggerEntry& entry : triggers()) {
+    CAPTURE(entry.name);
+    const Events events = run(engine(named(entry), trace[0]), trace);
+    for (int from = 0; from < 2000; from += 100) {
+      int count = 0;
+      for (int k = from; k < from + 100; ++k) count += events[static_cast<std::size_t>(k)][0];
+      CHECK(count > 0);
+    }
+  }
+}
+
+TEST_CASE("equal histories give equal decisions, and segments do not touch each other") {
+  for (const TriggerEntry& entry : triggers()) {
+    CAPTURE(entry.name);
+    CHECK(rc::check(std::string(entry.name), [&](std::uint64_t seed) {
+      const Trace trace = random_trace(seed, 200, 3);
+      const std::string yaml = named(entry, "warmup_iterations: 5");
+      const Events together = run(engine(yaml, trace[0]), trace);
+      RC_ASSERT(together == run(engine(yaml, trace[0]), trace));
+      for (std::size_t s = 0; s < 3; ++s) {
+        const Trace alone = column(trace, s);
+        const Events events = run(engine(yaml, alone[0]), alone);
+        for (std::size_t k = 0; k < trace.size(); ++k) RC_ASSERT(events[k][0] == together[k][s]);
+      }
+    }));
+  }
+}
+
+TEST_CASE("an event is warm-up, a change that reaches the threshold, or too long a silence; nothing else") {
+  for (const TriggerEntry& entry : triggers()) {
+    CAPTURE(entry.name);
+    const Trace trace = random_trace(11, 400, 2);
+    TriggerEngine trigger = engine(named(entry, "warmup_iterations: 7, maximum_silence: 6"), trace[0]);
+    std::vector<double> sent = trace[0];
+    std::vector<Iteration> last(2, -1);
+    std::vector<std::uint8_t> fired(2);
+    for (std::size_t row = 0; row < trace.size(); ++row) {
+      const auto k = static_cast<Iteration>(row);
+      trigger.decide(k, trace[row], fired);
+      for (std::size_t s = 0; s < 2; ++s) {
+        const bool reached = std::abs(trace[row][s] - sent[s]) >= trigger.thresholds()[s];
+        REQUIRE((fired[s] == 1) == (k < 7 || reached || k - last[s] >= 6));
+        if (fired[s] == 0) continue;
+        sent[s] = trace[row][s];
+        last[s] = k;
+        CHECK(trigger.iterations_of_events()[s] == k);
+      }
+    }
+  }
+}
+
+TEST_CASE("a threshold is a pure function of the policy's state") {
+  for (const TriggerEntry& entry : triggers()) {
+    CAPTURE(entry.name);
+    Config config;
+    const auto policy = entry.make(config, 1);
+    for (int e = 1; e <= 3; ++e)
+      policy->fired({.segment = 0, .iteration = e, .norm = 2.5 * e, .norm_at_event = 0, .iteration_of_event = e - 1});
+    const auto at = [](Iteration k) {
+      return Observation{.segment = 0, .iteration = k, .norm = 9.0, .norm_at_event = 7.5, .iteration_of_event = 3};
+    };
+    const double near = policy->threshold(at(4)), far = policy->threshold(at(1000000));
+    CHECK(policy->threshold(at(4)) == near);
+    CHECK(policy->threshold(at(1000000)) == far);
+    CHECK(near >= 0.0);
+    CHECK(far >= 0.0);
+  }
+}
+
+TEST_CASE("a norm that is not finite stops the run, names its place and changes nothing") {
+  for (const TriggerEntry& entry : triggers()) {
+    CAPTURE(entry.name);
+    const Trace trace = random_trace(5, 60, 2);
+    TriggerEngine trigger = engine(named(entry), trace[0]);
+    TriggerEngine undisturbed = engine(named(entry), trace[0]);
+    std::vector<std::uint8_t> fired(2), expected(2);
+    for (std::size_t k = 0; k < trace.size(); ++k) {
+      if (k == 17) {
+        for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+          const std::vector<double> norms{3.0, bad};
+          CHECK_THROWS_AS(trigger.decide(17, norms, fired), DivergenceError);
+          CHECK_THROWS_WITH(trigger.decide(17, norms, fired), doctest::Contains("segment 1 at iteration 17 is "));
+        }
+      }
+      trigger.decide(static_cast<Iteration>(k), trace[k], fired);
+      undisturbed.decide(static_cast<Iteration>(k), trace[k], expected);
+      CHECK(fired == expected);
+    }
+  }
+}
+
+TEST_CASE("wrong calls of the engine are found") {
+  const std::vector<double> norms{1.0, 2.0};
+  TriggerEngine trigger = engine("name: always", norms);
+  std::vector<std::uint8_t> fired(2), too_few(1);
+  trigger.decide(0, norms, fired);
+  CHECK_THROWS_AS(trigger.decide(0, norms, fired), std::logic_error);
+  CHECK_THROWS_AS(trigger.decide(1, norms, too_few), std::logic_error);
+  CHECK_THROWS_AS(trigger.decide(1, std::span(norms).first(1), fired), std::logic_error);
+}
+
+TEST_CASE("keys out of range are refused") {
+  for (const std::string yaml :
+       {"{name: adaptive, horizon: 0}", "{name: adaptive, horizon: -1}", "{name: adaptive, horizon: .inf}",
+        "{name: adaptive, history: 0}", "{name: adaptive_compounding, horizon: 0}", "{name: constant, threshold: -1}",
+        "{name: periodic, period: 0}", "{name: geometric, scale: 0}", "{name: geometric, ratio: 1}",
+        "{name: geometric, ratio: 0}", "{name: always, horizon: 1}", "{name: never}", "{warmup_iterations: -1}",
+        "{maximum_silence: -1}"}) {
+    CAPTURE(yaml);
+    CHECK_THROWS_AS(engine(yaml, {}), ConfigError);
+  }
+}
+
+TEST_CASE("the norm is exact where the arithmetic is") {
+  CHECK(norm({}) == 0.0);
+  const std::vector<float> sides{3.0F, -4.0F};
+  CHECK(norm(sides) == 5.0);
+  for (const std::size_t n : {1U, 15U, 16U, 17U, 31U, 1000U, 4099U}) {
+    // 1² + 2² + … + n² = n (n + 1) (2n + 1) / 6, all of it exact in double.
+    std::vector<float> values(n);
+    for (std::size_t i = 0; i < n; ++i) values[i] = (i % 2 == 0 ? 1.0F : -1.0F) * static_cast<float>(i + 1);
+    const auto m = static_cast<double>(n);
+    CHECK(norm(values) == std::sqrt(m * (m + 1) * (2 * m + 1) / 6));
+  }
+}
+
+TEST_CASE("the norm neither overflows nor drowns, and shows what is not finite") {
+  const std::vector<float> huge(100, std::numeric_limits<float>::max());
+  CHECK(norm(huge) == 10.0 * static_cast<double>(std::numeric_limits<float>::max()));
+  const std::vector<float> tiny(4, std::numeric_limits<float>::denorm_min());
+  CHECK(norm(tiny) == 2.0 * static_cast<double>(std::numeric_limits<float>::denorm_min()));
+  for (const std::size_t place : {0U, 20U, 32U}) {
+    std::vector<float> values(33, 1.0F);
+    values[place] = std::numeric_limits<float>::infinity();
+    CHECK(std::isinf(norm(values)));
+    values[place] = std::numeric_limits<float>::quiet_NaN();
+    CHECK(std::isnan(norm(values)));
+  }
+}
+
+TEST_CASE("the norm agrees with a sum in long double") {
+  CHECK(rc::check([](std::uint64_t seed) {
+    Random random(seed);
+    std::vector<float> values(random.below(3000));
+    long double sum = 0;
+    for (float& value : values) {
+      value = static_cast<float>(random.normal());
+      sum += static_cast<long double>(value) * value;
+    }
+    RC_ASSERT(std::abs(norm(values) - static_cast<double>(std::sqrt(sum))) <= 1e-14 * norm(values));
+  }));
+}

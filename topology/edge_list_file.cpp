@@ -1,0 +1,82 @@
+// The text file that describes a graph, and optionally its weights, edge by edge.
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "runtime/base/error.hpp"
+#include "topology/graph_tools.hpp"
+
+namespace hearsay {
+namespace {
+
+template <class Number>
+Number parse(const std::string& word, const std::string& place, const char* expected) {
+  Number number{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc{} || end != word.data() + word.size())
+    throw DataError(place + ": expected " + expected + ", got '" + word + "'");
+  return number;
+}
+
+int parse_vertex(const std::string& word, const std::string& place, int ranks) {
+  const int vertex = parse<int>(word, place, "a vertex number (0, 1, …)");
+  if (vertex < 0) throw DataError(place + ": expected a vertex number (0, 1, …), got '" + word + "'");
+  if (vertex >= ranks)
+    throw ConfigError(place + ": vertex " + word + " with " + std::to_string(ranks) + " ranks, numbered 0 to " +
+                      std::to_string(ranks - 1) + "; run on at least " + std::to_string(std::int64_t{vertex} + 1) +
+                      " ranks");
+  return vertex;
+}
+
+std::vector<std::string> words_of(std::string line) {
+  line.erase(std::min(line.find('#'), line.size()));
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+EdgeLine parse_line(const std::vector<std::string>& words, const std::string& place, int ranks, int line) {
+  if (words.size() != 2 && words.size() != 3)
+    throw DataError(place + ": expected `i j` or `i j w`, got " + std::to_string(words.size()) + " columns");
+  EdgeLine edge{parse_vertex(words[0], place, ranks), parse_vertex(words[1], place, ranks), std::nullopt, line};
+  if (words.size() == 3) edge.weight = parse<double>(words[2], place, "a weight");
+  if (edge.weight && !std::isfinite(*edge.weight))
+    throw DataError(place + ": expected a finite weight, got '" + words[2] + "'");
+  if (edge.i == edge.j && !edge.weight)
+    throw DataError(place + ": self-loop at vertex " + words[0] + "; every rank keeps its own model without one");
+  return edge;
+}
+
+}  // namespace
+
+std::vector<EdgeLine> read_edge_list(const std::filesystem::path& file, int ranks) {
+  std::ifstream stream(file);
+  std::error_code ignored;
+  if (!stream || std::filesystem::is_directory(file, ignored))
+    throw DataError(file.string() + ": cannot be read; name an existing edge-list file");
+  std::vector<EdgeLine> edges;
+  std::map<std::pair<int, int>, int> line_of;
+  std::string text;
+  for (int line = 1; std::getline(stream, text); ++line) {
+    const std::vector<std::string> words = words_of(text);
+    if (words.empty()) continue;
+    const std::string place = file.string() + ":" + std::to_string(line);
+    const EdgeLine edge = parse_line(words, place, ranks, line);
+    const auto [earlier, is_new] = line_of.try_emplace(std::minmax(edge.i, edge.j), line);
+    if (!is_new)
+      throw DataError(place + ": duplicate edge " + words[0] + " " + words[1] + ", first given in line " +
+                      std::to_string(earlier->second) + "; name each edge once, in one direction");
+    if (!edges.empty() && edges.front().weight.has_value() != edge.weight.has_value())
+      throw DataError(place + ": give a weight on every line or on none; line " + std::to_string(edges.front().line) +
+                      (edge.weight ? " has none" : " has one"));
+    edges.push_back(edge);
+  }
+  return edges;
+}
+
+}  // namespace hearsay

@@ -1,0 +1,30 @@
+// Every segment is sent at every iteration: D-PSGD.
+//   threshold = 0
+// Lian et al., Can decentralized algorithms outperform centralized algorithms?, NeurIPS 2017, Algorithm 1
+// (lian2017dpsgd).
+// Deviates from the paper in: nothing.
+// Cost: segments × out-neighbours messages an iteration; no state.
+#include "trigger/trigger.hpp"
+
+namespace hearsay {
+namespace {
+
+class Always final : public Trigger {
+ public:
+  double threshold(const Observation&) const override { return 0.0; }
+};
+
+std::unique_ptr<Trigger> make(Config&, std::size_t) { return std::make_unique<Always>(); }
+
+}  // namespace
+
+TriggerEntry always_trigger() {
+  return {.name = "always",
+          .summary = "every segment at every iteration: D-PSGD",
+          .equation = "threshold = 0",
+          .cost = "segments × out-neighbours messages an iteration; no state",
+          .citation = "lian2017dpsgd, Algorithm 1",
+          .make = make};
+}
+
+}  // namespace hearsay

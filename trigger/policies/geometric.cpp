@@ -1,0 +1,45 @@
+// A threshold that shrinks geometrically with k, whatever the segment does: the choice that EventGraD's theory covers.
+//   threshold_k = scale · ratio^k
+// Ghosh, Aquino and Gupta, EventGraD, Corollary 2 (ghosh2021eventgrad): thresholds α·γ^k with 0 < γ < 1 keep D-PSGD's
+// rate of convergence, O(1/√(P·K)). The form goes back to Seyboth, Dimarogonas and Johansson, Automatica 2013
+// (seyboth2013event).
+// Deviates from the paper in: the change is that of a segment's norm, as in the paper's experiments, while its theory
+// bounds the change of the values themselves. k counts warm-up iterations too.
+// Cost: one power a segment and iteration; no state.
+#include <cmath>
+
+#include "trigger/trigger.hpp"
+
+namespace hearsay {
+namespace {
+
+class Geometric final : public Trigger {
+ public:
+  explicit Geometric(Config& config)
+      : scale_(config.real("scale", 0.1, {.min = 0.0, .max = 1e9, .min_excluded = true},
+                           "threshold at iteration 0, a change of norm")),
+        ratio_(config.real("ratio", 0.999, {.min = 0.0, .max = 1.0, .min_excluded = true, .max_excluded = true},
+                           "factor on the threshold from one iteration to the next")) {}
+
+  double threshold(const Observation& observation) const override {
+    return scale_ * std::pow(ratio_, static_cast<double>(observation.iteration));
+  }
+
+ private:
+  double scale_, ratio_;
+};
+
+std::unique_ptr<Trigger> make(Config& config, std::size_t) { return std::make_unique<Geometric>(config); }
+
+}  // namespace
+
+TriggerEntry geometric_trigger() {
+  return {.name = "geometric",
+          .summary = "a threshold that shrinks geometrically with k: keeps D-PSGD's rate of convergence",
+          .equation = "threshold_k = scale · ratio^k",
+          .cost = "one power a segment and iteration; no state",
+          .citation = "ghosh2021eventgrad, Corollary 2; seyboth2013event",
+          .make = make};
+}
+
+}  // namespace hearsay

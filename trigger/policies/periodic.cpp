@@ -1,0 +1,43 @@
+// Every segment is sent at every `period`-th iteration; in between, ranks take local steps: local SGD on a graph.
+//   threshold_k = 0 if k mod period = 0, else +∞
+// Stich, Local SGD converges fast and communicates little, ICLR 2019, Algorithm 1 (stich2019local); on a graph: Wang
+// and Joshi, Cooperative SGD, JMLR 2021 (wang2021cooperative). The other triggers must beat this one at equal bytes to
+// be worth their trouble. Deviates from the paper in: the first event is at k = 0, where all replicas are still equal;
+// the paper's comes after the first `period` steps. So the x_k that are averaged are those of k = period, 2·period, …,
+// as in the paper. With period = 1 this is `always`. Warm-up iterations are events, as for every policy. Cost: segments
+// × out-neighbours / period messages an iteration on average, all at once; no state.
+#include <limits>
+
+#include "trigger/trigger.hpp"
+
+namespace hearsay {
+namespace {
+
+class Periodic final : public Trigger {
+ public:
+  explicit Periodic(Config& config)
+      : period_(config.integer("period", 10, Range::at_least(1), "iterations from one event to the next (H)")) {}
+
+  double threshold(const Observation& observation) const override {
+    return observation.iteration % period_ == 0 ? 0.0 : std::numeric_limits<double>::infinity();
+  }
+  bool local_steps_between_events() const override { return true; }
+
+ private:
+  Iteration period_;
+};
+
+std::unique_ptr<Trigger> make(Config& config, std::size_t) { return std::make_unique<Periodic>(config); }
+
+}  // namespace
+
+TriggerEntry periodic_trigger() {
+  return {.name = "periodic",
+          .summary = "every segment at every period-th iteration, local steps in between: local SGD",
+          .equation = "threshold_k = 0 if k mod period = 0, else +∞",
+          .cost = "segments × out-neighbours / period messages an iteration on average; no state",
+          .citation = "stich2019local, Algorithm 1; on a graph wang2021cooperative",
+          .make = make};
+}
+
+}  // namespace hearsay
