@@ -1,0 +1,84 @@
+#pragma once
+// Who drives communication.
+//
+// Over TCP and UCX a one-sided put completes only when its target enters MPI, so somebody must always be there. A
+// CommunicationEngine owns all use of MPI after start-up: the computing thread posts to the mailbox, wakes the engine,
+// and waits with `wait_until`. ThreadEngine runs a thread for it; InlineEngine is for places without threads (a
+// simulator) and moves communication on whenever it is called.
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace hearsay {
+
+/// What an engine drives: one step of communication, true if anything moved. Called by one thread at a time.
+using ProgressStep = std::function<bool()>;
+
+class CommunicationEngine {
+ public:
+  virtual ~CommunicationEngine() = default;
+  /// There is something new to send. Does not wait. Rethrows a failure of the communication side.
+  virtual void wake() = 0;
+  /// Waits until `ready()`; `ready` must only read what `progress` changes. Rethrows a failure of the communication
+  /// side.
+  virtual void wait_until(const std::function<bool()>& ready) = 0;
+  /// Runs `job`, which may call MPI, where MPI may be called, and waits for it. Rethrows what it throws.
+  virtual void run(const std::function<void()>& job) = 0;
+  /// Lets communication move on from the computing thread where there is no other (layer boundaries); else nothing.
+  virtual void poll() {}
+};
+
+/// Communication on the caller's own thread.
+class InlineEngine final : public CommunicationEngine {
+ public:
+  explicit InlineEngine(ProgressStep step) : step_(std::move(step)) {}
+  void wake() override { step_(); }
+  void wait_until(const std::function<bool()>& ready) override;
+  void run(const std::function<void()>& job) override { job(); }
+  void poll() override { step_(); }
+
+ private:
+  ProgressStep step_;
+};
+
+/// Communication on a thread of its own. While something moves, or somebody waits, it polls and yields; when idle it
+/// sleeps, up to `longest_sleep`, so that ranks that share cores do not starve each other.
+class ThreadEngine final : public CommunicationEngine {
+ public:
+  explicit ThreadEngine(ProgressStep step, std::chrono::microseconds longest_sleep = std::chrono::microseconds(200));
+  /// Joins the thread; what was posted is still sent.
+  ~ThreadEngine() override;
+  ThreadEngine(const ThreadEngine&) = delete;
+  ThreadEngine& operator=(const ThreadEngine&) = delete;
+
+  void wake() override;
+  void wait_until(const std::function<bool()>& ready) override;
+  void run(const std::function<void()>& job) override;
+
+ private:
+  void loop();
+  void step_once();
+  void sleep(int idle_steps);
+  void rethrow_failure();
+
+  ProgressStep step_;
+  std::chrono::microseconds longest_sleep_;
+  std::mutex mutex_;
+  std::condition_variable work_;   // the communication thread sleeps here
+  std::condition_variable moved_;  // the computing thread waits here
+  const std::function<void()>* job_ = nullptr;
+  std::exception_ptr job_failure_;
+  std::exception_ptr failure_;
+  bool woken_ = false;
+  bool stopping_ = false;
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> somebody_waits_{false};
+  std::thread thread_;
+};
+
+}  // namespace hearsay

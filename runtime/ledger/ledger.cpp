@@ -1,0 +1,77 @@
+#include "runtime/ledger/ledger.hpp"
+
+#include <algorithm>
+
+namespace hearsay {
+
+void Staleness::record(std::int64_t iterations) {
+  const auto age = static_cast<std::uint64_t>(std::max<std::int64_t>(iterations, 0));
+  histogram[std::min<std::uint64_t>(age, bins - 1)].add(1);
+  sum.add(age);
+  samples.add(1);
+  if (age > maximum.value()) maximum.add(age - maximum.value());
+}
+
+Ledger::Ledger(std::size_t neighbours, std::size_t segments)
+    : neighbours_(neighbours),
+      segment_count_(segments),
+      edges_(std::make_unique<EdgeCounters[]>(neighbours)),
+      segments_(std::make_unique<SegmentCounters[]>(segments)),
+      staleness_(std::make_unique<Staleness[]>(neighbours)) {}
+
+void Ledger::packet_put(std::size_t edge, const OutgoingPacket& packet) {
+  EdgeCounters& counters = edges_[edge];
+  std::size_t payload = 0;
+  std::size_t index = 0;
+  for (const SegmentRecord& record : packet.records) {
+    payload += record.payload_bytes;
+    index += record.index_bytes;
+    segments_[record.segment].messages.add(1);
+    segments_[record.segment].payload_bytes.add(record.payload_bytes);
+    segments_[record.segment].index_bytes.add(record.index_bytes);
+  }
+  counters.puts.add(1);
+  counters.packets.add(1);
+  counters.messages.add(packet.records.size());
+  counters.payload_bytes.add(payload);
+  counters.index_bytes.add(index);
+  counters.header_bytes.add(packet.bytes.size() - payload - index);
+}
+
+void Ledger::header_put(std::size_t edge, std::size_t bytes) {
+  edges_[edge].puts.add(1);
+  edges_[edge].header_bytes.add(bytes);
+}
+
+void Ledger::control_put(std::size_t edge, std::size_t bytes) {
+  edges_[edge].puts.add(1);
+  edges_[edge].control_bytes.add(bytes);
+}
+
+void Ledger::spend(Phase phase, std::chrono::steady_clock::duration time) {
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+  nanoseconds_[static_cast<std::size_t>(phase)].add(static_cast<std::uint64_t>(nanoseconds));
+}
+
+double Ledger::seconds(Phase phase) const {
+  return 1e-9 * static_cast<double>(nanoseconds_[static_cast<std::size_t>(phase)].value());
+}
+
+LedgerTotals Ledger::totals() const {
+  LedgerTotals totals;
+  for (std::size_t i = 0; i < neighbours_; ++i) {
+    const EdgeCounters& edge = edges_[i];
+    totals.messages += edge.messages.value();
+    totals.deferred += edge.deferred.value();
+    totals.packets += edge.packets.value();
+    totals.puts += edge.puts.value();
+    totals.payload_bytes += edge.payload_bytes.value();
+    totals.index_bytes += edge.index_bytes.value();
+    totals.header_bytes += edge.header_bytes.value();
+    totals.control_bytes += edge.control_bytes.value();
+  }
+  for (std::size_t s = 0; s < segment_count_; ++s) totals.events += segments_[s].events.value();
+  return totals;
+}
+
+}  // namespace hearsay

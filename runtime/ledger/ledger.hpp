@@ -1,0 +1,113 @@
+#pragma once
+// The account of a run: every byte is counted where it is handed to MPI, never estimated.
+//
+// A rank's ledger counts what that rank sends (its out-edges), how old the copies are that it mixes (its in-edges), and
+// where its time goes. Byte counters have one writer, the communication thread; event counters and times have one
+// writer, the computing thread; anybody may read at any time.
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/mailbox/packet.hpp"
+
+namespace hearsay {
+
+/// A number with one writer and any readers.
+class Counter {
+ public:
+  void add(std::uint64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// What went to one neighbour. A *message* is one event of one segment to one neighbour.
+struct EdgeCounters {
+  Counter messages;       ///< sent
+  Counter deferred;       ///< held back because the ring was full, once per iteration and segment
+  Counter packets;        ///< packets handed to MPI
+  Counter puts;           ///< MPI calls that move data: packets, markers, heads, tails
+  Counter payload_bytes;  ///< values
+  Counter index_bytes;    ///< positions of sparse values
+  Counter header_bytes;   ///< packet and segment headers, ring markers
+  Counter control_bytes;  ///< heads (own out-edge) and tails (acknowledging the neighbour's packets)
+};
+
+struct SegmentCounters {
+  Counter events;  ///< decisions to send, one an iteration at most
+  Counter messages;
+  Counter payload_bytes;
+  Counter index_bytes;
+};
+
+/// How old a neighbour's newest packet was when its copy was mixed, in iterations of this rank.
+struct Staleness {
+  static constexpr std::size_t bins = 64;
+  std::array<Counter, bins> histogram;  ///< 0, 1, …, 62, ≥ 63 iterations
+  Counter sum, samples, maximum;        ///< `maximum` only ever grows
+  void record(std::int64_t iterations);
+};
+
+/// Where the computing thread's time goes.
+enum class Phase : std::size_t { compute, trigger, encode, wait, mix, optimizer, evaluate };
+inline constexpr std::array<const char*, 7> phase_names{"compute", "trigger",   "encode",  "wait",
+                                                        "mix",     "optimizer", "evaluate"};
+
+struct LedgerTotals {
+  std::uint64_t events = 0, messages = 0, deferred = 0, packets = 0, puts = 0;
+  std::uint64_t payload_bytes = 0, index_bytes = 0, header_bytes = 0, control_bytes = 0;
+  std::uint64_t bytes() const { return payload_bytes + index_bytes + header_bytes + control_bytes; }
+};
+
+class Ledger {
+ public:
+  Ledger(std::size_t neighbours, std::size_t segments);
+
+  // Communication thread, where bytes are handed to MPI.
+  void packet_put(std::size_t edge, const OutgoingPacket& packet);
+  void header_put(std::size_t edge, std::size_t bytes);
+  void control_put(std::size_t edge, std::size_t bytes);
+
+  // Computing thread.
+  void event(SegmentId segment) { segments_[segment].events.add(1); }
+  void defer(std::size_t edge, std::size_t messages) { edges_[edge].deferred.add(messages); }
+  void mixed(std::size_t edge, std::int64_t staleness) { staleness_[edge].record(staleness); }
+  void spend(Phase phase, std::chrono::steady_clock::duration time);
+
+  const EdgeCounters& edge(std::size_t i) const { return edges_[i]; }
+  const SegmentCounters& segment(SegmentId s) const { return segments_[s]; }
+  const Staleness& staleness(std::size_t edge) const { return staleness_[edge]; }
+  std::size_t neighbours() const { return neighbours_; }
+  std::size_t segments() const { return segment_count_; }
+  double seconds(Phase phase) const;
+  LedgerTotals totals() const;
+
+ private:
+  std::size_t neighbours_, segment_count_;
+  std::unique_ptr<EdgeCounters[]> edges_;
+  std::unique_ptr<SegmentCounters[]> segments_;
+  std::unique_ptr<Staleness[]> staleness_;
+  std::array<Counter, phase_names.size()> nanoseconds_;
+};
+
+/// Charges the time of a scope to a phase.
+class PhaseTimer {
+ public:
+  PhaseTimer(Ledger& ledger, Phase phase) : ledger_(ledger), phase_(phase) {}
+  ~PhaseTimer() { ledger_.spend(phase_, std::chrono::steady_clock::now() - start_); }
+  PhaseTimer(const PhaseTimer&) = delete;
+  PhaseTimer& operator=(const PhaseTimer&) = delete;
+
+ private:
+  Ledger& ledger_;
+  Phase phase_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace hearsay

@@ -1,0 +1,199 @@
+#include "runtime/mailbox/mailbox.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "runtime/base/error.hpp"
+#include "runtime/ledger/ledger.hpp"
+
+namespace hearsay {
+namespace {
+
+std::size_t aligned(std::size_t bytes) { return (bytes + MailboxMap::line - 1) / MailboxMap::line * MailboxMap::line; }
+
+/// Said where a sender leaves the rest of the ring unused: a length of 0 where the next packet's header would be.
+constexpr PacketHeader start_anew{};
+
+int slot_of(const Neighbourhood& neighbourhood, int rank) {
+  const auto& list = neighbourhood.neighbours;
+  return static_cast<int>(std::lower_bound(list.begin(), list.end(), rank) - list.begin());
+}
+
+CommunicationError corrupt_packet(int sender, int receiver, const PacketHeader& header) {
+  return CommunicationError("mailbox: a packet from rank " + std::to_string(sender) + " to rank " +
+                            std::to_string(receiver) + " is corrupt (iteration " + std::to_string(header.iteration) +
+                            ", " + std::to_string(header.bytes) +
+                            " bytes): checksum, sender or length is wrong. The network or the window component damages "
+                            "data; try another component (docs/running.md)");
+}
+
+}  // namespace
+
+std::size_t MailboxMap::capacity_for(std::size_t packet_bytes) { return 3 * aligned(packet_bytes); }
+
+Mailbox::Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger)
+    : memory_(memory), ledger_(ledger), rank_(rank), map_{.degree = 0, .capacity_bytes = capacity_bytes} {
+  if (capacity_bytes % MailboxMap::line != 0) throw std::logic_error("mailbox: ring capacity is not a multiple of 64");
+  const Neighbourhood own = topology.neighbourhood(rank);
+  map_.degree = static_cast<int>(own.neighbours.size());
+  if (memory.own().size() < map_.total_bytes()) throw std::logic_error("mailbox: window smaller than its map");
+  for (const int neighbour : own.neighbours) {
+    const Neighbourhood theirs = topology.neighbourhood(neighbour);
+    const MailboxMap remote{.degree = static_cast<int>(theirs.neighbours.size()), .capacity_bytes = capacity_bytes};
+    const int slot = slot_of(theirs, rank);
+    out_.push_back(std::make_unique<Outgoing>());
+    out_.back()->neighbour = neighbour, out_.back()->remote = remote, out_.back()->remote_slot = slot;
+    in_.push_back(std::make_unique<Incoming>());
+    in_.back()->neighbour = neighbour, in_.back()->remote = remote, in_.back()->remote_slot = slot;
+  }
+}
+
+std::uint64_t Mailbox::start_of(std::uint64_t position, std::size_t bytes) const {
+  const std::size_t rest = map_.capacity_bytes - position % map_.capacity_bytes;
+  return bytes <= rest ? position : position + rest;
+}
+
+bool Mailbox::fits(std::size_t edge, std::size_t bytes) const {
+  const Outgoing& out = *out_[edge];
+  const std::uint64_t end = start_of(out.reserved, bytes) + aligned(bytes);
+  return end - out.tail.load(std::memory_order_acquire) <= map_.capacity_bytes;
+}
+
+void Mailbox::post(std::size_t edge, SharedPacket packet) {
+  if (!fits(edge, packet->bytes.size())) throw std::logic_error("mailbox: posted a packet that does not fit");
+  Outgoing& out = *out_[edge];
+  out.reserved = start_of(out.reserved, packet->bytes.size()) + aligned(packet->bytes.size());
+  const std::lock_guard lock(mutex_);
+  out.posted.push_back(std::move(packet));
+}
+
+std::optional<std::span<const std::byte>> Mailbox::front(std::size_t edge) const {
+  const std::lock_guard lock(mutex_);
+  const auto& arrived = in_[edge]->arrived;
+  if (arrived.empty()) return std::nullopt;
+  return arrived.front().bytes;
+}
+
+void Mailbox::pop(std::size_t edge) {
+  const std::lock_guard lock(mutex_);
+  Incoming& in = *in_[edge];
+  in.consumed.store(in.arrived.front().position, std::memory_order_release);
+  in.arrived.pop_front();
+}
+
+bool Mailbox::progress() {
+  memory_.sync();
+  const bool sent = send_posted();
+  const bool received = receive_new();
+  const bool returned = return_places();
+  return sent || received || returned;
+}
+
+bool Mailbox::sending() const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(out_.begin(), out_.end(), [](const auto& out) { return !out->posted.empty(); });
+}
+
+std::uint64_t Mailbox::load_own(std::size_t offset) const {
+  auto* word = reinterpret_cast<std::uint64_t*>(memory_.own().data() + offset);
+  return std::atomic_ref(*word).load(std::memory_order_acquire);
+}
+
+// All packets of all edges are started before the first flush, so that they travel side by side; likewise the heads.
+bool Mailbox::send_posted() {
+  bool any = false;
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) {
+    Outgoing& out = *out_[edge];
+    out.tail.store(load_own(map_.tail(static_cast<int>(edge))), std::memory_order_release);
+    {
+      const std::lock_guard lock(mutex_);
+      out.in_flight.swap(out.posted);
+    }
+    for (const SharedPacket& packet : out.in_flight) put_packet(edge, out, *packet);
+    any = any || !out.in_flight.empty();
+  }
+  if (!any) return false;
+  for (auto& out : out_) {
+    if (!out->in_flight.empty()) memory_.flush(out->neighbour);
+  }
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) {
+    Outgoing& out = *out_[edge];
+    if (out.in_flight.empty()) continue;
+    out.head_word = out.published;
+    memory_.store(out.head_word, out.neighbour, out.remote.head(out.remote_slot));
+    ledger_.control_put(edge, sizeof out.head_word);
+  }
+  for (auto& out : out_) {
+    if (out->in_flight.empty()) continue;
+    memory_.flush(out->neighbour);
+    out->in_flight.clear();
+  }
+  return true;
+}
+
+void Mailbox::put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& packet) {
+  const std::size_t ring = out.remote.ring(out.remote_slot);
+  const std::uint64_t start = start_of(out.published, packet.bytes.size());
+  if (start != out.published) {
+    const auto marker = std::as_bytes(std::span(&start_anew, 1));
+    memory_.put(marker, out.neighbour, ring + out.published % map_.capacity_bytes);
+    ledger_.header_put(edge, marker.size());
+  }
+  memory_.put(packet.bytes, out.neighbour, ring + start % map_.capacity_bytes);
+  ledger_.packet_put(edge, packet);
+  out.published = start + aligned(packet.bytes.size());
+}
+
+bool Mailbox::receive_new() {
+  bool any = false;
+  for (std::size_t edge = 0; edge < in_.size(); ++edge) {
+    Incoming& in = *in_[edge];
+    const std::uint64_t head = load_own(map_.head(static_cast<int>(edge)));
+    if (head == in.seen) continue;
+    const std::vector<Arrived> fresh = check_arrived(edge, head);
+    const std::lock_guard lock(mutex_);
+    in.arrived.insert(in.arrived.end(), fresh.begin(), fresh.end());
+    any = true;
+  }
+  return any;
+}
+
+std::vector<Mailbox::Arrived> Mailbox::check_arrived(std::size_t edge, std::uint64_t head) const {
+  Incoming& in = *in_[edge];
+  const auto ring = memory_.own().subspan(map_.ring(static_cast<int>(edge)), map_.capacity_bytes);
+  std::vector<Arrived> fresh;
+  while (in.seen < head) {
+    const std::size_t index = in.seen % map_.capacity_bytes;
+    const PacketHeader header = packet_header(ring.subspan(index));
+    if (header.bytes == 0) {
+      in.seen += map_.capacity_bytes - index;
+      if (in.seen > head) throw corrupt_packet(in.neighbour, rank_, header);
+      continue;
+    }
+    const bool sane = header.bytes >= sizeof header && header.bytes <= ring.size() - index &&
+                      in.seen + aligned(header.bytes) <= head && static_cast<int>(header.sender) == in.neighbour;
+    if (!sane || !checksum_agrees(ring.subspan(index, header.bytes))) throw corrupt_packet(in.neighbour, rank_, header);
+    in.seen += aligned(header.bytes);
+    fresh.push_back({.position = in.seen, .bytes = ring.subspan(index, header.bytes)});
+  }
+  return fresh;
+}
+
+bool Mailbox::return_places() {
+  std::vector<int> touched;
+  for (std::size_t edge = 0; edge < in_.size(); ++edge) {
+    Incoming& in = *in_[edge];
+    const std::uint64_t consumed = in.consumed.load(std::memory_order_acquire);
+    if (consumed == in.returned) continue;
+    in.returned = in.tail_word = consumed;
+    memory_.store(in.tail_word, in.neighbour, in.remote.tail(in.remote_slot));
+    ledger_.control_put(edge, sizeof in.tail_word);
+    touched.push_back(in.neighbour);
+  }
+  for (const int neighbour : touched) memory_.flush(neighbour);
+  return !touched.empty();
+}
+
+}  // namespace hearsay

@@ -1,0 +1,27 @@
+#pragma once
+// Memory that other ranks write into: the five operations a mailbox needs of an MPI window, and nothing else.
+// mpi::Window is the real one; tests use one that connects threads of a single process.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace hearsay {
+
+/// One rank's end of a set of memories, one a rank, each writable by the others. Used by one thread at a time.
+class RemoteMemory {
+ public:
+  virtual ~RemoteMemory() = default;
+  /// This rank's own memory, 64-byte aligned, zero at first.
+  virtual std::span<std::byte> own() = 0;
+  /// Starts writing `bytes` to byte `offset` of `target`'s memory. The source must stay until `flush(target)`.
+  virtual void put(std::span<const std::byte> bytes, int target, std::size_t offset) = 0;
+  /// Starts writing one 64-bit word, atomically; `offset` is a multiple of 8. The source must stay until
+  /// `flush(target)`.
+  virtual void store(const std::uint64_t& word, int target, std::size_t offset) = 0;
+  /// Returns when everything started towards `target` is visible there.
+  virtual void flush(int target) = 0;
+  /// Makes what others have written to `own()` visible to this rank's loads, and moves communication on.
+  virtual void sync() = 0;
+};
+
+}  // namespace hearsay

@@ -1,0 +1,41 @@
+#pragma once
+// The few collective operations that training needs beside the mailbox: start, evaluation, end.
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace hearsay::mpi {
+
+/// A duplicate of MPI_COMM_WORLD. Every operation is collective, in the same order on all ranks, and runs `idle` while
+/// it waits, so that mailboxes go on being served. Sums are the same on every rank. Throws CommunicationError.
+class Communicator {
+ public:
+  explicit Communicator(std::function<void()> idle = [] {});
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  void barrier();
+  /// False if not every rank has arrived within `seconds`; the communicator must not be used again then.
+  bool barrier_within(double seconds);
+  void broadcast(std::span<std::byte> bytes, int root);
+  void sum(std::span<float> values);
+  void sum(std::span<double> values);
+  void minimum(std::span<double> values);
+  void maximum(std::span<double> values);
+  /// Every rank's bytes on rank 0, in rank order; empty elsewhere.
+  std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes);
+
+ private:
+  struct Handle;
+  std::unique_ptr<Handle> handle_;
+  std::function<void()> idle_;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+}  // namespace hearsay::mpi

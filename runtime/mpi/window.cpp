@@ -1,0 +1,95 @@
+#include "runtime/mpi/window.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "runtime/mpi/check.hpp"
+
+namespace hearsay::mpi {
+namespace {
+
+CommunicationError no_window(const std::string& reason) {
+  return CommunicationError(
+      "MPI cannot make a window for one-sided communication with the components it was started with (" + reason +
+      "). Start with one of: on one node nothing special, just `mpirun -n P`; over TCP `mpirun --mca pml ob1 --mca btl "
+      "tcp,self --mca osc ^ucx`; over UCX `mpirun --mca osc ucx`");
+}
+
+}  // namespace
+
+struct Window::Handle {
+  MPI_Win window = MPI_WIN_NULL;
+  // A receive that nothing ever matches: testing it drives every component's progress engine, which reading the window
+  // alone does not (over osc/ucx not even MPI_Iprobe does).
+  MPI_Comm idle_communicator = MPI_COMM_NULL;
+  MPI_Request idle_request = MPI_REQUEST_NULL;
+  std::byte idle_byte{};
+  std::span<std::byte> memory;
+};
+
+Window::Window(std::size_t bytes) : handle_(std::make_unique<Handle>()) {
+  void* base = nullptr;
+  const auto size = static_cast<MPI_Aint>(std::max<std::size_t>(bytes, 64));
+  const int code = MPI_Win_allocate(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &handle_->window);
+  if (code != MPI_SUCCESS) throw no_window(error_text(code));
+  MPI_Win_set_errhandler(handle_->window, MPI_ERRORS_RETURN);
+  int* model = nullptr;
+  int found = 0;
+  check(MPI_Win_get_attr(handle_->window, MPI_WIN_MODEL, &model, &found), "MPI_Win_get_attr");
+  if (found == 0 || *model != MPI_WIN_UNIFIED) throw no_window("its memory model is not MPI_WIN_UNIFIED");
+  handle_->memory = {static_cast<std::byte*>(base), static_cast<std::size_t>(size)};
+  check(MPI_Win_lock_all(MPI_MODE_NOCHECK, handle_->window), "MPI_Win_lock_all");
+  std::memset(base, 0, handle_->memory.size());
+  check(MPI_Win_sync(handle_->window), "MPI_Win_sync");
+  check(MPI_Comm_dup(MPI_COMM_WORLD, &handle_->idle_communicator), "MPI_Comm_dup");
+  check(MPI_Irecv(&handle_->idle_byte, 1, MPI_BYTE, MPI_ANY_SOURCE, 0, handle_->idle_communicator,
+                  &handle_->idle_request),
+        "MPI_Irecv");
+  check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");  // nobody puts before everybody has zeroed
+}
+
+Window::~Window() {
+  // MPI_Win_free waits for all ranks. One that leaves by an exception leaves alone; `main` then ends the job.
+  if (std::uncaught_exceptions() > 0) return;
+  if (handle_->idle_request != MPI_REQUEST_NULL) {
+    MPI_Cancel(&handle_->idle_request);
+    MPI_Wait(&handle_->idle_request, MPI_STATUS_IGNORE);
+  }
+  if (handle_->idle_communicator != MPI_COMM_NULL) MPI_Comm_free(&handle_->idle_communicator);
+  if (handle_->window != MPI_WIN_NULL) {
+    MPI_Win_unlock_all(handle_->window);
+    MPI_Win_free(&handle_->window);
+  }
+}
+
+std::span<std::byte> Window::own() { return handle_->memory; }
+
+void Window::put(std::span<const std::byte> bytes, int target, std::size_t offset) {
+  // MPI counts are ints: longer packets go in pieces, which one flush completes together.
+  constexpr std::size_t piece = std::size_t{1} << 30;
+  for (std::size_t done = 0; done < bytes.size(); done += piece) {
+    const auto count = static_cast<int>(std::min(piece, bytes.size() - done));
+    check(MPI_Put(bytes.data() + done, count, MPI_BYTE, target, static_cast<MPI_Aint>(offset + done), count, MPI_BYTE,
+                  handle_->window),
+          "MPI_Put");
+  }
+}
+
+void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
+  check(MPI_Accumulate(&word, 1, MPI_UINT64_T, target, static_cast<MPI_Aint>(offset), 1, MPI_UINT64_T, MPI_REPLACE,
+                       handle_->window),
+        "MPI_Accumulate");
+}
+
+void Window::flush(int target) { check(MPI_Win_flush(target, handle_->window), "MPI_Win_flush"); }
+
+void Window::sync() {
+  int arrived = 0;
+  check(MPI_Test(&handle_->idle_request, &arrived, MPI_STATUS_IGNORE), "MPI_Test");
+  check(MPI_Win_sync(handle_->window), "MPI_Win_sync");
+}
+
+}  // namespace hearsay::mpi

@@ -1,0 +1,76 @@
+// The hand-off between the computing thread and the communication thread, without MPI.
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "runtime/engine.hpp"
+
+namespace hearsay {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("wait_until returns once the communication side has made it true") {
+  std::atomic<int> steps{0};
+  ThreadEngine engine([&] { return ++steps < 1000; });
+  engine.wait_until([&] { return steps.load() >= 500; });
+  CHECK(steps.load() >= 500);
+}
+
+TEST_CASE("jobs run on one other thread, in order, and what they throw comes back") {
+  ThreadEngine engine([] { return false; });
+  std::thread::id first;
+  std::thread::id second;
+  engine.run([&] { first = std::this_thread::get_id(); });
+  engine.run([&] { second = std::this_thread::get_id(); });
+  CHECK(first == second);
+  CHECK(first != std::this_thread::get_id());
+  CHECK_THROWS_AS(engine.run([] { throw std::runtime_error("job"); }), std::runtime_error);
+  CHECK_NOTHROW(engine.run([] {}));
+}
+
+TEST_CASE("a failing step reaches the computing thread wherever it is") {
+  std::atomic<bool> fail{false};
+  ThreadEngine engine([&]() -> bool {
+    if (fail) throw std::runtime_error("network");
+    return false;
+  });
+  CHECK_NOTHROW(engine.wake());
+  fail = true;
+  CHECK_THROWS_AS(engine.wait_until([] { return false; }), std::runtime_error);
+  CHECK_THROWS_AS(engine.wake(), std::runtime_error);
+  CHECK_THROWS_AS(engine.run([] {}), std::runtime_error);
+}
+
+TEST_CASE("an idle engine sleeps") {
+  std::atomic<int> steps{0};
+  ThreadEngine engine([&] { return ++steps, false; }, 1000us);
+  std::this_thread::sleep_for(200ms);
+  CHECK(steps.load() < 2000);  // polling would reach hundreds of thousands
+}
+
+TEST_CASE("waking is noticed although the engine sleeps") {
+  std::atomic<bool> asked{false};
+  std::atomic<bool> answered{false};
+  ThreadEngine engine([&] { return asked.load() && !answered.exchange(true); }, 10s);
+  std::this_thread::sleep_for(20ms);
+  asked = true;
+  engine.wait_until([&] { return answered.load(); });
+  CHECK(answered.load());
+}
+
+TEST_CASE("the inline engine moves communication on when it is called") {
+  int steps = 0;
+  InlineEngine engine([&] { return ++steps, true; });
+  engine.wake();
+  engine.poll();
+  engine.wait_until([&] { return steps >= 10; });
+  CHECK(steps == 10);
+  CHECK_THROWS_AS(engine.run([] { throw std::logic_error("job"); }), std::logic_error);
+}
+
+}  // namespace
+}  // namespace hearsay

@@ -1,0 +1,72 @@
+#pragma once
+// RemoteMemory between threads of one process: what a window is to ranks, without MPI.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "runtime/mailbox/remote_memory.hpp"
+
+namespace hearsay::test {
+
+/// The memories of all ranks, one a rank, 64-byte aligned, zero at first. Outlives every LocalMemory made of it.
+class LocalBlocks {
+ public:
+  /// bytes[r] is the size of rank r's memory.
+  explicit LocalBlocks(std::span<const std::size_t> bytes) {
+    for (const std::size_t size : bytes) {
+      sizes_.push_back(size);
+      blocks_.emplace_back(new (alignment) std::byte[size]());
+    }
+  }
+  std::span<std::byte> operator[](int rank) {
+    return {blocks_.at(static_cast<std::size_t>(rank)).get(), sizes_[static_cast<std::size_t>(rank)]};
+  }
+
+ private:
+  static constexpr std::align_val_t alignment{64};
+  struct Deleter {
+    void operator()(std::byte* p) const { ::operator delete[](p, alignment); }
+  };
+  std::vector<std::unique_ptr<std::byte[], Deleter>> blocks_;
+  std::vector<std::size_t> sizes_;
+};
+
+/// One rank's end. A put is a copy at once and a store an atomic one that releases the puts before it, so the two waits
+/// have nothing to wait for. Throws std::logic_error where a put would leave the target's memory.
+class LocalMemory final : public RemoteMemory {
+ public:
+  LocalMemory(LocalBlocks& blocks, int rank) : blocks_(blocks), rank_(rank) {}
+
+  std::span<std::byte> own() override { return blocks_[rank_]; }
+  void put(std::span<const std::byte> bytes, int target, std::size_t offset) override {
+    const auto there = range(target, offset, bytes.size());
+    if (!bytes.empty()) std::memcpy(there.data(), bytes.data(), bytes.size());
+  }
+  void store(const std::uint64_t& word, int target, std::size_t offset) override {
+    if (offset % sizeof word != 0) throw std::logic_error("local memory: a word is stored at an uneven place");
+    auto* there = reinterpret_cast<std::uint64_t*>(range(target, offset, sizeof word).data());
+    std::atomic_ref(*there).store(word, std::memory_order_release);
+  }
+  void flush(int) override {}
+  void sync() override {}
+
+ private:
+  std::span<std::byte> range(int target, std::size_t offset, std::size_t length) {
+    const auto memory = blocks_[target];
+    if (offset > memory.size() || length > memory.size() - offset) {
+      throw std::logic_error("local memory: a write beyond the end of the target's memory");
+    }
+    return memory.subspan(offset, length);
+  }
+
+  LocalBlocks& blocks_;
+  int rank_;
+};
+
+}  // namespace hearsay::test

@@ -1,0 +1,139 @@
+#pragma once
+// Runs a function once per rank, every rank a thread of this process with its own ledger, mailbox and engine: the
+// neighbour algorithms without MPI.
+#include <atomic>
+#include <barrier>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "runtime/algorithms/exchange.hpp"
+#include "tests/support/local_memory.hpp"
+
+namespace hearsay::test {
+
+enum class EngineKind { inline_engine, thread_engine };
+
+/// What all ranks have in common.
+struct LocalJob {
+  const Topology& topology;
+  const Layout& layout;
+  std::span<const float> initial;  ///< x_0
+  std::size_t packet_bound;        ///< bytes of the largest packet: sizes the rings
+  EngineKind engine = EngineKind::inline_engine;
+};
+
+/// One rank, as the function that runs on it sees it.
+class LocalRank {
+ public:
+  /// Shared by the ranks of a job.
+  struct Shared {
+    LocalBlocks& blocks;
+    std::barrier<>& everybody;
+    const std::atomic<bool>& failed;
+  };
+
+  LocalRank(const LocalJob& job, int rank, Shared shared)
+      : topology(job.topology),
+        neighbourhood(job.topology.neighbourhood(rank)),
+        replica(job.layout),
+        ledger(neighbourhood.neighbours.size(), job.layout.count()),
+        memory(shared.blocks, rank),
+        mailbox(memory, job.topology, rank, MailboxMap::capacity_for(job.packet_bound), ledger),
+        shared_(shared) {
+    std::copy(job.initial.begin(), job.initial.end(), replica.values.span().begin());
+    const auto step = [this] { return mailbox.progress(); };
+    if (job.engine == EngineKind::thread_engine) {
+      engine_ = std::make_unique<ThreadEngine>(step);
+    } else {
+      engine_ = std::make_unique<InlineEngine>(step);
+    }
+  }
+
+  int rank() const { return neighbourhood.rank; }
+  CommunicationEngine& engine() { return *engine_; }
+  /// Waits end where another rank has failed.
+  ExchangeContext context() {
+    return {.neighbourhood = neighbourhood,
+            .replica = replica,
+            .mailbox = mailbox,
+            .engine = *engine_,
+            .ledger = ledger,
+            .interrupted = [this] { return shared_.failed.load(); }};
+  }
+  /// Waits for all ranks that have not returned or failed.
+  void barrier() { shared_.everybody.arrive_and_wait(); }
+  /// Everything posted is sent and counted; the engine must not be used again.
+  void stop_engine() { engine_.reset(); }
+
+  const Topology& topology;
+  const Neighbourhood neighbourhood;
+  Parameters replica;
+  Ledger ledger;
+  LocalMemory memory;
+  Mailbox mailbox;
+
+ private:
+  Shared shared_;
+  std::unique_ptr<CommunicationEngine> engine_;  // last: it drives all of the above
+};
+
+/// The memories of a job and what its ranks share.
+class LocalWorld {
+ public:
+  explicit LocalWorld(const LocalJob& job) : job_(job), blocks_(sizes(job)), everybody_(job.topology.ranks()) {}
+
+  std::unique_ptr<LocalRank> make_rank(int rank) {
+    return std::make_unique<LocalRank>(
+        job_, rank, LocalRank::Shared{.blocks = blocks_, .everybody = everybody_, .failed = failed_});
+  }
+  /// Runs `body` on rank `rank`, on the calling thread; remembers what is thrown.
+  void run(int rank, const std::function<void(LocalRank&)>& body) {
+    try {
+      body(*make_rank(rank));
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!first_failure_) first_failure_ = std::current_exception();
+      failed_ = true;
+    }
+    everybody_.arrive_and_drop();
+  }
+  /// Throws what was thrown first.
+  void rethrow() const {
+    if (first_failure_) std::rethrow_exception(first_failure_);
+  }
+
+ private:
+  static std::vector<std::size_t> sizes(const LocalJob& job) {
+    const std::size_t capacity = MailboxMap::capacity_for(job.packet_bound);
+    std::vector<std::size_t> bytes;
+    for (int r = 0; r < job.topology.ranks(); ++r) {
+      const auto degree = static_cast<int>(job.topology.neighbourhood(r).neighbours.size());
+      bytes.push_back(MailboxMap{.degree = degree, .capacity_bytes = capacity}.total_bytes());
+    }
+    return bytes;
+  }
+
+  const LocalJob& job_;
+  LocalBlocks blocks_;
+  std::barrier<> everybody_;
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::exception_ptr first_failure_;
+};
+
+/// Runs `body` on every rank at once and rethrows what was thrown first; the other ranks' waits are then interrupted.
+inline void run_local_ranks(const LocalJob& job, const std::function<void(LocalRank&)>& body) {
+  LocalWorld world(job);
+  {
+    std::vector<std::jthread> threads;
+    for (int r = 0; r < job.topology.ranks(); ++r) threads.emplace_back([&, r] { world.run(r, body); });
+  }
+  world.rethrow();
+}
+
+}  // namespace hearsay::test
