@@ -1,0 +1,80 @@
+#pragma once
+// An Exchange is one way for replicas to learn from each other. The training loop calls it and knows nothing more:
+//
+//   for k = 0, 1, …:
+//     exchange.start(k)                     x_k is final: decide, encode, post; must not wait for anybody
+//     loss, g = model(x_k, batch)           calls exchange.gradient_ready(s) per segment, last layer first
+//     exchange.finish(k)                    mix x, or replace g by the aggregated gradient
+//     optimizer.step()                      x ← x − η g
+//     exchange.stepped(k)
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "runtime/engine.hpp"
+#include "runtime/ledger/ledger.hpp"
+#include "runtime/mailbox/mailbox.hpp"
+#include "runtime/parameters.hpp"
+#include "topology/topology.hpp"
+
+namespace hearsay {
+
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  virtual void start(Iteration k) = 0;
+  virtual void gradient_ready(SegmentId segment) { static_cast<void>(segment); }
+  virtual void finish(Iteration k) = 0;
+  virtual void stepped(Iteration k) { static_cast<void>(k); }
+  /// Whether `gradient_ready` is to be called: hooks in the backward pass cost time.
+  virtual bool layer_wise() const { return false; }
+  /// Threshold per segment that the last `start` compared norms with, and the norms; empty where there is no trigger.
+  virtual std::span<const double> thresholds() const { return {}; }
+  virtual std::span<const double> norms() const { return {}; }
+  virtual std::span<const std::uint8_t> events() const { return {}; }
+};
+
+/// Everything an exchange works with. All of it outlives the exchange.
+struct ExchangeContext {
+  const Neighbourhood& neighbourhood;
+  Parameters& replica;  ///< already holds x_0, the same on every rank
+  Mailbox& mailbox;
+  CommunicationEngine& engine;
+  Ledger& ledger;
+  /// Ends waiting (a stop signal has come); must be cheap and safe to call from any thread.
+  std::function<bool()> interrupted = [] { return false; };
+};
+
+/// Thrown out of a wait because `ExchangeContext::interrupted` became true: the replica is as `start` left it.
+struct WaitInterrupted : std::exception {
+  const char* what() const noexcept override { return "interrupted while waiting for a neighbour"; }
+};
+
+/// `lockstep`: an iteration waits for every in-neighbour's packet of the same iteration: deterministic, repeatable.
+/// `asynchronous`: never waits; whatever has arrived is used.
+enum class Schedule { lockstep, asynchronous };
+Schedule read_schedule(Config& exchange);
+
+/// A configured exchange before there is a replica: read and checked on every rank before any communication.
+class ExchangePlan {
+ public:
+  virtual ~ExchangePlan() = default;
+  /// The largest packet that one iteration can send to one neighbour, in bytes: sizes the rings.
+  virtual std::size_t packet_bound(const Layout& layout) const = 0;
+  virtual std::unique_ptr<Exchange> build(const ExchangeContext& context) const = 0;
+  virtual Schedule schedule() const = 0;
+};
+
+/// `make(exchange, root)` reads the exchange's own section and opens, in `root`, the sections that it uses (`trigger`,
+/// `sparsify`): a section that the chosen exchange does not use is an error of the configuration.
+using ExchangeEntry = Entry<ExchangePlan, Config&>;
+std::span<const ExchangeEntry> exchanges();
+/// The entry that the section `exchange:` asks for.
+const ExchangeEntry& chosen_exchange(Config& exchange);
+
+/// Reads `exchange:`, `trigger:` and `sparsify:` of the whole configuration.
+std::unique_ptr<ExchangePlan> plan_exchange(Config& root);
+
+}  // namespace hearsay

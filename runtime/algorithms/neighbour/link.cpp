@@ -1,0 +1,235 @@
+#include "runtime/algorithms/neighbour/link.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "runtime/base/error.hpp"
+
+namespace hearsay {
+namespace {
+
+void append(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
+  bytes.insert(bytes.end(), more.begin(), more.end());
+}
+
+template <class T>
+T read_struct(std::span<const std::byte> bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+/// into ← into or more, flag by flag.
+void join(std::span<std::uint8_t> into, std::span<const std::uint8_t> more) {
+  for (std::size_t s = 0; s < into.size(); ++s) into[s] = static_cast<std::uint8_t>(into[s] | more[s]);
+}
+
+FloatBlock copy_of(const FloatBlock& block) {
+  FloatBlock copy(block.size());
+  std::ranges::copy(block.span(), copy.span().begin());
+  return copy;
+}
+
+}  // namespace
+
+std::size_t Compression::segment_bound(std::size_t n) const {
+  const std::size_t body = selector ? codec->bound(selector->most(n), n) : n * sizeof(float);
+  return sizeof(SegmentHeader) + body;
+}
+
+NeighbourLink::NeighbourLink(const ExchangeContext& context, Options options, Compression compression)
+    : context_(context), layout_(context.replica.layout), options_(options), compression_(std::move(compression)) {
+  const FloatBlock& initial = context.replica.values;
+  const std::size_t degree = context.neighbourhood.neighbours.size();
+  for (std::size_t e = 0; e < degree; ++e) {
+    links_.push_back({.theirs = copy_of(initial),
+                      .pending = std::vector<std::uint8_t>(layout_.count()),
+                      .moved = std::vector<std::uint8_t>(layout_.count())});
+  }
+  if (options_.keep_own_copies || compression_.selector) {
+    const std::size_t copies = lockstep() ? std::min<std::size_t>(degree, 1) : degree;
+    for (std::size_t c = 0; c < copies; ++c) own_copies_.push_back(copy_of(initial));
+  }
+  for (std::size_t e = 0; e < degree; ++e) {
+    edges_.push_back({.weight = static_cast<float>(context.neighbourhood.weights[e]),
+                      .theirs = links_[e].theirs.span(),
+                      .ours = own_copies_.empty() ? std::span<const float>{} : own_copy(e).span(),
+                      .moved = links_[e].moved});
+  }
+}
+
+void NeighbourLink::send(Iteration k, std::span<const std::uint8_t> fired) {
+  if (links_.empty()) return;
+  if (lockstep()) {
+    send_lockstep(k, fired);
+  } else {
+    const PhaseTimer timer(context_.ledger, Phase::encode);
+    for (std::size_t e = 0; e < links_.size(); ++e) send_asynchronous(k, e, fired);
+  }
+  context_.engine.wake();
+}
+
+void NeighbourLink::mixed() {
+  for (Edge& link : links_) std::ranges::fill(link.moved, std::uint8_t{0});
+}
+
+// One packet, shared by all edges: in lockstep they all hold the same of this rank.
+void NeighbourLink::send_lockstep(Iteration k, std::span<const std::uint8_t> fired) {
+  SharedPacket packet;
+  {
+    const PhaseTimer timer(context_.ledger, Phase::encode);
+    packet = encode(k, fired, own_copies_.empty() ? nullptr : &own_copies_.front());
+  }
+  for (std::size_t e = 0; e < links_.size(); ++e) {
+    wait_for([&] { return context_.mailbox.fits(e, packet->bytes.size()); });
+    context_.mailbox.post(e, packet);
+    join(links_[e].moved, fired);
+  }
+}
+
+void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired) {
+  Edge& link = links_[edge];
+  wanted_.assign(link.pending.begin(), link.pending.end());
+  join(wanted_, fired);
+  const auto messages = static_cast<std::size_t>(std::ranges::count(wanted_, std::uint8_t{1}));
+  if (messages == 0) return;
+  if (!context_.mailbox.fits(edge, bound(wanted_))) {
+    link.pending = wanted_;
+    context_.ledger.defer(edge, messages);
+    return;
+  }
+  context_.mailbox.post(edge, encode(k, wanted_, own_copies_.empty() ? nullptr : &own_copy(edge)));
+  std::ranges::fill(link.pending, std::uint8_t{0});
+  join(link.moved, wanted_);
+}
+
+std::size_t NeighbourLink::bound(std::span<const std::uint8_t> segments) const {
+  std::size_t bytes = sizeof(PacketHeader);
+  for (SegmentId s = 0; s < segments.size(); ++s) {
+    if (segments[s] != 0) bytes += compression_.segment_bound(layout_[s].length);
+  }
+  return bytes;
+}
+
+SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy) {
+  auto packet = pool_.lend();
+  packet->bytes.resize(sizeof(PacketHeader));
+  for (SegmentId s = 0; s < segments.size(); ++s) {
+    if (segments[s] == 0) continue;
+    if (compression_.selector) {
+      append_selected(*packet, s, *own_copy);
+    } else {
+      append_whole(*packet, s, own_copy);
+    }
+  }
+  seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(packet->records.size()));
+  return packet;
+}
+
+void NeighbourLink::append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy) {
+  const auto values = context_.replica.values.segment(layout_[s]);
+  const SegmentHeader header{.segment = s,
+                             .count = static_cast<std::uint32_t>(values.size()),
+                             .bytes = static_cast<std::uint32_t>(values.size_bytes()),
+                             .dense = 1};
+  append(packet.bytes, std::as_bytes(std::span(&header, 1)));
+  append(packet.bytes, std::as_bytes(values));
+  packet.records.push_back({.segment = s, .payload_bytes = values.size_bytes(), .index_bytes = 0});
+  if (own_copy != nullptr) std::ranges::copy(values, own_copy->segment(layout_[s]).begin());
+}
+
+// The positions that changed most since j last heard of them travel with their current values; the rest stays owed,
+// as the difference between x and the copy.
+void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy) {
+  const auto x = context_.replica.values.segment(layout_[s]);
+  const auto copy = own_copy.segment(layout_[s]);
+  change_.resize(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) change_[i] = x[i] - copy[i];
+  compression_.selector->select(change_, indices_);
+  values_.resize(indices_.size());
+  for (std::size_t i = 0; i < indices_.size(); ++i) values_[i] = copy[indices_[i]] = x[indices_[i]];
+  encoded_.resize(compression_.codec->bound(indices_.size(), x.size()));
+  const EncodedSize size = compression_.codec->encode(indices_, values_, x.size(), encoded_);
+  const SegmentHeader header{.segment = s,
+                             .count = static_cast<std::uint32_t>(indices_.size()),
+                             .bytes = static_cast<std::uint32_t>(size.total()),
+                             .dense = 0};
+  append(packet.bytes, std::as_bytes(std::span(&header, 1)));
+  append(packet.bytes, std::span(encoded_).first(size.total()));
+  packet.records.push_back({.segment = s, .payload_bytes = size.payload_bytes, .index_bytes = size.index_bytes});
+}
+
+void NeighbourLink::wait_for(const std::function<bool()>& ready) {
+  if (ready()) return;
+  const PhaseTimer timer(context_.ledger, Phase::wait);
+  context_.engine.wait_until([&] { return ready() || context_.interrupted(); });
+  if (!ready()) throw WaitInterrupted();
+}
+
+void NeighbourLink::receive(Iteration k) {
+  for (std::size_t e = 0; e < links_.size(); ++e) {
+    if (lockstep()) {
+      wait_for([&] { return context_.mailbox.front(e).has_value(); });
+      apply_front(e);
+      if (links_[e].newest_packet != k) throw std::logic_error("lockstep: a packet of another iteration arrived");
+    } else {
+      while (context_.mailbox.front(e)) apply_front(e);
+    }
+    context_.ledger.mixed(e, k - links_[e].newest_packet);
+  }
+}
+
+void NeighbourLink::apply_front(std::size_t edge) {
+  const PhaseTimer timer(context_.ledger, Phase::mix);
+  apply(edge, *context_.mailbox.front(edge));
+  context_.mailbox.pop(edge);
+}
+
+void NeighbourLink::apply(std::size_t edge, std::span<const std::byte> packet) {
+  const PacketHeader header = packet_header(packet);
+  links_[edge].newest_packet = header.iteration;
+  try {
+    apply_segments(edge, packet.subspan(sizeof header), header.segments);
+  } catch (const CommunicationError& error) {
+    throw CommunicationError("the packet of iteration " + std::to_string(header.iteration) + " from rank " +
+                             std::to_string(header.sender) + " to rank " + std::to_string(context_.neighbourhood.rank) +
+                             " does not fit this rank's model: " + error.what() +
+                             ". The ranks run different models, configurations or versions");
+  }
+}
+
+void NeighbourLink::apply_segments(std::size_t edge, std::span<const std::byte> rest, std::uint32_t segments) {
+  for (std::uint32_t i = 0; i < segments; ++i) {
+    if (rest.size() < sizeof(SegmentHeader)) throw CommunicationError("it ends before its last segment");
+    const auto header = read_struct<SegmentHeader>(rest);
+    rest = rest.subspan(sizeof header);
+    if (header.segment >= layout_.count()) {
+      throw CommunicationError("segment " + std::to_string(header.segment) + " of " + std::to_string(layout_.count()));
+    }
+    if (header.bytes > rest.size()) throw CommunicationError("a segment is longer than its packet");
+    apply_segment(edge, header, rest.first(header.bytes));
+    rest = rest.subspan(header.bytes);
+  }
+  if (!rest.empty()) throw CommunicationError(std::to_string(rest.size()) + " bytes behind its last segment");
+}
+
+void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body) {
+  Edge& link = links_[edge];
+  const auto copy = link.theirs.segment(layout_[header.segment]);
+  link.moved[header.segment] = 1;
+  if (header.dense != 0) {
+    if (body.size() != copy.size_bytes()) {
+      throw CommunicationError("segment '" + layout_[header.segment].name + "' has " + std::to_string(body.size()) +
+                               " bytes instead of " + std::to_string(copy.size_bytes()));
+    }
+    std::memcpy(copy.data(), body.data(), body.size());
+    return;
+  }
+  if (!compression_.codec) throw CommunicationError("it is sparse, but this rank's run is dense");
+  compression_.codec->decode(body, header.count, copy.size(), indices_, values_);
+  for (std::size_t i = 0; i < indices_.size(); ++i) copy[indices_[i]] = values_[i];
+}
+
+}  // namespace hearsay

@@ -1,0 +1,86 @@
+#pragma once
+// A rank's side of its edges: fired segments go out as packets, packets come in as copies x̂_j.
+//
+// Keeps what the neighbours hold of this rank (x̂_i) where a selector or a mixing rule needs it, and what must still be
+// sent where a ring was full: a deferred event stays pending on that edge and goes out, with the values of the time, as
+// soon as there is room; until then the edge's x̂_i stays what the receiver really has.
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/algorithms/exchange.hpp"
+#include "runtime/algorithms/neighbour/mixing/mixing.hpp"
+#include "sparsify/sparsify.hpp"
+
+namespace hearsay {
+
+/// How values of a fired segment are chosen and written. Without a selector the whole segment travels.
+struct Compression {
+  std::unique_ptr<Selector> selector;  // may be null
+  std::unique_ptr<Codec> codec;        // null if and only if selector is
+
+  /// Bytes that one fired segment of n values takes at most, its header included.
+  std::size_t segment_bound(std::size_t n) const;
+};
+
+class NeighbourLink {
+ public:
+  struct Options {
+    Schedule schedule = Schedule::lockstep;
+    bool keep_own_copies = false;  ///< a mixing rule reads MixEdge::ours
+  };
+  /// x̂_j and x̂_i start as the common initial model in `context.replica`.
+  NeighbourLink(const ExchangeContext& context, Options options, Compression compression);
+
+  /// Encodes and posts the segments with fired[s] ≠ 0 as they are in the replica now. Lockstep sends a packet to every
+  /// neighbour at every iteration, asynchronous only where there is news. Waits for nobody in asynchronous mode; in
+  /// lockstep a ring has room for this packet by construction.
+  void send(Iteration k, std::span<const std::uint8_t> fired);
+  /// Brings the copies x̂_j up to date: lockstep with every neighbour's packet of iteration k, asynchronous with all
+  /// that has arrived. Throws CommunicationError naming the edge for a packet that cannot be what was agreed.
+  void receive(Iteration k);
+
+  /// The caller has mixed: nothing of `edges()` is news any more.
+  void mixed();
+
+  /// Views of the copies as they are now.
+  std::span<const MixEdge> edges() const { return edges_; }
+
+ private:
+  struct Edge {
+    FloatBlock theirs;                  // x̂_j
+    std::vector<std::uint8_t> pending;  // events that are still owed to j
+    std::vector<std::uint8_t> moved;
+    Iteration newest_packet = -1;
+  };
+
+  bool lockstep() const { return options_.schedule == Schedule::lockstep; }
+  FloatBlock& own_copy(std::size_t edge) { return own_copies_[lockstep() ? 0 : edge]; }
+  void send_lockstep(Iteration k, std::span<const std::uint8_t> fired);
+  void send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
+  std::size_t bound(std::span<const std::uint8_t> segments) const;
+  SharedPacket encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy);
+  void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy);
+  void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy);
+  void wait_for(const std::function<bool()>& ready);
+  void apply_front(std::size_t edge);
+  void apply(std::size_t edge, std::span<const std::byte> packet);
+  void apply_segments(std::size_t edge, std::span<const std::byte> rest, std::uint32_t segments);
+  void apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body);
+
+  ExchangeContext context_;
+  const Layout& layout_;
+  Options options_;
+  Compression compression_;
+  PacketPool pool_;
+  std::vector<Edge> links_;
+  std::vector<FloatBlock> own_copies_;  // none, one (lockstep) or one an edge
+  std::vector<MixEdge> edges_;
+  std::vector<std::uint8_t> wanted_;  // scratch: fired or pending
+  std::vector<float> change_;         // scratch: x − x̂_i of one segment
+  std::vector<std::uint32_t> indices_;
+  std::vector<float> values_;
+  std::vector<std::byte> encoded_;
+};
+
+}  // namespace hearsay

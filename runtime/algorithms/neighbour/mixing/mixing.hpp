@@ -1,0 +1,38 @@
+#pragma once
+// Mixing rules: how a rank pulls its replica x_i towards what it knows of its neighbours.
+#include <memory>
+#include <span>
+
+#include "runtime/base/table.hpp"
+#include "runtime/parameters.hpp"
+
+namespace hearsay {
+
+/// One edge {i, j} as rank i sees it after iteration k's packets were received. Spans cover the whole replica.
+struct MixEdge {
+  float weight;                   ///< w_ij
+  std::span<const float> theirs;  ///< x̂_j: what i last received of j
+  std::span<const float> ours;    ///< x̂_i as j holds it; empty unless the rule needs it
+  std::span<const std::uint8_t>
+      moved;  ///< per segment: 1 if an event of i or of j crossed this edge since the last mixing
+};
+
+class MixingRule {
+ public:
+  virtual ~MixingRule() = default;
+  /// Changes x in place. Deterministic: edges in the given order, elementwise.
+  virtual void mix(const Layout& layout, float self_weight, std::span<const MixEdge> edges,
+                   std::span<float> x) const = 0;
+  /// Whether `MixEdge::ours` is read; keeping it costs one block (lockstep) or one block an edge (asynchronous).
+  virtual bool needs_own_copy() const { return false; }
+};
+
+using MixingEntry = Entry<MixingRule>;
+std::span<const MixingEntry> mixing_rules();
+
+/// x ← w_ii x + Σ_j w_ij x̂_j, the product with one row of W.
+void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x);
+/// x ← x + scale · w · (theirs − ours) over one range of floats.
+void add_difference(float weight, std::span<const float> theirs, std::span<const float> ours, std::span<float> x);
+
+}  // namespace hearsay

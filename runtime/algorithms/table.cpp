@@ -1,0 +1,32 @@
+// The table of exchanges: one declaration and one entry an algorithm.
+#include <array>
+
+#include "runtime/algorithms/exchange.hpp"
+
+namespace hearsay {
+
+ExchangeEntry dpsgd_exchange();
+ExchangeEntry eventgrad_exchange();
+
+std::span<const ExchangeEntry> exchanges() {
+  static const std::array entries{dpsgd_exchange(), eventgrad_exchange()};
+  return entries;
+}
+
+const ExchangeEntry& chosen_exchange(Config& exchange) {
+  return chosen_entry(exchanges(), exchange, "eventgrad", "how replicas learn from each other");
+}
+
+std::unique_ptr<ExchangePlan> plan_exchange(Config& root) {
+  Config exchange = root.section("exchange");
+  return chosen_exchange(exchange).make(exchange, root);
+}
+
+Schedule read_schedule(Config& exchange) {
+  const std::string name =
+      exchange.choice("schedule", "lockstep", {"lockstep", "asynchronous"},
+                      "wait for every neighbour's packet of an iteration, or use what has arrived");
+  return name == "lockstep" ? Schedule::lockstep : Schedule::asynchronous;
+}
+
+}  // namespace hearsay

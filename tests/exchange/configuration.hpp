@@ -1,0 +1,73 @@
+#pragma once
+// The configurations of the exchange tests: each choice as YAML and as the reference simulation is told of it.
+#include <string>
+#include <vector>
+
+#include "tests/reference/simulation.hpp"
+
+namespace hearsay::test {
+
+struct GraphChoice {
+  std::string yaml;
+  std::vector<std::vector<double>> (*weights)(int workers);
+};
+inline std::vector<GraphChoice> graph_choices() {
+  return {{"topology: {graph: {name: ring}, weights: {name: uniform}}\n", reference::ring_weights},
+          {"topology: {graph: {name: star}, weights: {name: metropolis}}\n", reference::star_weights},
+          {"topology: {graph: {name: complete}, weights: {name: uniform}}\n", reference::complete_weights}};
+}
+
+struct TriggerChoice {
+  std::string yaml;
+  reference::TriggerRule rule;
+};
+/// Every policy, with and without the options that all of them share. Horizons are such that no comparison is exact.
+inline std::vector<TriggerChoice> trigger_choices() {
+  using reference::Policy;
+  return {{"trigger: {name: always, warmup_iterations: 0}\n", {.policy = Policy::always}},
+          {"trigger: {name: constant, threshold: 0.05, warmup_iterations: 2}\n",
+           {.policy = Policy::constant, .threshold = 0.05, .warmup = 2}},
+          {"trigger: {name: constant, threshold: 0.5, warmup_iterations: 0, maximum_silence: 7}\n",
+           {.policy = Policy::constant, .threshold = 0.5, .maximum_silence = 7}},
+          {"trigger: {name: geometric, scale: 0.7, ratio: 0.93, warmup_iterations: 0}\n",
+           {.policy = Policy::geometric, .scale = 0.7, .ratio = 0.93}},
+          {"trigger: {name: periodic, period: 4, warmup_iterations: 0}\n", {.policy = Policy::periodic, .period = 4}},
+          {"trigger: {name: periodic, period: 7, warmup_iterations: 3, maximum_silence: 5}\n",
+           {.policy = Policy::periodic, .period = 7, .warmup = 3, .maximum_silence = 5}},
+          {"trigger: {name: adaptive, horizon: 1.7, history: 2, warmup_iterations: 3}\n",
+           {.policy = Policy::adaptive, .horizon = 1.7, .history = 2, .warmup = 3}},
+          {"trigger: {name: adaptive, horizon: 2.6, history: 3, warmup_iterations: 0, maximum_silence: 11}\n",
+           {.policy = Policy::adaptive, .horizon = 2.6, .history = 3, .maximum_silence = 11}},
+          {"trigger: {name: adaptive_compounding, horizon: 0.9, history: 2, warmup_iterations: 5}\n",
+           {.policy = Policy::adaptive_compounding, .horizon = 0.9, .history = 2, .warmup = 5}},
+          {"trigger: {name: adaptive_compounding, horizon: 1.1, history: 3, warmup_iterations: 0}\n",
+           {.policy = Policy::adaptive_compounding, .horizon = 1.1, .history = 3}}};
+}
+
+struct MixingChoice {
+  std::string yaml;  ///< of `exchange.mixing`
+  reference::Mixing rule;
+};
+constexpr double difference_gamma = 0.3;
+inline std::vector<MixingChoice> mixing_choices() {
+  return {{"{name: stale}", reference::Mixing::stale},
+          {"{name: difference, gamma: 0.3}", reference::Mixing::difference},
+          {"{name: arrival}", reference::Mixing::arrival}};
+}
+
+struct SparsifyChoice {
+  std::string yaml;
+  double density;
+};
+inline std::vector<SparsifyChoice> sparsify_choices() {
+  return {{"", 1.0}, {"sparsify: {selector: {name: topk, density: 0.1}}\n", 0.1}};
+}
+
+inline std::string eventgrad(const std::string& mixing, const std::string& schedule = "lockstep") {
+  return "exchange: {name: eventgrad, schedule: " + schedule + ", mixing: " + mixing + "}\n";
+}
+
+constexpr const char* ring = "topology: {graph: {name: ring}, weights: {name: uniform}}\n";
+constexpr const char* dpsgd = "exchange: {name: dpsgd}\n";
+
+}  // namespace hearsay::test

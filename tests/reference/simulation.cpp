@@ -1,0 +1,233 @@
+#include "tests/reference/simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+namespace hearsay::reference {
+namespace {
+
+double norm_of(std::span<const float> values) {
+  double squares = 0.0;
+  for (const float v : values) squares += static_cast<double>(v) * v;
+  return std::sqrt(squares);
+}
+
+/// What one worker remembers of one segment's events.
+struct SegmentMemory {
+  double norm_sent = 0.0;
+  std::int64_t sent_at = -1;
+  std::vector<double> slopes;  // of all events, oldest first
+
+  double mean_of_last(std::size_t count, double divide_by) const {
+    const std::size_t first = slopes.size() - std::min(count, slopes.size());
+    double sum = 0.0;
+    for (std::size_t i = first; i < slopes.size(); ++i) sum += slopes[i];
+    return sum / divide_by;
+  }
+};
+
+double threshold_of(const TriggerRule& rule, const SegmentMemory& memory, std::int64_t k) {
+  switch (rule.policy) {
+    case Policy::always:
+      return 0.0;
+    case Policy::constant:
+      return rule.threshold;
+    case Policy::geometric:
+      return rule.scale * std::pow(rule.ratio, static_cast<double>(k));
+    case Policy::periodic:
+      return k % rule.period == 0 ? 0.0 : std::numeric_limits<double>::infinity();
+    case Policy::adaptive: {  // held between events: slopes do not change there
+      const std::size_t known = std::min(rule.history, memory.slopes.size());
+      return known == 0 ? 0.0 : rule.horizon * memory.mean_of_last(rule.history, static_cast<double>(known));
+    }
+    case Policy::adaptive_compounding: {  // slots without a slope count as 0
+      const double mean = memory.mean_of_last(rule.history, static_cast<double>(rule.history));
+      return mean == 0.0 ? 0.0 : std::pow(rule.horizon, static_cast<double>(k - memory.sent_at)) * mean;
+    }
+  }
+  return 0.0;
+}
+
+class Simulation {
+ public:
+  Simulation(const Setup& setup, const GradientSource& problem)
+      : setup_(setup),
+        problem_(problem),
+        workers_(setup.weights.size()),
+        copies_(workers_, setup.initial),
+        gradients_(workers_, setup.initial),
+        memories_(workers_, std::vector<SegmentMemory>(setup.segment_lengths.size())) {
+    outcome_.x.assign(workers_, setup.initial);
+    outcome_.events.resize(workers_);
+    std::size_t offset = 0;
+    for (const std::size_t length : setup.segment_lengths) {
+      offsets_.push_back(offset);
+      offset += length;
+    }
+    for (auto& memory : memories_) {
+      for (std::size_t s = 0; s < memory.size(); ++s) memory[s].norm_sent = norm_of(slice(setup_.initial, s));
+    }
+  }
+
+  Outcome run() {
+    for (std::int64_t k = 0; k < setup_.iterations; ++k) {
+      for (std::size_t i = 0; i < workers_; ++i) {
+        problem_.gradient(static_cast<int>(i), k, outcome_.x[i], gradients_[i]);
+        decide_and_publish(i, k);
+      }
+      std::vector<std::vector<float>> mixed = outcome_.x;
+      for (std::size_t i = 0; i < workers_; ++i) {
+        if (!local_step(i, k)) mix(i, k, mixed[i]);
+      }
+      const auto rate = static_cast<float>(setup_.learning_rate);
+      for (std::size_t i = 0; i < workers_; ++i) {
+        for (std::size_t e = 0; e < mixed[i].size(); ++e) mixed[i][e] -= rate * gradients_[i][e];
+      }
+      outcome_.x = mixed;
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  std::span<const float> slice(const std::vector<float>& x, std::size_t s) const {
+    return std::span(x).subspan(offsets_[s], setup_.segment_lengths[s]);
+  }
+  bool neighbours(std::size_t i, std::size_t j) const { return i != j && setup_.weights[i][j] != 0.0; }
+
+  void decide_and_publish(std::size_t i, std::int64_t k) {
+    std::vector<bool> events;
+    for (std::size_t s = 0; s < offsets_.size(); ++s) {
+      events.push_back(fires(i, s, k));
+      if (!events.back()) continue;
+      publish(i, s);
+      ++outcome_.event_count;
+      for (std::size_t j = 0; j < workers_; ++j) outcome_.message_count += neighbours(i, j) ? 1 : 0;
+    }
+    outcome_.events[i].push_back(events);
+  }
+
+  bool fires(std::size_t i, std::size_t s, std::int64_t k) {
+    SegmentMemory& memory = memories_[i][s];
+    const double now = norm_of(slice(outcome_.x[i], s));
+    const double change = std::abs(now - memory.norm_sent);
+    const double threshold = threshold_of(setup_.trigger, memory, k);
+    const bool forced = k < setup_.trigger.warmup ||
+                        (setup_.trigger.maximum_silence > 0 && k - memory.sent_at >= setup_.trigger.maximum_silence);
+    if (!forced) note_margin(std::abs(change - threshold) / std::max(now, 1e-30), threshold, i, s, k);
+    if (!forced && change < threshold) return false;
+    // The paper's policy knows slopes between two events only; the released code's starts at iteration −1.
+    if (setup_.trigger.policy != Policy::adaptive || memory.sent_at >= 0) {
+      memory.slopes.push_back(change / static_cast<double>(k - memory.sent_at));
+    }
+    memory.norm_sent = now;
+    memory.sent_at = k;
+    return true;
+  }
+
+  void note_margin(double margin, double threshold, std::size_t i, std::size_t s, std::int64_t k) {
+    if (threshold == 0.0 || std::isinf(threshold) || margin >= outcome_.closest.margin) return;
+    outcome_.closest = {.margin = margin, .iteration = k, .worker = static_cast<int>(i), .segment = s};
+  }
+
+  void publish(std::size_t i, std::size_t s) {
+    const std::size_t n = setup_.segment_lengths[s];
+    std::size_t kept = n;
+    if (setup_.density < 1.0) {
+      kept = std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(setup_.density * static_cast<double>(n))));
+    }
+    std::vector<std::size_t> order(n);
+    for (std::size_t e = 0; e < n; ++e) order[e] = offsets_[s] + e;
+    const auto& x = outcome_.x[i];
+    auto& copy = copies_[i];
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return std::abs(x[a] - copy[a]) > std::abs(x[b] - copy[b]); });
+    for (std::size_t rank = 0; rank < kept; ++rank) copy[order[rank]] = x[order[rank]];
+  }
+
+  /// Local SGD on a graph: between two exchanges workers do not mix at all.
+  bool local_step(std::size_t i, std::int64_t k) const {
+    if (setup_.trigger.policy != Policy::periodic) return false;
+    const auto& events = outcome_.events[i][static_cast<std::size_t>(k)];
+    return std::find(events.begin(), events.end(), false) != events.end();
+  }
+
+  void mix(std::size_t i, std::int64_t k, std::vector<float>& x) const {
+    const auto weight = [&](std::size_t j) { return static_cast<float>(setup_.weights[i][j]); };
+    if (setup_.mixing == Mixing::stale) {
+      for (float& v : x) v *= weight(i);
+    }
+    for (std::size_t j = 0; j < workers_; ++j) {
+      if (!neighbours(i, j)) continue;
+      const float w = setup_.mixing == Mixing::difference ? static_cast<float>(setup_.gamma) * weight(j) : weight(j);
+      for (std::size_t s = 0; s < offsets_.size(); ++s) {
+        if (setup_.mixing == Mixing::arrival && !news(i, j, s, k)) continue;
+        for (std::size_t e = offsets_[s]; e < offsets_[s] + setup_.segment_lengths[s]; ++e) {
+          x[e] += setup_.mixing == Mixing::stale ? w * copies_[j][e] : w * (copies_[j][e] - copies_[i][e]);
+        }
+      }
+    }
+  }
+
+  bool news(std::size_t i, std::size_t j, std::size_t s, std::int64_t k) const {
+    const auto iteration = static_cast<std::size_t>(k);
+    return outcome_.events[i][iteration][s] || outcome_.events[j][iteration][s];
+  }
+
+  const Setup& setup_;
+  const GradientSource& problem_;
+  std::size_t workers_;
+  std::vector<std::size_t> offsets_;
+  std::vector<std::vector<float>> copies_;  // what the neighbours hold of each worker
+  std::vector<std::vector<float>> gradients_;
+  std::vector<std::vector<SegmentMemory>> memories_;
+  Outcome outcome_;
+};
+
+std::vector<std::vector<double>> zeros(int workers) {
+  const auto n = static_cast<std::size_t>(workers);
+  return std::vector<std::vector<double>>(n, std::vector<double>(n, 0.0));
+}
+
+}  // namespace
+
+std::string ClosestCall::text() const {
+  std::ostringstream out;
+  out << "closest decision: worker " << worker << ", segment " << segment << ", iteration " << iteration << ", margin "
+      << margin << " of the norm";
+  if (margin < 1e-6) out << " (rounding may have decided it: choose other data)";
+  return out.str();
+}
+
+Outcome simulate(const Setup& setup, const GradientSource& problem) { return Simulation(setup, problem).run(); }
+
+std::vector<std::vector<double>> ring_weights(int workers) {
+  auto w = zeros(workers);
+  const auto n = w.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    const double share = n == 1 ? 1.0 : n == 2 ? 0.5 : 1.0 / 3.0;
+    w[i][i] = w[i][(i + 1) % n] = w[i][(i + n - 1) % n] = share;
+  }
+  return w;
+}
+
+// Metropolis: 1 / (1 + the centre's degree) = 1/P an edge.
+std::vector<std::vector<double>> star_weights(int workers) {
+  auto w = zeros(workers);
+  const auto n = w.size();
+  const double share = 1.0 / static_cast<double>(n);
+  for (std::size_t i = 1; i < n; ++i) {
+    w[0][i] = w[i][0] = share;
+    w[i][i] = 1.0 - share;
+  }
+  w[0][0] = 1.0 - static_cast<double>(n - 1) * share;
+  return w;
+}
+
+std::vector<std::vector<double>> complete_weights(int workers) {
+  auto w = zeros(workers);
+  for (auto& row : w) std::fill(row.begin(), row.end(), 1.0 / static_cast<double>(workers));
+  return w;
+}
+
+}  // namespace hearsay::reference

@@ -1,0 +1,72 @@
+#pragma once
+// Decentralised training of P workers in one process, one loop, no communication: what the exchanges must compute.
+// Written from the papers' definitions, on its own: it calls nothing of trigger/, sparsify/, topology/ or
+// runtime/algorithms/. Only lockstep: all neighbours of a worker then hold the same copy of it, so there is one copy a
+// worker.
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace hearsay::reference {
+
+enum class Policy { always, periodic, constant, geometric, adaptive, adaptive_compounding };
+enum class Mixing { stale, difference, arrival };
+
+struct TriggerRule {
+  Policy policy = Policy::always;
+  double threshold = 0.0;           ///< constant
+  double scale = 0.0, ratio = 0.0;  ///< geometric: scale · ratio^k
+  std::int64_t period = 1;          ///< periodic
+  double horizon = 1.0;             ///< adaptive ones
+  std::size_t history = 2;          ///< adaptive ones
+  std::int64_t warmup = 0;
+  std::int64_t maximum_silence = 0;
+};
+
+struct Setup {
+  std::vector<std::vector<double>> weights;  ///< W, dense
+  std::vector<std::size_t> segment_lengths;  ///< floats
+  std::vector<float> initial;                ///< x_0
+  double learning_rate = 0.0;
+  std::int64_t iterations = 0;
+  TriggerRule trigger;
+  Mixing mixing = Mixing::stale;
+  double gamma = 0.5;    ///< difference mixing
+  double density = 1.0;  ///< below 1: top-k copies
+};
+
+/// The decision that came closest to falling the other way: | change − threshold | / norm.
+struct ClosestCall {
+  double margin = std::numeric_limits<double>::infinity();
+  std::int64_t iteration = -1;
+  int worker = -1;
+  std::size_t segment = 0;
+  std::string text() const;
+};
+
+struct Outcome {
+  std::vector<std::vector<float>> x;                   ///< (workers, floats) after the last step
+  std::vector<std::vector<std::vector<bool>>> events;  ///< (workers, iterations, segments)
+  std::uint64_t event_count = 0;
+  std::uint64_t message_count = 0;  ///< events × neighbours
+  ClosestCall closest;
+};
+
+/// `problem.gradient(worker, k, x, g)` fills g.
+class GradientSource {
+ public:
+  virtual ~GradientSource() = default;
+  virtual void gradient(int worker, std::int64_t k, std::span<const float> x, std::span<float> g) const = 0;
+};
+
+Outcome simulate(const Setup& setup, const GradientSource& problem);
+
+/// W by hand. ring: 1/3 each (1/2 for two workers, 1 for one); star and complete: 1/P an edge, the rest on the
+/// diagonal.
+std::vector<std::vector<double>> ring_weights(int workers);
+std::vector<std::vector<double>> star_weights(int workers);
+std::vector<std::vector<double>> complete_weights(int workers);
+
+}  // namespace hearsay::reference
