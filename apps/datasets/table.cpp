@@ -1,0 +1,17 @@
+// The table of data sets: a new one is a file of its own, a declaration and a line here.
+#include <array>
+
+#include "apps/datasets/datasets.hpp"
+
+namespace hearsay {
+
+DatasetEntry synthetic_digits_entry();
+DatasetEntry mnist_entry();
+DatasetEntry cifar10_entry();
+
+std::span<const DatasetEntry> datasets() {
+  static const std::array table{synthetic_digits_entry(), mnist_entry(), cifar10_entry()};
+  return table;
+}
+
+}  // namespace hearsay
