@@ -2,7 +2,7 @@
 // A replica: all trainable floats of a rank in one contiguous block, and their gradients in a second one.
 //
 // One block makes communication, norms and mixing plain loops over floats. LibTorch's tensors are views into it
-// (runtime/model/model.cpp); this header knows nothing of LibTorch.
+// (runtime/training/model.cpp); this header knows nothing of LibTorch.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

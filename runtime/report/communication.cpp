@@ -1,0 +1,194 @@
+// Ledgers of all ranks as three tables: edges, segments, staleness.
+//
+// A packed ledger is a list of 64-bit words (weights as their bits), since ranks of a job run on like machines:
+//   rank, neighbours n, segments s,
+//   n × (neighbour, weight, 8 edge counters, staleness: samples, sum, maximum, histogram), s × (4 segment counters).
+#include <array>
+#include <bit>
+#include <cstring>
+#include <sstream>
+
+#include "runtime/base/error.hpp"
+#include "runtime/report/files.hpp"
+#include "runtime/report/report.hpp"
+
+namespace hearsay {
+namespace {
+
+struct EdgeRow {
+  std::uint64_t neighbour = 0;
+  double weight = 0.0;
+  std::array<std::uint64_t, 8> counters{};  ///< in the order of EdgeCounters
+  std::uint64_t samples = 0, sum = 0, maximum = 0;
+  std::array<std::uint64_t, Staleness::bins> histogram{};
+};
+
+struct RankRows {
+  std::uint64_t rank = 0;
+  std::vector<EdgeRow> edges;
+  std::vector<std::array<std::uint64_t, 4>> segments;  ///< in the order of SegmentCounters
+};
+
+class Words {
+ public:
+  explicit Words(std::span<const std::byte> bytes) : words_(bytes.size() / sizeof(std::uint64_t)) {
+    std::memcpy(words_.data(), bytes.data(), words_.size() * sizeof(std::uint64_t));
+  }
+  std::uint64_t next() {
+    if (at_ == words_.size()) throw CommunicationError("a rank's packed ledger is too short");
+    return words_[at_++];
+  }
+  template <std::size_t n>
+  void next(std::array<std::uint64_t, n>& values) {
+    for (std::uint64_t& value : values) value = next();
+  }
+  std::size_t left() const { return words_.size() - at_; }
+
+ private:
+  std::vector<std::uint64_t> words_;
+  std::size_t at_ = 0;
+};
+
+void pack_edge(const Ledger& ledger, const Neighbourhood& neighbourhood, std::size_t i,
+               std::vector<std::uint64_t>& words) {
+  const EdgeCounters& edge = ledger.edge(i);
+  const Staleness& staleness = ledger.staleness(i);
+  words.push_back(static_cast<std::uint64_t>(neighbourhood.neighbours[i]));
+  words.push_back(std::bit_cast<std::uint64_t>(neighbourhood.weights[i]));
+  for (const Counter* counter :
+       {&edge.messages, &edge.deferred, &edge.packets, &edge.puts, &edge.payload_bytes, &edge.index_bytes,
+        &edge.header_bytes, &edge.control_bytes, &staleness.samples, &staleness.sum, &staleness.maximum}) {
+    words.push_back(counter->value());
+  }
+  for (const Counter& counter : staleness.histogram) words.push_back(counter.value());
+}
+
+EdgeRow unpack_edge(Words& words) {
+  EdgeRow row;
+  row.neighbour = words.next();
+  row.weight = std::bit_cast<double>(words.next());
+  words.next(row.counters);
+  row.samples = words.next();
+  row.sum = words.next();
+  row.maximum = words.next();
+  words.next(row.histogram);
+  return row;
+}
+
+RankRows unpack(std::span<const std::byte> bytes, std::size_t segments) {
+  Words words(bytes);
+  RankRows rows{.rank = words.next(), .edges = {}, .segments = {}};
+  const std::uint64_t edge_count = words.next();
+  if (words.next() != segments) throw CommunicationError("ranks disagree about the number of segments");
+  for (std::uint64_t i = 0; i < edge_count; ++i) rows.edges.push_back(unpack_edge(words));
+  rows.segments.resize(segments);
+  for (auto& counters : rows.segments) words.next(counters);
+  if (words.left() != 0) throw CommunicationError("a rank's packed ledger is too long");
+  return rows;
+}
+
+template <std::size_t n>
+void write_counters(std::ostream& out, const std::array<std::uint64_t, n>& counters) {
+  for (const std::uint64_t counter : counters) out << ',' << counter;
+}
+
+std::string edges_csv(std::span<const RankRows> ranks) {
+  std::ostringstream out;
+  out.precision(17);
+  out << "sender,receiver,weight,messages,deferred,packets,puts,payload_bytes,index_bytes,header_bytes,"
+         "control_bytes,bytes_sent\n";
+  for (const RankRows& rank : ranks) {
+    for (const EdgeRow& edge : rank.edges) {
+      const auto& c = edge.counters;
+      out << rank.rank << ',' << edge.neighbour << ',' << edge.weight;
+      write_counters(out, c);
+      out << ',' << c[4] + c[5] + c[6] + c[7] << '\n';
+    }
+  }
+  return out.str();
+}
+
+std::string shape_text(const Segment& segment) {
+  std::string text;
+  for (const std::int64_t extent : segment.shape) text += (text.empty() ? "" : "x") + std::to_string(extent);
+  return text;
+}
+
+std::string segments_csv(std::span<const RankRows> ranks, const Layout& layout) {
+  std::ostringstream out;
+  out << "segment,name,shape,length,events,messages,payload_bytes,index_bytes\n";
+  for (std::size_t s = 0; s < layout.count(); ++s) {
+    std::array<std::uint64_t, 4> sum{};
+    for (const RankRows& rank : ranks) {
+      for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += rank.segments[s][c];
+    }
+    const Segment& segment = layout.segments()[s];
+    out << s << ',' << csv_field(segment.name) << ',' << shape_text(segment) << ',' << segment.length;
+    write_counters(out, sum);
+    out << '\n';
+  }
+  return out.str();
+}
+
+std::string staleness_csv(std::span<const RankRows> ranks) {
+  std::ostringstream out;
+  out << "rank,neighbour,samples,mean_iterations,maximum_iterations";
+  for (std::size_t age = 0; age + 1 < Staleness::bins; ++age) out << ",samples_" << age;
+  out << ",samples_" << Staleness::bins - 1 << "_or_more\n";
+  for (const RankRows& rank : ranks) {
+    for (const EdgeRow& edge : rank.edges) {
+      const double mean = edge.samples == 0 ? 0.0 : static_cast<double>(edge.sum) / static_cast<double>(edge.samples);
+      out << rank.rank << ',' << edge.neighbour << ',' << edge.samples << ',' << mean << ',' << edge.maximum;
+      write_counters(out, edge.histogram);
+      out << '\n';
+    }
+  }
+  return out.str();
+}
+
+LedgerTotals totals_of(std::span<const RankRows> ranks) {
+  LedgerTotals totals;
+  for (const RankRows& rank : ranks) {
+    for (const EdgeRow& edge : rank.edges) {
+      const auto& c = edge.counters;
+      totals.messages += c[0];
+      totals.deferred += c[1];
+      totals.packets += c[2];
+      totals.puts += c[3];
+      totals.payload_bytes += c[4];
+      totals.index_bytes += c[5];
+      totals.header_bytes += c[6];
+      totals.control_bytes += c[7];
+    }
+    for (const auto& segment : rank.segments) totals.events += segment[0];
+  }
+  return totals;
+}
+
+}  // namespace
+
+std::vector<std::byte> pack_ledger(const Ledger& ledger, const Neighbourhood& neighbourhood) {
+  std::vector<std::uint64_t> words{static_cast<std::uint64_t>(neighbourhood.rank), ledger.neighbours(),
+                                   ledger.segments()};
+  for (std::size_t i = 0; i < ledger.neighbours(); ++i) pack_edge(ledger, neighbourhood, i, words);
+  for (SegmentId s = 0; s < ledger.segments(); ++s) {
+    const SegmentCounters& segment = ledger.segment(s);
+    for (const Counter* counter : {&segment.events, &segment.messages, &segment.payload_bytes, &segment.index_bytes}) {
+      words.push_back(counter->value());
+    }
+  }
+  const auto bytes = std::as_bytes(std::span(words));
+  return {bytes.begin(), bytes.end()};
+}
+
+LedgerTotals write_communication(const std::filesystem::path& directory, std::span<const std::vector<std::byte>> packed,
+                                 const Layout& layout) {
+  std::vector<RankRows> ranks;
+  for (const std::vector<std::byte>& ledger : packed) ranks.push_back(unpack(ledger, layout.count()));
+  write_file(directory / "communication.csv", edges_csv(ranks));
+  write_file(directory / "segments.csv", segments_csv(ranks, layout));
+  write_file(directory / "staleness.csv", staleness_csv(ranks));
+  return totals_of(ranks);
+}
+
+}  // namespace hearsay

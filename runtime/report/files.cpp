@@ -1,0 +1,37 @@
+#include "runtime/report/files.hpp"
+
+#include <fstream>
+#include <system_error>
+
+#include "runtime/base/error.hpp"
+
+namespace hearsay {
+namespace {
+
+[[noreturn]] void cannot_write(const std::filesystem::path& file, const std::string& why) {
+  throw DataError(file.string() + ": cannot be written (" + why + "); check the folder's permissions and free space");
+}
+
+}  // namespace
+
+void write_file(const std::filesystem::path& file, std::string_view text) {
+  const std::filesystem::path unfinished = file.string() + ".tmp";
+  {
+    std::ofstream out(unfinished, std::ios::binary);
+    out << text;
+    out.close();
+    if (!out) cannot_write(unfinished, "no such folder, no permission or disk full");
+  }
+  std::error_code error;
+  std::filesystem::rename(unfinished, file, error);
+  if (error) cannot_write(file, error.message());
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace hearsay

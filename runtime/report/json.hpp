@@ -1,0 +1,24 @@
+#pragma once
+// JSON in the order in which it is written. Internal to runtime/report and apps/hearsay: the library is slow to
+// compile.
+#include <cmath>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "runtime/report/report.hpp"
+
+namespace hearsay {
+
+using Json = nlohmann::ordered_json;
+
+/// JSON has no NaN and no infinity: null.
+inline Json json_number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }
+inline Json json_number(const std::optional<double>& x) { return x ? json_number(*x) : Json(nullptr); }
+
+/// Appends the counters under the names that all files share.
+void append_totals(Json& json, const LedgerTotals& totals);
+/// summary.json
+Json summary_json(const Summary& summary);
+
+}  // namespace hearsay

@@ -1,0 +1,118 @@
+#pragma once
+// What a run leaves behind: runs/NAME/ (schema in docs/report_format.md).
+//
+// Every rank writes its own metrics file; nothing is communicated for logging. Rank 0 writes the rest.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/ledger/ledger.hpp"
+#include "runtime/parameters.hpp"
+#include "topology/topology.hpp"
+
+namespace hearsay {
+
+inline constexpr int report_schema_version = 1;
+
+/// Section `report:` of the configuration.
+struct ReportOptions {
+  std::filesystem::path directory;     ///< `directory`, default runs/<default_name>, from the working directory
+  std::int64_t every_iterations = 50;  ///< an iteration record every so many iterations
+  bool segments = false;               ///< also norm, threshold and event of every segment at every iteration
+  bool overwrite = false;              ///< replace an existing run folder
+};
+ReportOptions read_report_options(Config& report, const std::string& default_name);
+
+/// Makes the folder (rank 0 only), twice in a row is no harm. Throws ConfigError if it already holds a file of a run
+/// and `overwrite` is off, DataError if it cannot be written. Overwriting removes the files of a run and nothing else.
+void prepare_run_folder(const ReportOptions& options);
+
+/// One line of metrics.rankNNNN.jsonl. Counters are cumulative over the run.
+struct IterationRecord {
+  Iteration iteration;
+  double epoch;   ///< fraction of epochs done
+  double time_s;  ///< since the first iteration
+  double loss;
+  LedgerTotals totals;
+  std::uint64_t staleness_max;
+};
+struct EvaluationRecord {
+  Iteration iteration;
+  double epoch, time_s;
+  double accuracy_mean_model, loss_mean_model;
+  double consensus_distance;  ///< root mean square over ranks of ‖x_i − x̄‖₂
+};
+
+/// Writes metrics.rankNNNN.jsonl; lines reach the disk every second or so. Throws DataError if the file cannot be
+/// written.
+class MetricsWriter {
+ public:
+  MetricsWriter(const std::filesystem::path& directory, int rank);
+  void write(const IterationRecord& record);
+  void write(const EvaluationRecord& record);
+  /// One entry a segment each; empty spans are left out (an exchange without a trigger has no thresholds).
+  void write_segments(Iteration k, std::span<const double> norms, std::span<const double> thresholds,
+                      std::span<const std::uint8_t> events);
+
+ private:
+  void write_line(const std::string& line);
+  std::filesystem::path file_;
+  std::ofstream out_;
+  std::chrono::steady_clock::time_point flushed_;
+  int rank_;
+};
+
+/// What rank 0 knows at the start: manifest.json.
+struct Manifest {
+  std::string command;
+  std::string config_yaml;                      ///< complete; also written as config.yaml
+  std::vector<std::string> hosts;               ///< one a rank
+  std::map<std::string, std::string> versions;  ///< hearsay, mpi, libtorch, compiler
+  std::uint64_t seed = 0;
+  std::string model, dataset, exchange;
+};
+void write_manifest(const std::filesystem::path& directory, const Manifest& manifest, const Topology& topology,
+                    const Layout& layout);
+
+/// The totals of a run over all ranks: summary.json. Names and units as in docs/report_format.md.
+struct Summary {
+  std::string status = "finished";  ///< finished, diverged, stopped
+  std::string message;              ///< why, if not finished
+  int ranks = 1;
+  std::int64_t iterations = 0;
+  double epochs = 0.0;
+  std::uint64_t parameters = 0, segments = 0;
+  std::uint64_t edges = 0;  ///< directed
+  double spectral_gap = 1.0;
+  std::string model, dataset, exchange, schedule;
+  std::optional<double> accuracy_mean_model, accuracy_rank_min, accuracy_rank_mean, loss_mean_model;
+  double consensus_distance = 0.0;
+  LedgerTotals totals;
+  std::uint64_t messages_possible = 0;  ///< what D-PSGD would send: segments × directed edges × iterations
+  double wall_time_s = 0.0, time_per_iteration_s = 0.0;
+  std::vector<double> phase_seconds;          ///< mean over ranks, in the order of phase_names
+  std::vector<std::uint64_t> replica_hashes;  ///< one a rank
+
+  double messages_fraction() const;  ///< of messages_possible; 0 where nothing could be sent
+  double bytes_fraction() const;  ///< of D-PSGD's payload: 4 bytes × parameters × directed edges × iterations; or 0
+};
+void write_summary(const std::filesystem::path& directory, const Summary& summary);
+/// Throws DataError if there is no (whole) summary, naming the folder and what a run in progress lacks.
+Summary read_summary(const std::filesystem::path& directory);
+
+/// A ledger as bytes, to be gathered on rank 0, and back.
+std::vector<std::byte> pack_ledger(const Ledger& ledger, const Neighbourhood& neighbourhood);
+/// communication.csv (a line a directed edge), segments.csv (a line a segment, summed over ranks), staleness.csv (a
+/// line an in-edge). `packed`: one a rank. Returns the totals over ranks. Throws CommunicationError if a packed ledger
+/// does not fit the layout, DataError if a file cannot be written.
+LedgerTotals write_communication(const std::filesystem::path& directory, std::span<const std::vector<std::byte>> packed,
+                                 const Layout& layout);
+
+}  // namespace hearsay

@@ -1,0 +1,177 @@
+// summary.json: a run in one object.
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+
+#include "runtime/base/error.hpp"
+#include "runtime/report/files.hpp"
+#include "runtime/report/json.hpp"
+
+namespace hearsay {
+namespace {
+
+constexpr double bytes_per_float = 4.0;
+
+double fraction(double part, double whole) { return whole > 0.0 ? part / whole : 0.0; }
+
+/// As text: JSON readers round integers beyond 2⁵³.
+std::string hexadecimal(std::uint64_t hash) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016" PRIx64, hash);
+  return text;
+}
+
+std::optional<double> optional_number(const Json& json, const char* key) {
+  const Json& value = json.at(key);
+  return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+}
+
+LedgerTotals totals_from(const Json& json) {
+  return {.events = json.at("events"),
+          .messages = json.at("messages"),
+          .deferred = json.at("deferred"),
+          .packets = json.at("packets"),
+          .puts = json.at("puts"),
+          .payload_bytes = json.at("payload_bytes"),
+          .index_bytes = json.at("index_bytes"),
+          .header_bytes = json.at("header_bytes"),
+          .control_bytes = json.at("control_bytes")};
+}
+
+void read_outcome(const Json& json, Summary& summary) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  summary.accuracy_mean_model = optional_number(json, "accuracy_mean_model");
+  summary.accuracy_rank_min = optional_number(json, "accuracy_rank_min");
+  summary.accuracy_rank_mean = optional_number(json, "accuracy_rank_mean");
+  summary.loss_mean_model = optional_number(json, "loss_mean_model");
+  summary.consensus_distance = optional_number(json, "consensus_distance").value_or(nan);
+  summary.wall_time_s = optional_number(json, "wall_time_s").value_or(nan);
+  summary.time_per_iteration_s = optional_number(json, "time_per_iteration_s").value_or(nan);
+  for (const char* phase : phase_names) {
+    summary.phase_seconds.push_back(optional_number(json, (std::string(phase) + "_s").c_str()).value_or(nan));
+  }
+  for (const Json& hash : json.at("replica_hash")) {
+    summary.replica_hashes.push_back(std::stoull(hash.get<std::string>(), nullptr, 16));
+  }
+}
+
+Summary summary_from(const Json& json) {
+  Summary summary;
+  json.at("status").get_to(summary.status);
+  json.at("message").get_to(summary.message);
+  json.at("model").get_to(summary.model);
+  json.at("dataset").get_to(summary.dataset);
+  json.at("exchange").get_to(summary.exchange);
+  json.at("schedule").get_to(summary.schedule);
+  json.at("ranks").get_to(summary.ranks);
+  json.at("iterations").get_to(summary.iterations);
+  json.at("epochs").get_to(summary.epochs);
+  json.at("parameters").get_to(summary.parameters);
+  json.at("segments").get_to(summary.segments);
+  json.at("edges").get_to(summary.edges);
+  json.at("spectral_gap").get_to(summary.spectral_gap);
+  json.at("messages_possible").get_to(summary.messages_possible);
+  summary.totals = totals_from(json);
+  read_outcome(json, summary);
+  return summary;
+}
+
+Json parsed(const std::filesystem::path& file, const std::string& folder) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) {
+    const bool started = std::filesystem::exists(file.parent_path() / "manifest.json");
+    throw DataError(folder + ": no summary.json: " +
+                    (started ? "the run is still going on or was killed; a run writes its summary when it ends"
+                             : "not a run folder; give the folder that `hearsay train` has written"));
+  }
+  try {
+    return Json::parse(in);
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(file.string() + ": is not whole JSON (" + error.what() + "); repeat the run");
+  }
+}
+
+}  // namespace
+
+void append_totals(Json& json, const LedgerTotals& totals) {
+  json["events"] = totals.events;
+  json["messages"] = totals.messages;
+  json["deferred"] = totals.deferred;
+  json["packets"] = totals.packets;
+  json["puts"] = totals.puts;
+  json["bytes_sent"] = totals.bytes();
+  json["payload_bytes"] = totals.payload_bytes;
+  json["index_bytes"] = totals.index_bytes;
+  json["header_bytes"] = totals.header_bytes;
+  json["control_bytes"] = totals.control_bytes;
+}
+
+double Summary::messages_fraction() const {
+  return fraction(static_cast<double>(totals.messages), static_cast<double>(messages_possible));
+}
+
+double Summary::bytes_fraction() const {
+  const double dpsgd_payload_bytes =
+      bytes_per_float * static_cast<double>(parameters) * static_cast<double>(edges) * static_cast<double>(iterations);
+  return fraction(static_cast<double>(totals.bytes()), dpsgd_payload_bytes);
+}
+
+Json summary_json(const Summary& s) {
+  Json json{{"schema_version", report_schema_version},
+            {"status", s.status},
+            {"message", s.message},
+            {"model", s.model},
+            {"dataset", s.dataset},
+            {"exchange", s.exchange},
+            {"schedule", s.schedule},
+            {"ranks", s.ranks},
+            {"iterations", s.iterations},
+            {"epochs", json_number(s.epochs)},
+            {"parameters", s.parameters},
+            {"segments", s.segments},
+            {"edges", s.edges},
+            {"spectral_gap", json_number(s.spectral_gap)},
+            {"accuracy_mean_model", json_number(s.accuracy_mean_model)},
+            {"accuracy_rank_min", json_number(s.accuracy_rank_min)},
+            {"accuracy_rank_mean", json_number(s.accuracy_rank_mean)},
+            {"loss_mean_model", json_number(s.loss_mean_model)},
+            {"consensus_distance", json_number(s.consensus_distance)},
+            {"messages_possible", s.messages_possible},
+            {"messages_fraction", json_number(s.messages_fraction())},
+            {"bytes_fraction", json_number(s.bytes_fraction())}};
+  append_totals(json, s.totals);
+  json["wall_time_s"] = json_number(s.wall_time_s);
+  json["time_per_iteration_s"] = json_number(s.time_per_iteration_s);
+  for (std::size_t phase = 0; phase < phase_names.size(); ++phase) {
+    json[std::string(phase_names[phase]) + "_s"] =
+        phase < s.phase_seconds.size() ? json_number(s.phase_seconds[phase]) : Json(nullptr);
+  }
+  json["replica_hash"] = Json::array();
+  for (const std::uint64_t hash : s.replica_hashes) json["replica_hash"].push_back(hexadecimal(hash));
+  return json;
+}
+
+void write_summary(const std::filesystem::path& directory, const Summary& summary) {
+  write_file(directory / "summary.json", summary_json(summary).dump(2) + "\n");
+}
+
+Summary read_summary(const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / "summary.json";
+  const Json json = parsed(file, directory.string());
+  try {
+    const int version = json.at("schema_version");
+    if (version != report_schema_version) {
+      throw DataError(file.string() + ": schema version " + std::to_string(version) + ", this program reads version " +
+                      std::to_string(report_schema_version) + "; use the hearsay that wrote it");
+    }
+    return summary_from(json);
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(file.string() + ": not a summary of a run (" + error.what() + "); repeat the run");
+  } catch (const std::logic_error&) {  // std::stoull
+    throw DataError(file.string() + ": replica_hash is not a list of hexadecimal numbers; repeat the run");
+  }
+}
+
+}  // namespace hearsay

@@ -1,0 +1,65 @@
+#pragma once
+// What a rank tells about its run while it goes on, and the summary of all ranks at its end. No LibTorch in this
+// header.
+#include <chrono>
+#include <optional>
+
+#include "runtime/mpi/communicator.hpp"
+#include "runtime/training/session.hpp"
+
+namespace hearsay {
+
+/// One rank's diary: metrics.rankNNNN.jsonl and, on rank 0, progress. Nothing is communicated.
+class RunLog {
+ public:
+  struct Sources {
+    const RunPlan& plan;
+    const TrainOptions& options;
+    const Topology& topology;
+    const Layout& layout;
+    const Ledger& ledger;
+    RunLength length;
+    int rank;
+  };
+  explicit RunLog(const Sources& sources);
+
+  /// Time counts from here.
+  void start_clock();
+  double seconds() const;  ///< since start_clock
+
+  /// Iteration k is over.
+  void iteration(Iteration k, double loss, const Exchange& exchange);
+  /// The averaged model after `done` iterations.
+  void evaluation(Iteration done, double accuracy, double loss, double consensus_distance);
+  /// The fields that every rank knows; totals and times are zero.
+  Summary summary(const std::string& status, Iteration done) const;
+
+ private:
+  void record(Iteration k, double loss);
+  void report_progress(Iteration k, double loss);
+
+  Sources sources_;
+  std::uint64_t degree_;
+  MetricsWriter metrics_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double last_progress_s_ = 0.0;
+};
+
+/// How long a rank's training took, without evaluations.
+struct RunTimes {
+  double wall_s = 0.0;
+  double evaluate_s = 0.0;
+};
+
+/// Adds what only all ranks together know: totals, times, hashes; writes communication.csv, segments.csv and
+/// staleness.csv on rank 0. Collective; calls MPI.
+void complete_summary(Summary& summary, mpi::Communicator& communicator, const RunLog::Sources& sources,
+                      const Neighbourhood& neighbourhood, const RunTimes& times, std::uint64_t replica_hash);
+
+/// Every rank's text on rank 0, in rank order; empty elsewhere. Collective; calls MPI.
+std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text);
+
+/// Throws ConfigError on rank 0, naming the ranks, if ranks have read different configurations. Collective; calls MPI.
+void require_same_configuration(mpi::Communicator& communicator, const std::string& yaml);
+
+}  // namespace hearsay

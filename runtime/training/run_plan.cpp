@@ -1,0 +1,97 @@
+#include "runtime/training/run_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearsay {
+namespace {
+
+void read_data(Config& root, RunPlan::Parts& parts) {
+  Config data = root.section("data");
+  Config partition = data.section("partition");
+  parts.partition = chosen_entry(partitions(), partition, "iid", "which rank trains on which examples").make(partition);
+  parts.batch_size = static_cast<std::size_t>(
+      data.integer("batch_size", 64, Range::at_least(1), "examples of one rank in one iteration"));
+  parts.shuffle = data.flag("shuffle", true, "a new random order of every rank's examples in every epoch");
+  parts.augmentation = read_augmentation(data);
+}
+
+void read_optimizer(Config& root, RunPlan::Parts& parts) {
+  Config optimizer = root.section("optimizer");
+  parts.optimizer = chosen_entry(optimizers(), optimizer, "sgd", "how a gradient becomes a step").make(optimizer);
+  parts.learning_rate = std::make_unique<LearningRate>(optimizer, parts.optimizer->learning_rate());
+}
+
+void read_exchange(Config& root, RunPlan::Parts& parts) {
+  Config topology = root.section("topology");
+  parts.topology = std::make_unique<TopologyPlan>(topology);
+  Config exchange = root.section("exchange");
+  const ExchangeEntry& entry = chosen_exchange(exchange);
+  parts.exchange_name = entry.name;
+  parts.exchange = entry.make(exchange, root);
+}
+
+void read_train(Config& root, RunPlan::Parts& parts) {
+  Config train = root.section("train");
+  parts.epochs = train.integer("epochs", 10, Range::at_least(1), "passes over the training set");
+  parts.most_iterations =
+      train.integer("iterations", 0, Range::at_least(0), "stop after so many iterations; 0: no limit");
+  // An evaluation waits for all ranks, which lockstep does anyway and asynchronous training must not.
+  const bool lockstep = parts.exchange->schedule() == Schedule::lockstep;
+  parts.evaluate_every_epochs =
+      train.integer("evaluate_every_epochs", lockstep ? 1 : 0, Range::at_least(0),
+                    "evaluate the averaged model every so many epochs, 0: only at the end (default 1 in lockstep, 0 in "
+                    "asynchronous training: every evaluation synchronises all ranks)");
+  parts.mix_buffers = train.flag("mix_buffers", false,
+                                 "send and mix normalisation buffers like parameters, as segments behind them; false: "
+                                 "they stay on their rank and are averaged for evaluation only");
+  parts.common_dropout = train.flag("common_dropout", false,
+                                    "all ranks drop the same units, as the released EventGraD code's equal seeds do; "
+                                    "false: every rank draws its own");
+  parts.threads = static_cast<int>(train.integer("threads", 1, Range::between(1, 1024), "LibTorch's threads per rank"));
+}
+
+void read_report(Config& root, RunPlan::Parts& parts) {
+  Config report = root.section("report");
+  parts.report = read_report_options(report, parts.exchange_name + "-" + parts.task.model_name);
+  parts.save_model = report.flag("save_model", false, "write the averaged model to model.pt at the end");
+}
+
+RunPlan::Parts read(Config root, Task task) {
+  RunPlan::Parts parts{};
+  parts.config = root;
+  parts.task = std::move(task);
+  parts.seed = read_seed(root);
+  read_data(root, parts);
+  read_optimizer(root, parts);
+  read_exchange(root, parts);
+  read_train(root, parts);
+  read_report(root, parts);
+  root.throw_if_invalid();
+  return parts;
+}
+
+}  // namespace
+
+std::uint64_t read_seed(Config& root) {
+  return static_cast<std::uint64_t>(
+      root.integer("seed", 1, Range::at_least(0), "every random number of the run comes from it"));
+}
+
+RunPlan::RunPlan(Config config, Task task) : parts_(read(std::move(config), std::move(task))) {}
+
+std::size_t RunPlan::samples_per_epoch(std::size_t examples, int ranks) {
+  const auto p = static_cast<std::size_t>(ranks);
+  return (examples + p - 1) / p;
+}
+
+RunLength RunPlan::length(std::size_t examples, int ranks) const {
+  const std::size_t samples = samples_per_epoch(examples, ranks);
+  RunLength length;
+  length.iterations_per_epoch = static_cast<Iteration>((samples + parts_.batch_size - 1) / parts_.batch_size);
+  length.iterations = parts_.epochs * length.iterations_per_epoch;
+  if (parts_.most_iterations > 0) length.iterations = std::min(length.iterations, parts_.most_iterations);
+  return length;
+}
+
+}  // namespace hearsay

@@ -1,0 +1,81 @@
+#pragma once
+// A read and checked configuration: everything about a run that can be known without communication. No LibTorch here;
+// a program that makes a Task includes runtime/training/model.hpp too.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/algorithms/exchange.hpp"
+#include "runtime/data/dataset.hpp"
+#include "runtime/data/image_batches.hpp"
+#include "runtime/data/partition.hpp"
+#include "runtime/report/report.hpp"
+#include "runtime/training/learning_rate.hpp"
+#include "runtime/training/optimizer.hpp"
+#include "runtime/training/trainer.hpp"
+
+namespace hearsay {
+
+class Model;
+
+/// What is trained on what: filled by the program (from its tables of models and data sets) or by a user of the
+/// library. Whoever fills it has read the keys that it needs from the sections `model:` and `data:`.
+struct Task {
+  std::string model_name, dataset_name;
+  std::function<Model(const ImageSet& train)> make_model;  ///< called after LibTorch's generator has been seeded
+  std::function<ImageData()> load_data;                    ///< called on every rank; the same data everywhere
+};
+
+/// The key `seed` of the whole configuration: every random number of a run comes from it.
+std::uint64_t read_seed(Config& root);
+
+class RunPlan {
+ public:
+  struct Parts {
+    Config config;  ///< whole and valid
+    Task task;
+    std::uint64_t seed;
+    // data:
+    std::unique_ptr<Partition> partition;
+    std::size_t batch_size;  ///< of one rank
+    bool shuffle;
+    Augmentation augmentation;
+    // optimizer:
+    std::unique_ptr<OptimizerPlan> optimizer;
+    std::unique_ptr<LearningRate> learning_rate;
+    // topology:, exchange:
+    std::unique_ptr<TopologyPlan> topology;
+    std::string exchange_name;
+    std::unique_ptr<ExchangePlan> exchange;
+    // train:
+    std::int64_t epochs;
+    Iteration most_iterations;           ///< 0: as many as the epochs have
+    std::int64_t evaluate_every_epochs;  ///< 0: at the end only
+    bool mix_buffers;
+    bool common_dropout;
+    int threads;
+    // report:
+    ReportOptions report;
+    bool save_model;
+  };
+
+  /// Reads all sections and calls `config.throw_if_invalid()`: a program reads sections of its own before that.
+  RunPlan(Config config, Task task);
+
+  const Parts& parts() const { return parts_; }
+  const ReportOptions& report() const { return parts_.report; }
+  /// The configuration with all defaults: YAML that gives the same run.
+  std::string dump() const { return parts_.config.dump(); }
+  /// Builds graph and weights for so many ranks: ConfigError if they do not fit.
+  Topology topology(int ranks) const { return parts_.topology->build(ranks); }
+  /// For a training set of `examples`: an epoch is ⌈⌈N/P⌉ / batch_size⌉ iterations of every rank.
+  RunLength length(std::size_t examples, int ranks) const;
+  /// What one rank draws per epoch: ⌈N/P⌉.
+  static std::size_t samples_per_epoch(std::size_t examples, int ranks);
+
+ private:
+  Parts parts_;
+};
+
+}  // namespace hearsay

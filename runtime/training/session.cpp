@@ -1,0 +1,247 @@
+#include "runtime/training/session.hpp"
+
+#include <torch/torch.h>
+#include <torch/version.h>
+#include <hearsay_version.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <optional>
+
+#include "runtime/base/error.hpp"
+#include "runtime/mpi/window.hpp"
+#include "runtime/training/batches.hpp"
+#include "runtime/training/evaluator.hpp"
+#include "runtime/training/model.hpp"
+#include "runtime/training/run_log.hpp"
+#include "runtime/training/set_up.hpp"
+
+namespace hearsay {
+namespace {
+
+std::filesystem::path replica_file(const RunPlan& plan, int rank) {
+  char name[32];
+  std::snprintf(name, sizeof name, "model.rank%04d.pt", rank);
+  return plan.report().directory / name;
+}
+
+/// Everything that trains on one rank. Members are destroyed in the reverse of the order in which they depend on each
+/// other: first the exchange, then the engine (which joins its thread), the mailbox and the window.
+class Session {
+ public:
+  Session(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options);
+  Summary run();
+
+ private:
+  void prepare();
+  void write_start(const std::vector<std::string>& hosts);
+  bool observe(Iteration k, double loss);
+  void evaluate(Iteration done);
+  void settle();
+  Summary finish();
+  [[noreturn]] void leave_stopped();
+  RunLog::Sources sources() const;
+
+  const RunPlan& plan_;
+  const TrainOptions& options_;
+  const int rank_;
+  const std::string host_;
+  const StopSignal stop_;
+  const Topology topology_;
+  const Neighbourhood neighbourhood_;
+  const ImageData data_;
+  Model model_;
+  TrainingBatches batches_;
+  const RunLength length_;
+  Ledger ledger_;
+  std::atomic<bool> training_{false};  // a signal ends waits from then on
+  mpi::Communicator communicator_;     // not to be used any more after that
+  mpi::Communicator farewell_;         // for ranks that a signal has stopped
+  mpi::Window window_;
+  Mailbox mailbox_;
+  ThreadEngine engine_;
+  Evaluator evaluator_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Exchange> exchange_;
+  std::unique_ptr<Trainer> trainer_;
+  std::optional<RunLog> log_;
+  Evaluator::MeanModel mean_model_{};
+  RunTimes times_;
+};
+
+Session::Session(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options)
+    : plan_(plan),
+      options_(options),
+      rank_(environment.rank()),
+      host_(environment.host()),
+      topology_(plan.topology(environment.ranks())),
+      neighbourhood_(topology_.neighbourhood(rank_)),
+      data_(load_data(plan.parts())),
+      model_(make_model(plan.parts(), data_.train, static_cast<std::uint64_t>(rank_))),
+      batches_(make_batches(plan.parts(), data_, environment.ranks(), rank_)),
+      length_(plan.length(data_.train.size(), environment.ranks())),
+      ledger_(neighbourhood_.neighbours.size(), model_.replica().layout.count()),
+      communicator_([this] {
+        mailbox_.progress();
+        if (training_ && stop_.received() != 0) throw WaitInterrupted();
+      }),
+      farewell_([this] { mailbox_.progress(); }),
+      window_(MailboxMap{.degree = static_cast<int>(neighbourhood_.neighbours.size()),
+                         .capacity_bytes = ring_bytes(plan.parts(), model_.replica().layout)}
+                  .total_bytes()),
+      mailbox_(window_, topology_, rank_, ring_bytes(plan.parts(), model_.replica().layout), ledger_),
+      engine_([this] { return mailbox_.progress(); }),
+      evaluator_(model_, test_images(data_), communicator_, engine_, ledger_),
+      optimizer_(plan.parts().optimizer->build(model_)) {}
+
+RunLog::Sources Session::sources() const {
+  return {.plan = plan_,
+          .options = options_,
+          .topology = topology_,
+          .layout = model_.replica().layout,
+          .ledger = ledger_,
+          .length = length_,
+          .rank = rank_};
+}
+
+/// All ranks start from the same model and together.
+void Session::prepare() {
+  engine_.run([&] {
+    start_from_rank_0(model_, communicator_);
+    const auto hosts = gather_texts(communicator_, host_);
+    if (rank_ == 0) write_start(hosts);
+  });
+  exchange_ = plan_.parts().exchange->build({.neighbourhood = neighbourhood_,
+                                             .replica = model_.replica(),
+                                             .mailbox = mailbox_,
+                                             .engine = engine_,
+                                             .ledger = ledger_,
+                                             .interrupted = [this] { return stop_.received() != 0; }});
+  if (exchange_->layer_wise()) model_.on_gradient([this](SegmentId s) { exchange_->gradient_ready(s); });
+  trainer_ = std::make_unique<Trainer>(
+      Trainer::Parts{.exchange = *exchange_,
+                     .loss_and_gradient = [this] { return model_.loss_and_gradient(batches_.next()); },
+                     .optimizer = *optimizer_,
+                     .learning_rate = *plan_.parts().learning_rate,
+                     .ledger = ledger_,
+                     .rank = rank_});
+  log_.emplace(sources());
+  engine_.run([&] { communicator_.barrier(); });
+}
+
+void Session::write_start(const std::vector<std::string>& hosts) {
+  const RunPlan::Parts& plan = plan_.parts();
+  write_manifest(plan.report.directory,
+                 {.command = options_.command,
+                  .config_yaml = plan_.dump(),
+                  .hosts = hosts,
+                  .versions = {{"hearsay", std::string(version) + " (" + std::string(revision) + ")"},
+                               {"mpi", mpi::Environment::library_version()},
+                               {"libtorch", TORCH_VERSION},
+                               {"compiler", __VERSION__}},
+                  .seed = plan.seed,
+                  .model = plan.task.model_name,
+                  .dataset = plan.task.dataset_name,
+                  .exchange = plan.exchange_name},
+                 topology_, model_.replica().layout);
+}
+
+/// Between two iterations: records, progress, evaluation, stop. False ends training.
+bool Session::observe(Iteration k, double loss) {
+  log_->iteration(k, loss, *exchange_);
+  const Iteration done = k + 1;
+  const Iteration every = plan_.parts().evaluate_every_epochs * length_.iterations_per_epoch;
+  if (every > 0 && done % every == 0 && done < length_.iterations) evaluate(done);
+  return stop_.received() == 0;
+}
+
+void Session::evaluate(Iteration done) {
+  mean_model_ = evaluator_.mean_model();
+  log_->evaluation(done, mean_model_.accuracy, mean_model_.loss, mean_model_.consensus_distance);
+}
+
+/// Everything posted is sent, and no rank leaves while another may still need it.
+void Session::settle() {
+  engine_.run([&] {
+    do {
+      mailbox_.progress();
+    } while (mailbox_.sending());
+    communicator_.barrier();
+    mailbox_.progress();
+    communicator_.barrier();
+  });
+}
+
+Summary Session::run() {
+  prepare();
+  training_ = true;
+  log_->start_clock();
+  try {
+    trainer_->run(length_, [this](Iteration k, double loss) { return observe(k, loss); });
+    times_ = {.wall_s = log_->seconds(), .evaluate_s = ledger_.seconds(Phase::evaluate)};
+    if (stop_.received() == 0) return finish();
+  } catch (const WaitInterrupted&) {
+    times_ = {.wall_s = log_->seconds(), .evaluate_s = ledger_.seconds(Phase::evaluate)};
+  } catch (const DivergenceError& error) {
+    Summary summary = log_->summary("diverged", trainer_->iterations_done());
+    summary.message = error.what();
+    write_summary(plan_.report().directory, summary);
+    throw;
+  }
+  leave_stopped();
+}
+
+Summary Session::finish() {
+  settle();
+  evaluate(trainer_->iterations_done());
+  const Evaluator::Ranks ranks = evaluator_.every_rank();
+  if (plan_.parts().save_model) evaluator_.save_mean_model(plan_.report().directory / "model.pt");
+  Summary summary = log_->summary("finished", trainer_->iterations_done());
+  summary.accuracy_mean_model = mean_model_.accuracy;
+  summary.loss_mean_model = mean_model_.loss;
+  summary.consensus_distance = mean_model_.consensus_distance;
+  summary.accuracy_rank_min = ranks.accuracy_min;
+  summary.accuracy_rank_mean = ranks.accuracy_mean;
+  engine_.run([&] {
+    complete_summary(summary, communicator_, sources(), neighbourhood_, times_,
+                     replica_hash(model_.replica().values.span()));
+    if (rank_ == 0) write_summary(plan_.report().directory, summary);
+    communicator_.barrier();
+  });
+  return summary;
+}
+
+/// The replica is saved before anything else: the launcher may kill the job a second after the signal.
+void Session::leave_stopped() {
+  constexpr double patience_s = 10.0;
+  const Stopped stopped(stop_.received());
+  model_.save(replica_file(plan_, rank_));
+  Summary summary = log_->summary("stopped", trainer_->iterations_done());
+  summary.message = stopped.what();
+  engine_.run([&] {
+    if (farewell_.barrier_within(patience_s))
+      complete_summary(summary, farewell_, sources(), neighbourhood_, times_,
+                       replica_hash(model_.replica().values.span()));
+    else
+      summary.message += "; not every rank has received the signal";
+    if (rank_ == 0) write_summary(plan_.report().directory, summary);
+  });
+  throw stopped;
+}
+
+}  // namespace
+
+Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options) {
+  {
+    mpi::Communicator communicator;
+    require_same_configuration(communicator, plan.dump());
+    static_cast<void>(plan.topology(environment.ranks()));  // a P that does not fit leaves no run folder
+    if (environment.rank() == 0) prepare_run_folder(plan.report());
+    communicator.barrier();
+  }
+  at::set_num_threads(plan.parts().threads);
+  Session session(environment, plan, options);
+  return session.run();
+}
+
+}  // namespace hearsay

@@ -1,0 +1,60 @@
+#pragma once
+// The whole of a training run behind three calls, for the `hearsay` program and for programs with models of their own:
+//
+//   hearsay::mpi::Environment mpi;
+//   hearsay::Config config = hearsay::Config::from_file("run.yaml");
+//   const hearsay::RunPlan plan(config, my_task(config));      // reads every section; throws if the configuration is
+//   wrong hearsay::Summary summary = hearsay::train(mpi, plan);
+//
+// No LibTorch in this header.
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "runtime/mpi/environment.hpp"
+#include "runtime/stop_signal.hpp"
+#include "runtime/training/run_plan.hpp"
+
+namespace hearsay {
+
+/// Told of progress on rank 0. Messages and megabytes are rank 0's own.
+struct Progress {
+  Iteration iteration, iterations;  ///< done, of so many
+  double epoch, epochs;
+  double loss;               ///< of the last batch
+  double messages_fraction;  ///< of what D-PSGD would have sent until now; 0 without neighbours
+  double megabytes_sent;     ///< 10^6 bytes of all kinds
+  double iterations_per_second, seconds_left;
+};
+
+/// What a program adds to a run. The functions are called by the training loop of rank 0.
+struct TrainOptions {
+  std::string command{};                                     ///< for the manifest
+  std::function<void(const Progress&)> progress{};           ///< at most four times a second, and at the end
+  std::function<void(const EvaluationRecord&)> evaluated{};  ///< after every evaluation of the averaged model
+};
+
+/// What a run would be, for --dry-run.
+struct DryRun {
+  int ranks = 0;
+  std::int64_t directed_edges = 0;
+  double spectral_gap = 0.0;
+  std::uint64_t parameters = 0, segments = 0;
+  std::uint64_t window_bytes = 0;                    ///< of a rank with the highest degree
+  std::uint64_t worst_case_bytes_per_iteration = 0;  ///< packets with every segment in them, on all edges together
+  Iteration iterations_per_epoch = 0, iterations = 0;
+};
+/// Loads the data and makes the model, but no window; trains nothing; not collective. Throws ConfigError, DataError.
+DryRun dry_run(const RunPlan& plan, int ranks);
+
+/// Trains, evaluates and writes the run folder. Collective over all ranks; the summary is complete on rank 0 and has
+/// the run's own fields (ranks, iterations, parameters, …) elsewhere.
+///
+/// Throws ConfigError (ranks that read different configurations are named), DataError, CommunicationError,
+/// DivergenceError (after this rank has written summary.json with status `diverged`), and Stopped after SIGINT or
+/// SIGTERM: every rank that has received the signal has then saved its replica to model.rankNNNN.pt, and rank 0 has
+/// written the reports with status `stopped`. After any of them the job must be ended with Environment::abort: other
+/// ranks may wait.
+Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options = {});
+
+}  // namespace hearsay

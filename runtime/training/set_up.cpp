@@ -1,0 +1,73 @@
+#include "runtime/training/set_up.hpp"
+
+#include <algorithm>
+
+#include "runtime/base/error.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/training/session.hpp"
+
+namespace hearsay {
+
+Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank) {
+  torch::manual_seed(stream_seed(plan.seed, "model"));
+  Model model = plan.task.make_model(images);
+  if (plan.mix_buffers) model.include_buffers();
+  torch::manual_seed(stream_seed(plan.seed, "dropout", plan.common_dropout ? 0 : rank));
+  return model;
+}
+
+ImageData load_data(const RunPlan::Parts& plan) {
+  ImageData data = plan.task.load_data();
+  if (plan.augmentation != Augmentation::none && !data.augmentable)
+    throw ConfigError("data.augmentation: shifted and mirrored images of '" + data.name +
+                      "' do not keep their class; use augmentation: none");
+  return data;
+}
+
+TrainingBatches make_batches(const RunPlan::Parts& plan, const ImageData& data, int ranks, int rank) {
+  const auto stream = static_cast<std::uint64_t>(rank);
+  Random common(stream_seed(plan.seed, "partition"));
+  auto shares = plan.partition->split(data.train.labels, data.train.classes, ranks, common);
+  Sampler sampler(std::move(shares[static_cast<std::size_t>(rank)]),
+                  RunPlan::samples_per_epoch(data.train.size(), ranks), plan.batch_size, plan.shuffle,
+                  stream_seed(plan.seed, "sampler", stream));
+  return {data, std::move(sampler), plan.augmentation, stream_seed(plan.seed, "augmentation", stream)};
+}
+
+std::size_t ring_bytes(const RunPlan::Parts& plan, const Layout& layout) {
+  return MailboxMap::capacity_for(plan.exchange->packet_bound(layout));
+}
+
+void start_from_rank_0(Model& model, mpi::Communicator& communicator) {
+  const torch::NoGradGuard no_gradient;
+  communicator.broadcast(std::as_writable_bytes(model.replica().values.span()), 0);
+  for (const torch::Tensor& tensor : model.other_state()) {
+    torch::Tensor copy = tensor.contiguous();
+    communicator.broadcast({static_cast<std::byte*>(copy.data_ptr()), copy.nbytes()}, 0);
+    torch::Tensor(tensor).copy_(copy);
+  }
+}
+
+DryRun dry_run(const RunPlan& plan, int ranks) {
+  const Topology topology = plan.topology(ranks);
+  const ImageData data = load_data(plan.parts());
+  const Model model = make_model(plan.parts(), data.train, 0);
+  const Layout& layout = model.replica().layout;
+  const RunLength length = plan.length(data.train.size(), ranks);
+  int degree = 0;
+  for (int rank = 0; rank < ranks; ++rank)
+    degree = std::max(degree, static_cast<int>(topology.neighbourhood(rank).neighbours.size()));
+  return {
+      .ranks = ranks,
+      .directed_edges = topology.directed_edges(),
+      .spectral_gap = topology.spectrum.gap,
+      .parameters = layout.size(),
+      .segments = layout.count(),
+      .window_bytes = MailboxMap{.degree = degree, .capacity_bytes = ring_bytes(plan.parts(), layout)}.total_bytes(),
+      .worst_case_bytes_per_iteration =
+          static_cast<std::uint64_t>(topology.directed_edges()) * plan.parts().exchange->packet_bound(layout),
+      .iterations_per_epoch = length.iterations_per_epoch,
+      .iterations = length.iterations};
+}
+
+}  // namespace hearsay

@@ -1,0 +1,26 @@
+#pragma once
+// What a rank trains with, made from a plan: data, model, batches. Private to a session and to dry runs.
+#include "runtime/mpi/communicator.hpp"
+#include "runtime/training/batches.hpp"
+#include "runtime/training/model.hpp"
+#include "runtime/training/run_plan.hpp"
+
+namespace hearsay {
+
+/// Throws ConfigError if these images must not be augmented.
+ImageData load_data(const RunPlan::Parts& plan);
+
+/// The initial model is drawn from the same stream on every rank; what LibTorch draws afterwards (dropout) comes from
+/// the rank's own.
+Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank);
+
+/// All ranks compute the same partition; this is the stream of batches from one rank's share. `data` must outlive it.
+TrainingBatches make_batches(const RunPlan::Parts& plan, const ImageData& data, int ranks, int rank);
+
+/// Of one in-edge.
+std::size_t ring_bytes(const RunPlan::Parts& plan, const Layout& layout);
+
+/// Rank 0's x_0 and buffers everywhere. Collective; calls MPI.
+void start_from_rank_0(Model& model, mpi::Communicator& communicator);
+
+}  // namespace hearsay

@@ -1,0 +1,51 @@
+#pragma once
+// The training loop: the same for every algorithm, model and optimizer. No LibTorch in this header.
+#include <functional>
+#include <limits>
+
+#include "runtime/algorithms/exchange.hpp"
+#include "runtime/training/learning_rate.hpp"
+#include "runtime/training/optimizer.hpp"
+
+namespace hearsay {
+
+/// How long to train. An epoch is a pass over the data of all ranks together.
+struct RunLength {
+  Iteration iterations_per_epoch = 1;
+  Iteration iterations = 0;
+  double epoch(Iteration k) const { return static_cast<double>(k) / static_cast<double>(iterations_per_epoch); }
+};
+
+class Trainer {
+ public:
+  /// Computes the loss of the next batch at the replica's x and leaves the gradient in its g.
+  using LossAndGradient = std::function<double()>;
+  /// Told of every iteration when it is over, with its loss (taken before its step). False ends training.
+  using Observer = std::function<bool(Iteration k, double loss)>;
+
+  struct Parts {
+    Exchange& exchange;
+    LossAndGradient loss_and_gradient;
+    Optimizer& optimizer;
+    const LearningRate& learning_rate;
+    Ledger& ledger;
+    int rank = 0;
+  };
+  explicit Trainer(Parts parts) : parts_(std::move(parts)) {}
+
+  /// Iterations 0, 1, … until `length.iterations` or until `observe` returns false; returns how many are done.
+  /// Throws DivergenceError with rank, iteration, epoch and the last finite loss when a loss or a norm is not finite,
+  /// WaitInterrupted from a wait for a neighbour.
+  Iteration run(const RunLength& length, const Observer& observe);
+  /// Iterations that are done so far: what `run` would have returned, had it not thrown.
+  Iteration iterations_done() const { return done_; }
+
+ private:
+  double iterate(Iteration k, const RunLength& length);
+
+  Parts parts_;
+  Iteration done_ = 0;
+  double last_loss_ = std::numeric_limits<double>::quiet_NaN();
+};
+
+}  // namespace hearsay
