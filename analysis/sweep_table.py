@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Print the results of a sweep as Markdown tables: one a combination of ranks and axes, one row a method.
+
+    analysis/sweep_table.py runs/sweeps/mnist
+
+Every number is read from the run folders (summary.json). Accuracies are mean ± sample standard deviation over seeds.
+"""
+import argparse
+import json
+import statistics
+import sys
+from pathlib import Path
+
+
+def load(folder):
+    """All finished points below `folder`, grouped: {(ranks, axis values): {method: [summary, …]}}."""
+    groups = {}
+    for file in sorted(folder.glob("**/point.json")):
+        try:
+            point = json.loads(file.read_text())
+            summary = json.loads((file.parent / "summary.json").read_text())
+        except (OSError, ValueError):
+            print(f"{file.parent}: no whole summary, left out", file=sys.stderr)
+            continue
+        key = (point["ranks"], *(f"{k} {v}" for k, v in point["axis"].items()))
+        groups.setdefault(key, {}).setdefault(point["method"], []).append(summary)
+    return groups
+
+
+def spread(values, scale=100.0, digits=2):
+    values = [scale * v for v in values if v is not None]
+    if not values:
+        return "–"
+    deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.{digits}f}{deviation}"
+
+
+def row(method, summaries):
+    good = [s for s in summaries if s["status"] == "finished"]
+    if not good:
+        return f"| {method} | {summaries[0]['status']} | | | | | {len(summaries)} |"
+    def get(key):
+        return [s.get(key) for s in good]
+    lost = f" ({len(summaries) - len(good)} diverged)" if len(good) < len(summaries) else ""
+    return (f"| {method} | {spread(get('accuracy_mean_model'))} | {spread(get('accuracy_rank_min'))} | "
+            f"{spread(get('messages_fraction'), digits=1)} | {spread(get('bytes_fraction'), digits=1)} | "
+            f"{spread(get('consensus_distance'), scale=1.0)} | {len(good)}{lost} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="the sweep's output folder")
+    folder = parser.parse_args().folder
+    groups = load(folder)
+    if not groups:
+        print(f"sweep_table: no finished runs below {folder}; run scripts/sweep first", file=sys.stderr)
+        sys.exit(3)
+    for key in sorted(groups):
+        print(f"\n**P = {key[0]}{''.join(', ' + part for part in key[1:])}**\n")
+        print("| method | accuracy of the mean model, % | worst rank, % | messages, % | bytes, % | consensus distance | seeds |")
+        print("|---|---|---|---|---|---|---|")
+        for method, summaries in groups[key].items():
+            print(row(method, summaries))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+#pragma once
+// Everything that a configuration can choose by name, out of the tables of all folders.
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/config.hpp"
+
+namespace hearsay {
+
+/// One line of one table.
+struct CatalogueEntry {
+  std::string_view name, summary, equation, cost, citation;
+  std::function<std::vector<KeyDescription>()> keys;  ///< builds the entry from an empty configuration
+};
+
+/// One table.
+struct CatalogueKind {
+  std::string name;     ///< "trigger"
+  std::string section;  ///< where the configuration chooses: "trigger", "topology.graph"
+  std::vector<CatalogueEntry> entries;
+};
+
+/// In the order in which a configuration has them.
+std::vector<CatalogueKind> catalogue();
+
+/// The kind called `name`, in singular or plural. Throws ConfigError ("did you mean …?").
+const CatalogueKind& find_kind(const std::vector<CatalogueKind>& kinds, const std::string& name);
+
+}  // namespace hearsay

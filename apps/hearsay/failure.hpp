@@ -1,0 +1,28 @@
+#pragma once
+// From exceptions to exit codes, on one rank or on all.
+#include <functional>
+#include <string>
+
+#include "runtime/mpi/environment.hpp"
+
+namespace hearsay {
+
+/// How a rank fails: exit code (docs/errors.md) and words.
+struct Failure {
+  int code = 0;
+  std::string message;
+};
+
+/// The exception in flight; to be called in a catch block only.
+Failure failure_in_flight();
+
+/// Runs `work`, which must not communicate, on every rank. If it fails anywhere, rank 0 prints every different message
+/// once and all ranks return the highest exit code; 0 if it went well everywhere. Collective. So what is wrong on every
+/// rank (a configuration, a missing file) is said once, and the job ends in good order.
+int attempt_together(const mpi::Environment& mpi, const std::function<void()>& work);
+
+/// Says on stderr what went wrong on this rank and returns the exit code. If other ranks may be waiting for this one,
+/// ends the whole job instead. `mpi`: null unless MPI was started.
+int report_failure(const Failure& failure, const mpi::Environment* mpi);
+
+}  // namespace hearsay

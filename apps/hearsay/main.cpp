@@ -1,0 +1,144 @@
+// hearsay: the program. Command line in, exit code out (docs/errors.md); what the commands do stands in a file each.
+#include <CLI/CLI.hpp>
+
+#include <map>
+
+#include "apps/hearsay/commands.hpp"
+#include "apps/hearsay/failure.hpp"
+#include "runtime/base/error.hpp"
+
+namespace {
+
+using namespace hearsay;
+
+/// What the command line asks for.
+struct CommandLine {
+  TrainArguments train;
+  std::optional<std::string> kind;
+  std::vector<std::string> names;
+  ConfigArguments topology;
+  int ranks = 0;
+  std::optional<std::string> dot_file;
+  std::vector<std::filesystem::path> runs;
+  bool json = false;
+  bool version = false;
+};
+
+void add_config(CLI::App& command, ConfigArguments& config) {
+  command.add_option("CONFIG", config.file, "Configuration of the run (YAML)")->required();
+  command.add_option("--set", config.set, "Change one key, as in --set trigger.horizon=0.95; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+void add_train(CLI::App& app, TrainArguments& train) {
+  CLI::App& command = *app.add_subcommand("train", "Train as a configuration says, on all ranks of the MPI job");
+  add_config(command, train.config);
+  command.add_option("-o,--output", train.output, "Run folder; instead of report.directory")->type_name("DIR");
+  command.add_flag("--overwrite", train.overwrite, "Replace the run that the run folder holds");
+  const std::map<std::string, ProgressMode> modes{{"auto", ProgressMode::automatic},
+                                                  {"bar", ProgressMode::bar},
+                                                  {"lines", ProgressMode::lines},
+                                                  {"off", ProgressMode::off}};
+  command.add_option("--progress", train.progress, "Progress on stderr: auto, bar, lines or off")
+      ->transform(CLI::CheckedTransformer(modes).description(""))
+      ->type_name("MODE")
+      ->default_str("auto");
+  CLI::Option* dry = command.add_flag("--dry-run", train.dry_run,
+                                      "Say what the run would be (ranks, edges, parameters, bytes); train nothing");
+  command.add_flag("--dump-config", train.dump_config, "Print the complete configuration, defaults included, and stop")
+      ->excludes(dry);
+  command.footer(
+      "Examples:\n"
+      "  hearsay train configs/digits/eventgrad.yaml                    one process\n"
+      "  mpirun -n 8 hearsay train configs/mnist/eventgrad-ring.yaml    eight\n"
+      "  mpirun -n 4 hearsay train configs/digits/eventgrad.yaml \\\n"
+      "      --set trigger.horizon=0.95 --set train.epochs=2 --output runs/shorter\n"
+      "  mpirun -n 4 hearsay train configs/digits/dpsgd.yaml --dry-run");
+}
+
+void add_list_and_describe(CLI::App& app, CommandLine& line) {
+  CLI::App& list = *app.add_subcommand("list", "List what a configuration can choose from");
+  list.add_option("KIND", line.kind,
+                  "model, dataset, partition, optimizer, schedule, graph, weights, exchange, mixing, trigger, selector "
+                  "or codec; all of them if left out");
+  list.footer("Examples:\n  hearsay list\n  hearsay list trigger");
+  CLI::App& describe = *app.add_subcommand("describe", "Show equation, keys, defaults, ranges, cost and citation");
+  describe.add_option("NAME", line.names, "Names that `hearsay list` shows")->required();
+  describe.footer("Examples:\n  hearsay describe adaptive\n  hearsay describe ring metropolis");
+}
+
+void add_topology(CLI::App& app, CommandLine& line) {
+  CLI::App& command = *app.add_subcommand("topology", "Show graph, weights and consensus rate of a configuration");
+  add_config(command, line.topology);
+  command.add_option("-n,--ranks", line.ranks, "Number of ranks")->type_name("P")->required();
+  command.add_option("--dot", line.dot_file, "Also write the graph for Graphviz; - writes only that, to stdout")
+      ->type_name("FILE");
+  command.footer(
+      "Examples:\n"
+      "  hearsay topology configs/mnist/eventgrad-ring.yaml -n 8\n"
+      "  hearsay topology configs/mnist/eventgrad-ring.yaml -n 16 --set topology.graph.name=torus\n"
+      "  hearsay topology configs/mnist/eventgrad-ring.yaml -n 8 --dot - | dot -Tsvg > ring.svg");
+}
+
+void add_compare(CLI::App& app, CommandLine& line) {
+  CLI::App& command = *app.add_subcommand("compare", "Compare finished runs in one table; the first is the baseline");
+  command.add_option("RUN", line.runs, "Run folders")->required();
+  command.add_flag("--json", line.json, "JSON instead of a table");
+  command.footer("Example:\n  hearsay compare runs/dpsgd runs/eventgrad runs/sparse-eventgrad");
+}
+
+/// The command that was asked for.
+int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
+  if (line.version) return version_command();
+  if (app.got_subcommand("train")) return train_command(line.train, mpi);
+  if (app.got_subcommand("list")) return list_command(line.kind);
+  if (app.got_subcommand("describe")) return describe_command(line.names);
+  if (app.got_subcommand("topology")) return topology_command(line.topology, line.ranks, line.dot_file);
+  if (app.got_subcommand("compare")) return compare_command(line.runs, line.json);
+  throw ConfigError("no command; one of train, list, describe, topology, compare (see hearsay --help)");
+}
+
+std::string joined(int argc, char** argv) {
+  std::string text;
+  for (int i = 0; i < argc; ++i) text += (i == 0 ? "" : " ") + std::string(argv[i]);
+  return text;
+}
+
+int run(int argc, char** argv, MpiSlot& mpi) {
+  CLI::App app(
+      "Decentralised, event-triggered training: every MPI process trains a replica and sends its neighbours\n"
+      "only what is news.",
+      "hearsay");
+  CommandLine line;
+  line.train.command = joined(argc, argv);
+  app.add_flag("--version", line.version, "Version, commit, MPI, LibTorch, compiler and build type");
+  add_train(app, line.train);
+  add_list_and_describe(app, line);
+  add_topology(app, line);
+  add_compare(app, line);
+  app.require_subcommand(0, 1);
+  app.footer(
+      "`hearsay COMMAND --help` explains a command. Exit codes: 0 done, 1 bug, 2 usage or configuration,\n"
+      "3 data or file, 4 communication, 5 diverged, 128+n stopped by signal n.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& request) {
+    if (request.get_exit_code() == 0) return app.exit(request);  // --help
+    const auto commands = app.get_subcommands();
+    const std::string help = "hearsay" + (commands.empty() ? "" : " " + commands.front()->get_name()) + " --help";
+    throw ConfigError(std::string(request.what()) + " (see " + help + ")");
+  }
+  return run_command(app, line, mpi);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MpiSlot mpi;
+  try {
+    return run(argc, argv, mpi);
+  } catch (...) {
+    return report_failure(failure_in_flight(), mpi.get());
+  }
+}

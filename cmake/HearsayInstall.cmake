@@ -1,0 +1,23 @@
+# cmake --install: libraries, headers below include/hearsay/, the program, and what find_package(hearsay) reads.
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hearsay)
+
+set(libraries hearsay_base hearsay_topology hearsay_trigger hearsay_sparsify hearsay_core hearsay_datasets)
+if(HEARSAY_TORCH)
+  list(APPEND libraries hearsay_runtime)
+endif()
+install(TARGETS ${libraries} EXPORT hearsayTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hearsay)
+install(FILES ${PROJECT_BINARY_DIR}/generated/hearsay/hearsay.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hearsay)
+install(EXPORT hearsayTargets NAMESPACE hearsay:: DESTINATION ${package_dir})
+if(TARGET hearsay)
+  install(TARGETS hearsay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+configure_package_config_file(cmake/hearsayConfig.cmake.in ${PROJECT_BINARY_DIR}/hearsayConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/hearsayConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/hearsayConfig.cmake ${PROJECT_BINARY_DIR}/hearsayConfigVersion.cmake
+              cmake/HearsayTorch.cmake
+        DESTINATION ${package_dir})

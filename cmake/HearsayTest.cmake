@@ -1,0 +1,122 @@
+# hearsay_add_test(NAME SOURCES <globs> LIBRARIES … [LABELS …] [ENVIRONMENT …] [TIMEOUT seconds]): a program of doctest
+# cases in one process.
+#
+# hearsay_add_mpi_test(NAME … RANKS 1 2 4 [MPIRUN_ARGS …]): the same program under mpirun, one test NAME.npP for each
+# number of ranks. With PROGRAM instead of SOURCES the program of another MPI test is run, e.g. with other MPIRUN_ARGS.
+#
+# hearsay_add_script_test(NAME COMMAND <script in tests/> <arguments> …): a script; exit status 0 is a pass.
+#
+# Labels: `mpi` and `torch` by what a test links; `tsan` on those with neither, the ones that ThreadSanitizer can judge.
+set(HEARSAY_TEST_ENVIRONMENT OMP_NUM_THREADS=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1)
+set(HEARSAY_MPI_ENVIRONMENT
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers usually run as root
+    OMPI_MCA_mpi_yield_when_idle=1                            # more ranks than cores
+    ASAN_OPTIONS=detect_leaks=0)                              # MPI keeps memory until the end
+execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpirun_version ERROR_QUIET)
+if(mpirun_version MATCHES "Open MPI|OpenRTE")
+  # Unbound: two tests that run side by side would otherwise be bound to the same cores.
+  set(HEARSAY_MPIRUN_ARGS --oversubscribe --bind-to none)
+endif()
+cmake_host_system_information(RESULT HEARSAY_CORES QUERY NUMBER_OF_LOGICAL_CORES)
+
+add_library(hearsay_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cpp)
+target_link_libraries(hearsay_test_main PRIVATE hearsay_base doctest::doctest)
+hearsay_compile_options(hearsay_test_main)
+add_library(hearsay_mpi_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/mpi_main.cpp)
+target_link_libraries(hearsay_mpi_test_main PRIVATE hearsay_core doctest::doctest)
+hearsay_compile_options(hearsay_mpi_test_main)
+
+function(hearsay_add_test_program target main)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  file(GLOB sources CONFIGURE_DEPENDS ${ARG_SOURCES})
+  if(NOT sources)
+    message(FATAL_ERROR "no file matches ${ARG_SOURCES}")
+  endif()
+  add_executable(${target} ${sources})
+  target_link_libraries(${target} PRIVATE ${main} ${ARG_LIBRARIES} doctest::doctest rapidcheck)
+  hearsay_compile_options(${target})
+  if("${ARG_LIBRARIES}" MATCHES "hearsay_(runtime|models|program)")
+    hearsay_precompile_torch(${target})
+  endif()
+endfunction()
+
+# The labels that follow from what a test links, in the variable `labels`; `skip` where this build cannot have the test.
+macro(hearsay_classify_test)
+  set(labels ${ARG_LABELS})
+  set(needs_torch OFF)
+  if("${ARG_LIBRARIES}" MATCHES "hearsay_(runtime|models|program)")
+    set(needs_torch ON)
+    list(APPEND labels torch)
+  endif()
+  set(skip OFF)
+  if(needs_torch AND NOT HEARSAY_TORCH)
+    set(skip ON)
+  endif()
+endmacro()
+
+function(hearsay_add_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  hearsay_classify_test()
+  if(skip)
+    return()
+  endif()
+  if(NOT needs_torch)
+    list(APPEND labels tsan)
+  endif()
+  hearsay_add_test_program(${name}_test hearsay_test_main SOURCES ${ARG_SOURCES} LIBRARIES ${ARG_LIBRARIES})
+  add_test(NAME ${name} COMMAND ${name}_test)
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT}
+                       ENVIRONMENT "${HEARSAY_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
+endfunction()
+
+function(hearsay_add_mpi_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROGRAM" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT;RANKS;MPIRUN_ARGS" ${ARGN})
+  if(NOT ARG_RANKS)
+    message(FATAL_ERROR "hearsay_add_mpi_test(${name}): RANKS is missing")
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  hearsay_classify_test()
+  if(skip OR HEARSAY_SANITIZE MATCHES "thread")
+    return()
+  endif()
+  set(program ${name}_test)
+  if(ARG_PROGRAM)
+    set(program ${ARG_PROGRAM}_test)
+  else()
+    hearsay_add_test_program(${program} hearsay_mpi_test_main SOURCES ${ARG_SOURCES} LIBRARIES ${ARG_LIBRARIES}
+                             hearsay_core)
+  endif()
+  foreach(ranks IN LISTS ARG_RANKS)
+    add_test(NAME ${name}.np${ranks}
+             COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${HEARSAY_MPIRUN_ARGS} ${ARG_MPIRUN_ARGS}
+                     $<TARGET_FILE:${program}>)
+    set(processors ${ranks})
+    if(processors GREATER HEARSAY_CORES)
+      set(processors ${HEARSAY_CORES})
+    endif()
+    set_tests_properties(${name}.np${ranks} PROPERTIES LABELS "mpi;${labels}" TIMEOUT ${ARG_TIMEOUT}
+                         PROCESSORS ${processors}
+                         ENVIRONMENT "${HEARSAY_TEST_ENVIRONMENT};${HEARSAY_MPI_ENVIRONMENT};HEARSAY_EXPECTED_RANKS=${ranks};${ARG_ENVIRONMENT}")
+  endforeach()
+endfunction()
+
+# hearsay_add_script_test(NAME COMMAND <script in tests/> <arguments> [LABELS …] [ENVIRONMENT …] [TIMEOUT s] [PROCESSORS n])
+function(hearsay_add_script_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  if(NOT ARG_PROCESSORS)
+    set(ARG_PROCESSORS 1)
+  endif()
+  list(POP_FRONT ARG_COMMAND script)
+  add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${ARG_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS}
+                       ENVIRONMENT "${HEARSAY_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
+endfunction()

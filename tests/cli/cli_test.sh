@@ -1,0 +1,267 @@
+#!/usr/bin/env bash
+# cli_test.sh HEARSAY SOURCE_DIR: the program as its users meet it: exit codes, messages, files.
+# MPIEXEC (default mpirun) starts the few jobs of more than one rank; the arguments in MPIEXEC_ARGS go to it.
+set -u
+export LC_ALL=C.UTF-8 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_hwloc_base_binding_policy=none
+hearsay=$(realpath "$1")
+source_dir=$(realpath "$2")
+mpiexec=${MPIEXEC:-mpirun}
+read -r -a mpiexec_args <<<"${MPIEXEC_ARGS:-}"
+work=$(mktemp -d "${TMPDIR:-/tmp}/hearsay-cli-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+checks=0
+failures=0
+fail() {
+  failures=$((failures + 1))
+  printf 'FAILED: %s\n' "$1"
+  sed 's/^/    | /' output | head -n 25
+}
+
+# expect CODE DESCRIPTION PATTERN… -- COMMAND…: runs the command; its exit code must be CODE, and each extended regular
+# expression must match a line of what it writes to stdout or stderr; one that begins with ! must not.
+expect() {
+  local code=$1 description=$2 pattern actual
+  local -a patterns=()
+  shift 2
+  while [ "$1" != -- ]; do
+    patterns+=("$1")
+    shift
+  done
+  shift
+  checks=$((checks + 1))
+  timeout --kill-after=5 120 "$@" >stdout 2>stderr </dev/null
+  actual=$?
+  cat stdout stderr >output
+  if [ "$actual" != "$code" ]; then
+    fail "$description: exit code $actual, expected $code"
+    return
+  fi
+  for pattern in "${patterns[@]}"; do
+    if [ "${pattern#!}" != "$pattern" ]; then
+      if grep -qE -- "${pattern#!}" output; then fail "$description: '${pattern#!}' must not be there"; fi
+    elif ! grep -qE -- "$pattern" output; then
+      fail "$description: nothing matches '$pattern'"
+    fi
+  done
+}
+
+# holds DESCRIPTION COMMAND…: the command must succeed.
+holds() {
+  local description=$1
+  shift
+  checks=$((checks + 1))
+  "$@" >output 2>&1 || fail "$description"
+}
+
+two_ranks=("$mpiexec" "${mpiexec_args[@]}" -n 2)
+
+cat >small.yaml <<'YAML'
+seed: 3
+model: {name: mlp, hidden: [8]}
+data: {name: synthetic_digits, train_size: 256, test_size: 64, batch_size: 16}
+optimizer: {name: sgd, learning_rate: 0.05}
+topology: {graph: {name: ring}, weights: {name: uniform}}
+exchange: {name: eventgrad, schedule: lockstep, mixing: {name: arrival}}
+trigger: {name: adaptive, horizon: 1.0, warmup_iterations: 2}
+train: {epochs: 2}
+report: {directory: runs/small, every_iterations: 4}
+YAML
+sed -e '/^trigger/d' -e 's/^exchange.*/exchange: {name: dpsgd}/' small.yaml >dpsgd.yaml
+train=("$hearsay" train small.yaml --progress off)
+
+# ---------------------------------------------------------------- help, version, usage
+expect 0 "help" "topology" "Exit codes" -- "$hearsay" --help
+for command in train list describe topology compare; do
+  expect 0 "help of $command" "Examples?:" "hearsay $command" -- "$hearsay" "$command" --help
+done
+expect 0 "version" "^hearsay +[0-9]+\.[0-9]+" "^MPI +." "^LibTorch +[0-9]" "^compiler +." "^build +." -- "$hearsay" --version
+expect 2 "no command" "^hearsay: no command.*--help" -- "$hearsay"
+expect 2 "unknown command" "^hearsay: .*(see hearsay --help)" -- "$hearsay" trian small.yaml
+expect 2 "unknown option" "^hearsay: .*--fast.*hearsay train --help" -- "$hearsay" train small.yaml --fast
+expect 2 "train without a configuration" "^hearsay: CONFIG" -- "$hearsay" train
+expect 2 "unknown progress mode" "^hearsay: .*--progress" -- "$hearsay" train small.yaml --progress loud
+expect 2 "dry run and dump together" "^hearsay: " -- "$hearsay" train small.yaml --dry-run --dump-config
+
+# ---------------------------------------------------------------- list, describe
+expect 0 "list" "^model " "^dataset " "^partition " "^optimizer " "^graph " "^weights " "^exchange " "^mixing " \
+  "^trigger " "^selector " "^codec " "^  adaptive  +." "^  ring  +." -- "$hearsay" list
+expect 0 "list one kind" "^  adaptive_compounding  " "!ring" -- "$hearsay" list trigger
+expect 0 "list in the plural" "^  mnist_cnn" -- "$hearsay" list models
+expect 2 "unknown kind" "unknown kind 'trigegr'.*did you mean 'trigger'" -- "$hearsay" list trigegr
+expect 0 "describe a trigger" "^adaptive \(trigger\)" "equation +.*slope" "citation +ghosh2021eventgrad" "cost +" \
+  "in YAML +trigger: \{name: adaptive\}" "^    horizon: 1" "number in \(0, .* — " "^    warmup_iterations: 30" \
+  "^    maximum_silence: 0" -- "$hearsay" describe adaptive
+expect 0 "describe a selector" "^    density: 0.1" "in \(0, 1\]" -- "$hearsay" describe topk
+expect 0 "describe what has no keys" "no keys of its own" -- "$hearsay" describe ring
+expect 0 "a name of two kinds" "^edge_list \(graph\)" "^edge_list \(weights\)" -- "$hearsay" describe edge_list
+expect 2 "unknown name, near one" "nothing is called 'adaptiv'.*did you mean 'adaptive'" -- "$hearsay" describe adaptiv
+expect 2 "unknown name, near none" "nothing is called 'xyzzy'; .hearsay list" -- "$hearsay" describe xyzzy
+"$hearsay" list | sed -n 's/^  \([a-z0-9_]*\)  .*/\1/p' | sort -u >names
+holds "list shows many names" test "$(wc -l <names)" -ge 30
+mapfile -t names <names
+expect 0 "describe everything" "${names[@]/%/ \\(}" -- "$hearsay" describe "${names[@]}"
+holds "every entry says how YAML chooses it" test "$(grep -c '^  in YAML ' stdout)" -ge "${#names[@]}"
+
+# ---------------------------------------------------------------- topology
+expect 0 "ring of 4" "ring of 4 ranks" "directed edges +8$" "degree +2 at every rank" "spectral gap +0.666667" \
+  "tenfold in 2.096 iterations" "rank 0: own 0.3333, 1: 0.3333, 3: 0.3333" -- "$hearsay" topology small.yaml -n 4
+expect 0 "star of 5" "degree +1 to 4, mean 1.6" -- \
+  "$hearsay" topology small.yaml -n 5 --set topology.graph.name=star --set topology.weights.name=metropolis
+expect 0 "complete graph" "vanish in one mixing" -- "$hearsay" topology small.yaml -n 6 --set topology.graph.name=complete
+expect 0 "one rank" "1 rank" -- "$hearsay" topology small.yaml -n 1
+expect 0 "DOT to stdout, alone" "^graph" "0 ?-- ?1" "!spectral" -- "$hearsay" topology small.yaml -n 4 --dot -
+expect 0 "DOT to a file" "spectral gap" -- "$hearsay" topology small.yaml -n 4 --dot ring.dot
+holds "the DOT file" grep -q -- "--" ring.dot
+expect 3 "DOT to nowhere" "none/x.dot: cannot be written" -- "$hearsay" topology small.yaml -n 4 --dot none/x.dot
+expect 2 "a torus of 7" "^hearsay: .*torus.*7" -- "$hearsay" topology small.yaml -n 7 --set topology.graph.name=torus
+expect 2 "no ranks" "-n 0" -- "$hearsay" topology small.yaml -n 0
+printf '0 1\n2 3\n' >two-pairs.txt
+expect 2 "a disconnected edge list" "two-pairs.txt.*connected" -- "$hearsay" topology small.yaml -n 4 \
+  --set 'topology.graph={name: edge_list, path: two-pairs.txt}'
+printf '0 1 0.9\n1 2 0.9\n0 0 0.5\n1 1 0.5\n2 2 0.5\n' >heavy.txt
+expect 2 "weights that are not stochastic" "stochastic|sums? to|row" -- "$hearsay" topology small.yaml -n 3 \
+  --set 'topology.graph={name: edge_list, path: heavy.txt}' --set 'topology.weights={name: edge_list, path: heavy.txt}'
+
+# ---------------------------------------------------------------- configuration errors
+expect 3 "no such configuration" "none.yaml" -- "$hearsay" train none.yaml
+printf 'train: {epochs: [}\n' >broken.yaml
+expect 2 "not YAML" "broken.yaml:1:" -- "$hearsay" train broken.yaml
+expect 2 "horizon 0" "--set trigger.horizon=0: .*must be in \(0, .*got 0" -- "${train[@]}" --set trigger.horizon=0
+expect 2 "horizon below 0" "must be in \(0, .*got -1" -- "${train[@]}" --set trigger.horizon=-1
+expect 2 "density 0" "must be in \(0, 1\], got 0" -- "${train[@]}" --set 'sparsify.selector={name: topk, density: 0}'
+expect 2 "density above 1" "must be in \(0, 1\], got 1.5" -- "${train[@]}" --set 'sparsify.selector={name: topk, density: 1.5}'
+expect 2 "unknown model" "model.name: unknown 'mnist_cmn'; known: .*did you mean 'mnist_cnn'" -- \
+  "${train[@]}" --set 'model={name: mnist_cmn}'
+expect 2 "model that does not fit the data" "resnet18 takes images .*32x32.*28x28" -- "${train[@]}" --set 'model={name: resnet18}'
+expect 2 "--set without a value" "--set train.epochs: expected key=value" -- "${train[@]}" --set train.epochs
+sed 's/horizon/horizen/' small.yaml >typo.yaml
+expect 2 "unknown key" "typo.yaml:7:27: trigger.horizen: unknown key, did you mean 'horizon'" -- "$hearsay" train typo.yaml
+sed -e 's/horizon: 1.0/horizen: 1.0/' -e 's/epochs: 2/epochs: two/' -e 's/0.05/-1/' small.yaml >three.yaml
+expect 2 "three errors at once" "3 errors" "three.yaml:4:39:.*learning_rate" "three.yaml:7:27:.*horizen" \
+  "three.yaml:8:17:.*epochs: expected an integer, got 'two'" -- "$hearsay" train three.yaml
+expect 2 "errors say themselves once in a job" "1 error\)" "!rank 1" "!MPI_ABORT" -- \
+  "${two_ranks[@]}" "${train[@]}" --set trigger.horizon=0
+holds "one message, not two" test "$(grep -c 'invalid configuration' output)" = 1
+
+# ---------------------------------------------------------------- data
+mkdir -p fake/mnist fake/cifar10
+images() { # images MAGIC COUNT: an IDX file of black images of 28 x 28
+  printf "\\x00\\x00\\x08\\x$1\\x00\\x00\\x00\\x$2\\x00\\x00\\x00\\x1c\\x00\\x00\\x00\\x1c"
+  head -c $((16#$2 * 784)) /dev/zero
+}
+labels() { # labels COUNT VALUE: an IDX file of equal labels
+  printf "\\x00\\x00\\x08\\x01\\x00\\x00\\x00\\x$1"
+  head -c $((16#$1)) /dev/zero | tr '\0' "\\$2"
+}
+for set in train t10k; do
+  images 03 40 >"fake/mnist/$set-images-idx3-ubyte"
+  labels 40 003 >"fake/mnist/$set-labels-idx1-ubyte"
+done
+for batch in data_batch_1 data_batch_2 data_batch_3 data_batch_4 data_batch_5 test_batch; do
+  truncate -s 30730000 "fake/cifar10/$batch.bin"
+done
+mnist=("$hearsay" train small.yaml --dry-run --set 'data={name: mnist, path: fake/mnist}')
+expect 0 "well-formed files" "parameters +6,370 in 4 segments" -- "${mnist[@]}"
+expect 3 "no data" "none.*(not found|missing|no such|get-data)" -- "${train[@]}" --set 'data={name: mnist, path: none}'
+cp -r fake good
+head -c 20000 good/mnist/train-images-idx3-ubyte >fake/mnist/train-images-idx3-ubyte
+expect 3 "a truncated file" "train-images-idx3-ubyte.*truncated" -- "${mnist[@]}"
+images 04 40 >fake/mnist/train-images-idx3-ubyte
+expect 3 "a wrong magic number" "train-images-idx3-ubyte.*magic number.*0x00000804" -- "${mnist[@]}"
+cp good/mnist/train-images-idx3-ubyte fake/mnist/
+labels 40 012 >fake/mnist/train-labels-idx1-ubyte
+expect 3 "a label out of range" "train-labels-idx1-ubyte.*label.*10.*0 to 9" -- "${mnist[@]}"
+expect 3 "said once in a job" "!rank 1" -- "${two_ranks[@]}" "${mnist[@]}"
+holds "one message, not two" test "$(grep -c '^hearsay: ' output)" = 1
+
+# ---------------------------------------------------------------- every configuration that comes with the program
+configurations=0
+for file in "$source_dir"/configs/*/*.yaml; do
+  configurations=$((configurations + 1))
+  expect 0 "dry run of $file" "directed edges +0$" "parameters +[0-9,]+ in [0-9]+ segments" "iterations +[0-9]" \
+    "spectral gap +1" "window" "bytes per iteration" -- env HEARSAY_DATA=good "$hearsay" train "$file" --dry-run
+done
+holds "there are configurations" test "$configurations" -ge 9
+holds "dry runs write nothing" test ! -e runs
+expect 0 "dry run of two ranks" "ring of 2 ranks" "directed edges +2$" -- "${two_ranks[@]}" "$hearsay" train small.yaml --dry-run
+
+# ---------------------------------------------------------------- the complete configuration
+expect 0 "dump" "^  horizon: 1$" "^  maximum_silence: 0$" -- "$hearsay" train small.yaml --dump-config
+cp stdout dumped.yaml
+expect 0 "dump of the dump" -- "$hearsay" train dumped.yaml --dump-config
+holds "the dump reads back equal" cmp stdout dumped.yaml
+expect 0 "--set, --output and --overwrite are in the dump" "horizon: 0.5" "directory: else where" "overwrite: true" -- \
+  "$hearsay" train small.yaml --set trigger.horizon=0.5 --output "else where" --overwrite --dump-config
+
+# ---------------------------------------------------------------- training
+expect 0 "train alone" "1 rank, 32 iterations: finished" "accuracy of the averaged model +[0-9.]+ %" "run folder +runs/small" -- \
+  "${train[@]}"
+for file in manifest.json config.yaml metrics.rank0000.jsonl summary.json communication.csv segments.csv staleness.csv; do
+  holds "the run wrote $file" test -s "runs/small/$file"
+done
+holds "progress off is silent" test ! -s stderr
+expect 2 "an existing run" "runs/small already holds a run.*--overwrite" "!MPI_ABORT" -- "${train[@]}"
+cp -r runs/small before
+expect 0 "the run's own configuration, again" "finished" -- "$hearsay" train runs/small/config.yaml --progress off --overwrite
+grep replica_hash -A1 runs/small/summary.json >hash-after
+grep replica_hash -A1 before/summary.json >hash-before
+holds "equal configuration, equal replica" cmp hash-before hash-after
+expect 3 "a folder that cannot be made" "/proc/hearsay.*--output" -- "${train[@]}" --output /proc/hearsay
+expect 0 "progress in lines" "iter 32/32 · epoch 2/2 · loss [0-9.]+ · sent .* it/s · left " "evaluation at iter" -- \
+  "$hearsay" train small.yaml --progress lines --output runs/lines
+expect 5 "diverged" "^hearsay: .*diverged at iteration [0-9]+" "last finite loss|no finite loss" "learning_rate" -- \
+  "${train[@]}" --set optimizer.learning_rate=1e20 --output runs/diverged
+holds "its summary says so" grep -q '"status": "diverged"' runs/diverged/summary.json
+expect 5 "diverged in a job" "^hearsay: \[rank [01]\] .*diverged at iteration" -- \
+  "${two_ranks[@]}" "${train[@]}" --set optimizer.learning_rate=1e20 --output runs/diverged-2
+
+expect 0 "train on two ranks" "2 ranks, 16 iterations: finished" "messages +[0-9,]+ \([0-9.]+ % of D-PSGD's\)" -- \
+  "${two_ranks[@]}" "${train[@]}" --output runs/event
+expect 0 "the baseline on two ranks" "messages +128 \(100.0 % of D-PSGD's\)" -- \
+  "${two_ranks[@]}" "$hearsay" train dpsgd.yaml --progress off --output runs/dpsgd
+for rank in 0000 0001; do holds "rank $rank wrote its metrics" test -s "runs/dpsgd/metrics.rank$rank.jsonl"; done
+
+# ---------------------------------------------------------------- signals
+long=("${train[@]}" --set train.epochs=100000 --output)
+stops() { # stops SIGNAL CODE FOLDER COMMAND…
+  local signal=$1 code=$2 folder=$3 actual pid
+  shift 3
+  checks=$((checks + 1))
+  "$@" >output 2>&1 </dev/null &
+  pid=$!
+  for _ in $(seq 300); do
+    [ -s "$folder/metrics.rank0000.jsonl" ] && break
+    sleep 0.1
+  done
+  kill -s "$signal" "$pid"
+  (sleep 60 && kill -KILL "$pid") 2>/dev/null &
+  local guard=$!
+  wait "$pid" 2>/dev/null
+  actual=$?
+  kill "$guard" 2>/dev/null
+  [ "$actual" = "$code" ] || fail "SIG$signal: exit code $actual, expected $code"
+  grep -q '"status": "stopped"' "$folder/summary.json" || fail "SIG$signal: the summary does not say that it stopped"
+}
+stops TERM 143 runs/stopped "${long[@]}" runs/stopped
+holds "the message names the signal" grep -q "hearsay: stopped by signal 15" output
+
+# ---------------------------------------------------------------- compare
+expect 0 "compare" "^run +accuracy +worst +consensus +messages +% of +bytes +% of +time per" \
+  "^dpsgd +[0-9.]+ % +[0-9.]+ % +[0-9.e-]+ +128 +100.0 +[0-9.]+ .B +100.0 +[0-9.]+ (µs|ms|s)" "^event +" "!note" -- \
+  "$hearsay" compare runs/dpsgd runs/event/
+holds "at most 100 columns" test "$(wc -L <stdout)" -le 100
+expect 0 "compare what should not be" "^note: small is another experiment.*ranks 1 \(baseline: 2\)" \
+  "^note: diverged diverged after 0 iterations|^note: diverged diverged after [0-9]+ iteration" "^note: stopped stopped" \
+  "^diverged +– +– +–" -- "$hearsay" compare runs/dpsgd runs/small runs/diverged runs/stopped
+expect 0 "compare as JSON" '"baseline": "dpsgd"' '"messages_of_baseline": 1.0' '"status": "finished"' '"notes": \[\]' -- \
+  "$hearsay" compare runs/dpsgd runs/event --json
+expect 3 "compare with no run" "two-pairs.txt|none: no summary.json: not a run folder" -- "$hearsay" compare runs/dpsgd none
+rm before/summary.json
+expect 3 "compare with a run that goes on" "before: no summary.json: the run is still going on" -- "$hearsay" compare before
+expect 2 "compare nothing" "^hearsay: RUN" -- "$hearsay" compare
+
+printf '%d checks, %d failures\n' "$checks" "$failures"
+[ "$failures" = 0 ] && [ "$checks" -ge 100 ]

@@ -1,0 +1,225 @@
+// What the program prints: numbers, tables, comparisons, progress.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <sstream>
+
+#include "apps/hearsay/comparison.hpp"
+#include "apps/hearsay/progress.hpp"
+#include "apps/hearsay/text.hpp"
+#include "apps/hearsay/train_report.hpp"
+
+using namespace hearsay;
+
+namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+Summary finished(std::uint64_t messages, std::uint64_t bytes) {
+  Summary s;
+  s.ranks = 4;
+  s.iterations = 1000;
+  s.edges = 8;
+  s.parameters = 27480;
+  s.segments = 8;
+  s.model = "mnist_cnn";
+  s.dataset = "mnist";
+  s.exchange = "eventgrad";
+  s.schedule = "lockstep";
+  s.accuracy_mean_model = 0.97125;
+  s.accuracy_rank_min = 0.9;
+  s.consensus_distance = 0.0123456;
+  s.totals.messages = messages;
+  s.totals.payload_bytes = bytes;
+  s.messages_possible = 64000;
+  s.time_per_iteration_s = 0.00123;
+  s.wall_time_s = 1.23;
+  s.replica_hashes = {1, 2, 3, 4};
+  return s;
+}
+
+bool mentions(const std::vector<std::string>& notes, const std::string& words) {
+  for (const std::string& note : notes)
+    if (note.find(words) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("numbers carry three digits that count and a unit") {
+  CHECK(with_separators(0) == "0");
+  CHECK(with_separators(999) == "999");
+  CHECK(with_separators(1000) == "1,000");
+  CHECK(with_separators(1234567) == "1,234,567");
+  CHECK(byte_count(0) == "0 B");
+  CHECK(byte_count(999) == "999 B");
+  CHECK(byte_count(1000) == "1.00 kB");
+  CHECK(byte_count(999.9e3) == "1.00 MB");
+  CHECK(byte_count(4.12e6) == "4.12 MB");
+  CHECK(byte_count(123.4e9) == "123 GB");
+  CHECK(byte_count(not_a_number) == "–");
+  CHECK(duration(812e-6) == "812 µs");
+  CHECK(duration(1.234e-3) == "1.23 ms");
+  CHECK(duration(12.34) == "12.3 s");
+  CHECK(duration(200) == "3 min 20 s");
+  CHECK(duration(7500) == "2 h 5 min");
+  CHECK(duration(std::numeric_limits<double>::infinity()) == "–");
+  CHECK(percent(0.3125, 1) == "31.2 %");
+  CHECK(percent(not_a_number, 1) == "–");
+  CHECK(counted(1, "rank") == "1 rank");
+  CHECK(counted(1200, "rank") == "1,200 ranks");
+}
+
+TEST_CASE("no duration between units is written with the wrong one") {
+  for (double seconds = 1e-6; seconds < 1e6; seconds *= 1.003) {
+    const std::string text = duration(seconds);
+    CAPTURE(text);
+    CHECK(text.find("1000") == std::string::npos);
+    CHECK(text.find(" 60 s") == std::string::npos);
+    CHECK(text.find(" 60 min") == std::string::npos);
+  }
+}
+
+TEST_CASE("columns line up, accents and dashes included") {
+  const std::string table = aligned_table({{"a", "µs"}, {"–", "x"}, {"longer", "1,000"}});
+  const auto lines = lines_of(table);
+  REQUIRE(lines.size() == 3);
+  for (const std::string& line : lines) CHECK(screen_width(line) == std::string("longer  1,000").size());
+  CHECK(lines[0].starts_with("a      "));
+}
+
+TEST_CASE("wrapping keeps every word, in order, within the width") {
+  const std::string text = "one two three four five six seven eight nine ten ‖x‖ eleven twelve";
+  const std::string broken = wrapped(text, 20, 4);
+  std::string words;
+  for (const std::string& line : lines_of(broken)) {
+    CHECK(screen_width(line) <= 20);
+    std::istringstream stream(line);
+    for (std::string word; stream >> word;) words += (words.empty() ? "" : " ") + word;
+  }
+  CHECK(words == text);
+}
+
+TEST_CASE("the comparison: percentages of the first run, at most 100 columns whatever the numbers") {
+  const std::vector<ComparedRun> runs{
+      {"runs/dpsgd", finished(64000, 880'000'000)},
+      {"runs/event/", finished(16000, 220'000'000)},
+      {"somewhere/a-very-long-name-of-a-run-folder-indeed", finished(98'765'432'109, 999'499'999'999'999)}};
+  const auto lines = lines_of(comparison_table(runs));
+  REQUIRE(lines.size() == 5);
+  for (const std::string& line : lines) CHECK(screen_width(line) <= 100);
+  CHECK(lines[2].starts_with("dpsgd "));
+  CHECK(lines[2].find("97.12 %  90.00 %") != std::string::npos);
+  CHECK(lines[3].starts_with("event "));
+  CHECK(lines[3].find("25.0") != std::string::npos);
+  CHECK(lines[3].find("16,000") != std::string::npos);
+  CHECK(lines[4].starts_with("…"));
+  CHECK(lines[4].find("run-folder-indeed") != std::string::npos);
+  CHECK(comparison_notes(runs).empty());
+}
+
+TEST_CASE("folders of one name are told apart by their paths") {
+  const std::vector<ComparedRun> runs{{"a/run", finished(1, 1)}, {"b/run/", finished(1, 1)}, {"c", finished(1, 1)}};
+  CHECK(run_names(runs) == std::vector<std::string>{"a/run", "b/run", "c"});
+}
+
+TEST_CASE("a run that broke off shows dashes, not zeros, and a note; so does an unfair comparison") {
+  Summary broken = finished(0, 0);
+  broken.status = "diverged";
+  broken.message = "the loss is nan";
+  broken.iterations = 17;
+  broken.replica_hashes.clear();
+  broken.accuracy_mean_model.reset();
+  broken.accuracy_rank_min.reset();
+  Summary other = finished(10, 10);
+  other.ranks = 8;
+  other.model = "lenet5";
+  other.dataset = "cifar10";
+  const std::vector<ComparedRun> runs{{"base", finished(5, 5)}, {"broken", broken}, {"other", other}};
+  const auto row = lines_of(comparison_table(runs))[3];
+  std::istringstream cells(row);
+  std::string cell;
+  cells >> cell;
+  CHECK(cell == "broken");
+  while (cells >> cell) CHECK(cell == "–");
+  const auto notes = comparison_notes(runs);
+  CHECK(mentions(notes, "broken diverged after 17 iterations: the loss is nan"));
+  CHECK(mentions(notes, "broken is another experiment than the first run: iterations 17 (baseline: 1000)."));
+  CHECK(mentions(notes, "other is another experiment than the first run: ranks 8 (baseline: 4), model lenet5"));
+  CHECK(mentions(notes, "data cifar10 (baseline: mnist)"));
+  CHECK(notes.size() == 3);
+}
+
+TEST_CASE("nothing can be a percentage of a run that sent nothing") {
+  const std::vector<ComparedRun> runs{{"silent", finished(0, 0)}, {"b", finished(5, 5)}};
+  const auto lines = lines_of(comparison_table(runs));
+  CHECK(lines[3].find("–") != std::string::npos);
+  CHECK(lines[3].find("inf") == std::string::npos);
+  CHECK(mentions(comparison_notes(runs), "silent counted no messages"));
+}
+
+TEST_CASE("the progress line") {
+  Progress p{};
+  p.iteration = 1200;
+  p.iterations = 9380;
+  p.epoch = 1.28;
+  p.epochs = 10;
+  p.loss = 0.1431;
+  p.messages_fraction = 0.312;
+  p.megabytes_sent = 4.12;
+  p.iterations_per_second = 812.3;
+  p.seconds_left = 10.07;
+  CHECK(progress_line(p) ==
+        "iter 1200/9380 · epoch 2/10 · loss 0.143 · sent 31.2 % · 4.12 MB · 812 it/s · left 10.1 s");
+}
+
+TEST_CASE("progress: `off` writes nothing, `lines` writes the last iteration and evaluations, `bar` cleans up") {
+  const auto shown = [](ProgressMode mode) {
+    std::FILE* file = std::tmpfile();
+    REQUIRE(file != nullptr);
+    {
+      ProgressDisplay display(mode, file);
+      Progress p{};
+      p.iterations = 5;
+      for (p.iteration = 1; p.iteration <= p.iterations; ++p.iteration) display.update(p);
+      display.evaluated({.iteration = 5,
+                         .epoch = 1,
+                         .time_s = 1,
+                         .accuracy_mean_model = 0.5,
+                         .loss_mean_model = 1,
+                         .consensus_distance = 0});
+    }
+    std::rewind(file);
+    std::string text;
+    for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
+    std::fclose(file);
+    return text;
+  };
+  CHECK(shown(ProgressMode::off).empty());
+  const std::string text = shown(ProgressMode::lines);
+  const auto lines = lines_of(text);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].starts_with("iter 5/5"));
+  CHECK(lines[1].starts_with("evaluation at iter 5"));
+  CHECK(text.find('\r') == std::string::npos);
+  const std::string bar = shown(ProgressMode::bar);
+  const auto blank = bar.rfind(" \revaluation");  // the bar is wiped before a line takes its place
+  CHECK(blank != std::string::npos);
+  CHECK(shown(ProgressMode::automatic) == text);  // a file is no terminal
+}
+
+TEST_CASE("the outcome of a run alone says nothing about messages; that of several ranks does") {
+  Summary alone = finished(0, 0);
+  alone.ranks = 1;
+  CHECK(outcome_text(alone, "runs/x").find("messages") == std::string::npos);
+  const std::string text = outcome_text(finished(16000, 1000), "runs/x");
+  CHECK(text.find("16,000 (25.0 % of D-PSGD's)") != std::string::npos);
+  CHECK(text.find("runs/x") != std::string::npos);
+}

@@ -1,0 +1,38 @@
+// A program outside Hearsay that trains a module of its own: mpirun -n 2 stripes RUN_FOLDER
+#include <hearsay/hearsay.hpp>
+#include <iostream>
+
+struct Net : torch::nn::Module {
+  torch::nn::Linear hidden{register_module("hidden", torch::nn::Linear(64, 16))};
+  torch::nn::Linear out{register_module("out", torch::nn::Linear(16, 2))};
+  torch::Tensor forward(const torch::Tensor& images) { return out(torch::relu(hidden(images.flatten(1)))); }
+};
+
+/// 8×8 images with stripes: upright ones are class 0, level ones class 1.
+hearsay::ImageSet stripes(std::size_t count) {
+  hearsay::ImageSet set{.channels = 1, .height = 8, .width = 8, .classes = 2, .pixels = {}, .labels = {}};
+  for (std::size_t i = 0; i < count; ++i) {
+    set.labels.push_back(i % 2);
+    const std::size_t shift = i / 2;
+    for (std::size_t p = 0; p < 64; ++p) set.pixels.push_back((((i % 2 ? p / 8 : p % 8) + shift) / 2) % 2 * 255);
+  }
+  return set;
+}
+
+int main(int, char** argv) {
+  hearsay::mpi::Environment mpi;
+  try {
+    hearsay::Config config = hearsay::Config::from_text("data: {batch_size: 8}\noptimizer: {learning_rate: 0.1}\n");
+    config.override_with("train.epochs=20");
+    config.override_with(std::string("report.directory=") + argv[1]);
+    const hearsay::RunPlan plan(config, {.model_name = "net", .dataset_name = "stripes",
+                                         .make_model = [](auto&) { return hearsay::Model(std::make_shared<Net>()); },
+                                         .load_data = [] { return hearsay::ImageData{"stripes", stripes(128), stripes(64), {0.5f}, {0.5f}}; }});
+    const hearsay::Summary summary = hearsay::train(mpi, plan);
+    if (mpi.rank() == 0) std::cout << mpi.ranks() << " ranks, accuracy " << *summary.accuracy_mean_model << "\n";
+    return mpi.rank() == 0 && (mpi.ranks() != 2 || summary.accuracy_mean_model < 0.9) ? 1 : 0;
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << std::endl;
+    hearsay::mpi::Environment::abort(1);
+  }
+}
