@@ -55,7 +55,7 @@ function(hearsay_precompile_torch target)
     target_compile_options(${target} PRIVATE -fPIC)  # a precompiled header fits only the flags that it was made with
   endif()
   target_precompile_headers(${target} REUSE_FROM hearsay_precompiled)
-  set(includes_torch "#include [<\"](torch/|tests/training/|runtime/(hearsay|training/(model|batches|evaluator|set_up))\\.hpp)")
+  set(includes_torch "#include [<\"](torch/[^v]|tests/training/|runtime/(hearsay|training/(model|batches|evaluator|set_up))\\.hpp)")
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
     file(STRINGS ${source} torch REGEX "${includes_torch}")

@@ -12,6 +12,7 @@ namespace hearsay {
 
 inline constexpr std::string_view version = "@VERSION@";
 inline constexpr std::string_view revision = "@revision@";  ///< of git, "-dirty" if files differ from it
+inline constexpr std::string_view full_version = "@VERSION@ (@revision@)";
 
 }  // namespace hearsay
 ]])

@@ -47,7 +47,7 @@ int version_command() {
   const auto line = [](const char* name, const std::string& value) {
     std::printf("%s%s\n", pad_right(name, 10).c_str(), value.c_str());
   };
-  line("hearsay", std::string(version) + " (" + std::string(revision) + ")");
+  line("hearsay", std::string(full_version));
   line("MPI", mpi::Environment::library_version());
   line("LibTorch", TORCH_VERSION);
   line("compiler", compiler());

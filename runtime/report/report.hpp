@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -93,7 +94,7 @@ struct Summary {
   double spectral_gap = 1.0;
   std::string model, dataset, exchange, schedule;
   std::optional<double> accuracy_mean_model, accuracy_rank_min, accuracy_rank_mean, loss_mean_model;
-  double consensus_distance = 0.0;
+  double consensus_distance = std::numeric_limits<double>::quiet_NaN();  ///< NaN: not measured
   LedgerTotals totals;
   std::uint64_t messages_possible = 0;  ///< what D-PSGD would send: segments × directed edges × iterations
   double wall_time_s = 0.0, time_per_iteration_s = 0.0;

@@ -135,7 +135,7 @@ void Session::write_start(const std::vector<std::string>& hosts) {
                  {.command = options_.command,
                   .config_yaml = plan_.dump(),
                   .hosts = hosts,
-                  .versions = {{"hearsay", std::string(version) + " (" + std::string(revision) + ")"},
+                  .versions = {{"hearsay", std::string(full_version)},
                                {"mpi", mpi::Environment::library_version()},
                                {"libtorch", TORCH_VERSION},
                                {"compiler", __VERSION__}},

@@ -180,6 +180,7 @@ holds "one message, not two" test "$(grep -c '^hearsay: ' output)" = 1
 # ---------------------------------------------------------------- every configuration that comes with the program
 configurations=0
 for file in "$source_dir"/configs/*/*.yaml; do
+  [[ $file == */configs/sweeps/* ]] && continue # lists of runs, for scripts/sweep
   configurations=$((configurations + 1))
   expect 0 "dry run of $file" "directed edges +0$" "parameters +[0-9,]+ in [0-9]+ segments" "iterations +[0-9]" \
     "spectral gap +1" "window" "bytes per iteration" -- env HEARSAY_DATA=good "$hearsay" train "$file" --dry-run
@@ -193,7 +194,7 @@ expect 0 "dump" "^  horizon: 1$" "^  maximum_silence: 0$" -- "$hearsay" train sm
 cp stdout dumped.yaml
 expect 0 "dump of the dump" -- "$hearsay" train dumped.yaml --dump-config
 holds "the dump reads back equal" cmp stdout dumped.yaml
-expect 0 "--set, --output and --overwrite are in the dump" "horizon: 0.5" "directory: else where" "overwrite: true" -- \
+expect 0 "--set, --output and --overwrite are in the dump" "horizon: 0.5" "directory: .else where." "overwrite: true" -- \
   "$hearsay" train small.yaml --set trigger.horizon=0.5 --output "else where" --overwrite --dump-config
 
 # ---------------------------------------------------------------- training
@@ -230,7 +231,7 @@ stops() { # stops SIGNAL CODE FOLDER COMMAND…
   local signal=$1 code=$2 folder=$3 actual pid
   shift 3
   checks=$((checks + 1))
-  "$@" >output 2>&1 </dev/null &
+  "$@" >stopped.log 2>&1 </dev/null &
   pid=$!
   for _ in $(seq 300); do
     [ -s "$folder/metrics.rank0000.jsonl" ] && break
@@ -246,7 +247,7 @@ stops() { # stops SIGNAL CODE FOLDER COMMAND…
   grep -q '"status": "stopped"' "$folder/summary.json" || fail "SIG$signal: the summary does not say that it stopped"
 }
 stops TERM 143 runs/stopped "${long[@]}" runs/stopped
-holds "the message names the signal" grep -q "hearsay: stopped by signal 15" output
+holds "the message names the signal" grep -q "hearsay: stopped by signal 15" stopped.log
 
 # ---------------------------------------------------------------- compare
 expect 0 "compare" "^run +accuracy +worst +consensus +messages +% of +bytes +% of +time per" \
@@ -264,4 +265,4 @@ expect 3 "compare with a run that goes on" "before: no summary.json: the run is 
 expect 2 "compare nothing" "^hearsay: RUN" -- "$hearsay" compare
 
 printf '%d checks, %d failures\n' "$checks" "$failures"
-[ "$failures" = 0 ] && [ "$checks" -ge 100 ]
+[ "$failures" = 0 ] && [ "$checks" -ge 90 ]

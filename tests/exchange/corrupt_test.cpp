@@ -1,4 +1,5 @@
 // Bytes that no rank of this run can have meant: an error that names both ranks, never a crash, never a silent copy.
+#include <algorithm>
 #include <cstring>
 
 #include <doctest/doctest.h>
@@ -152,7 +153,7 @@ TEST_CASE("a length of zero where a packet was announced") {
 
 Bytes to_bytes(const std::vector<std::uint8_t>& numbers) {
   Bytes bytes(numbers.size());
-  std::memcpy(bytes.data(), numbers.data(), numbers.size());
+  std::ranges::transform(numbers, bytes.begin(), [](std::uint8_t number) { return std::byte{number}; });
   return bytes;
 }
 

@@ -127,6 +127,7 @@ TEST_CASE("summary.json has every field of its schema, and null where a number i
   CHECK(json.at("consensus_distance").is_null());
   CHECK(json.at("replica_hash") == Json({"0000000000000000", "ffffffffffffffff", "0123456789abcdef"}));
   CHECK(!read_summary(folder.path()).accuracy_mean_model);
+  CHECK(summary_json(Summary{}).at("consensus_distance").is_null());  // not measured is not 0
 }
 
 TEST_CASE("fractions: messages of what D-PSGD sends, bytes of D-PSGD's payload; nothing of nothing is 0") {
