@@ -24,6 +24,7 @@
 #include "runtime/mpi/window.hpp"
 #include "runtime/training/batches.hpp"
 #include "runtime/training/model.hpp"
+#include "runtime/training/threads.hpp"
 
 namespace {
 
@@ -143,7 +144,7 @@ double median(std::vector<double> values) {
 }
 
 void measure(const Options& options, const mpi::Environment& environment) {
-  at::set_num_threads(1);
+  use_threads(1);
   const auto batches = make_batches();
   HearsayLoop* serving = nullptr;
   mpi::Communicator world([&] { serving->mailbox().progress(); });

@@ -15,6 +15,7 @@
 #include "runtime/training/model.hpp"
 #include "runtime/training/run_log.hpp"
 #include "runtime/training/set_up.hpp"
+#include "runtime/training/threads.hpp"
 
 namespace hearsay {
 namespace {
@@ -239,7 +240,7 @@ Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOpt
     if (environment.rank() == 0) prepare_run_folder(plan.report());
     communicator.barrier();
   }
-  at::set_num_threads(plan.parts().threads);
+  use_threads(plan.parts().threads);
   Session session(environment, plan, options);
   return session.run();
 }

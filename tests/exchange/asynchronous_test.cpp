@@ -235,6 +235,15 @@ TEST_CASE("a stalled neighbour does not hold up an exchange") {
   }
 }
 
+/// The largest difference between any rank's value and rank 0's.
+float disagreement(const std::vector<std::vector<float>>& x) {
+  float largest = 0.0F;
+  for (const auto& replica : x) {
+    for (std::size_t e = 0; e < replica.size(); ++e) largest = std::max(largest, std::abs(replica[e] - x[0][e]));
+  }
+  return largest;
+}
+
 TEST_CASE("asynchronous ranks with no gradients come to agree") {
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 0.0F);
@@ -256,20 +265,22 @@ TEST_CASE("asynchronous ranks with no gradients come to agree") {
         const Plan own(ring + exchange);
         const auto built = own.exchange().build(rank.context());
         for (float& v : rank.replica.values.span()) v = static_cast<float>(rank.rank() + 1);
-        for (Iteration k = 0; k < 200; ++k) {
+        // How many iterations it takes is up to the machine: a starved rank hears little in one. That it happens is
+        // not.
+        bool agreed = false;
+        for (Iteration k = 0; k < 20000 && !agreed; ++k) {
           built->start(k);
           std::this_thread::sleep_for(microseconds(random.below(300)));
           built->finish(k);
-          if (k % 10 == 9) rank.barrier();  // nobody is done while others still disagree
+          if (k % 10 != 9) continue;
+          const auto values = rank.replica.values.span();
+          x[static_cast<std::size_t>(rank.rank())].assign(values.begin(), values.end());
+          rank.barrier();
+          agreed = disagreement(x) <= 1e-4F;
+          rank.barrier();
         }
-        const auto values = rank.replica.values.span();
-        x[static_cast<std::size_t>(rank.rank())].assign(values.begin(), values.end());
       });
-      for (const auto& replica : x) {
-        for (std::size_t e = 0; e < replica.size(); ++e) {
-          CHECK(std::abs(replica[e] - x[0][e]) <= 1e-4F);
-        }
-      }
+      CHECK(disagreement(x) <= 1e-4F);
     }
   }
 }
