@@ -3,7 +3,8 @@
 // lecun1998gradient, section II.B.
 // Deviates from the paper in: every map of the second convolution sees all six maps; pooling has no weights; plain
 // tanh; a dense last layer instead of radial basis functions. 28×28 images are padded by 2, 32×32 ones are taken as
-// they are. Cost: 61,706 parameters in 10 segments for one channel (62,006 for three) and 10 classes.
+// they are.
+// Cost: 61,706 parameters in 10 segments for one channel (62,006 for three) and 10 classes.
 #include <torch/torch.h>
 
 #include "apps/models/models.hpp"

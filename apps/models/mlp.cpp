@@ -1,6 +1,7 @@
 // mlp: dense layers with relu between them, for images of any size.
 //   x_{l+1} = relu(A_l x_l + b_l), the last one without relu
-// rumelhart1986learning. Deviates from the paper in: relu instead of a sigmoid.
+// rumelhart1986learning.
+// Deviates from the paper in: relu instead of a sigmoid.
 // Cost: Σ_l (n_l + 1)·n_{l+1} parameters in 2 segments a layer; 101,770 in 4 for 28×28 images, hidden: [128], 10
 // classes. hidden: [] is a linear model.
 #include <torch/torch.h>

@@ -1,5 +1,6 @@
 // Learning-rate schedules: constant, step, cosine; with an optional linear warm-up before any of them (goyal2017large,
-// section 2.2). Cost: nothing worth counting, one evaluation an iteration.
+// section 2.2).
+// Cost: nothing worth counting, one evaluation an iteration.
 #include "runtime/training/learning_rate.hpp"
 
 #include <algorithm>

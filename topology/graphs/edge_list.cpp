@@ -3,8 +3,8 @@
 //   one edge `i j` a line, vertices 0 … P−1, either direction; `#` starts a comment
 //
 // A third column, on every line or on none, is the weight w_ij, and `i i w` the self-weight: this graph passes over
-// both, the weight rule `edge_list` reads them from the same file.
-// Source: the file. Deviates from the paper in: nothing.
+// both, the weight rule `edge_list` reads them from the same file. Source: the file.
+// Deviates from the paper in: nothing.
 // Cost: the file's edges.
 #include "runtime/base/error.hpp"
 #include "topology/graph_tools.hpp"

@@ -4,7 +4,8 @@
 //
 // Source: nedic2018network (2-D grid), with its ends joined.
 // Deviates from the paper in: nothing. Both sides are at least 3: with a side of 2 two of the four edges would
-// coincide. Cost: 4 neighbours a rank, 2P edges. Gap with weights 1/5 on m × m: (2/5)(1 − cos 2π/m) ≈ 7.90/P.
+// coincide.
+// Cost: 4 neighbours a rank, 2P edges. Gap with weights 1/5 on m × m: (2/5)(1 − cos 2π/m) ≈ 7.90/P.
 #include "topology/graph_tools.hpp"
 
 namespace hearsay {

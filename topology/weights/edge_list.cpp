@@ -3,9 +3,9 @@
 //   one line `i j w` an edge: w_ij = w_ji = w;   `i i w`: w_ii = w, for every rank or for none
 //   without self-weights: w_ii = 1 − Σ_j w_ij
 //
-// The file may be the one that the graph `edge_list` is read from; `#` starts a comment.
-// Source: the file. Deviates from the paper in: nothing. W is checked like every other: symmetric, doubly stochastic,
-// positive on the graph's edges and zero elsewhere, with a spectral gap.
+// The file may be the one that the graph `edge_list` is read from; `#` starts a comment. Source: the file.
+// Deviates from the paper in: nothing. W is checked like every other: symmetric, doubly stochastic, positive on the
+// graph's edges and zero elsewhere, with a spectral gap.
 // Cost: O(P²), once.
 #include <algorithm>
 

@@ -4,7 +4,8 @@
 //
 // Source: xiao2005scheme (maximum-degree weights); xiao2004fast.
 // Deviates from the paper in: the 1 in the denominator (xiao2004fast has 1 / max degree), without which bipartite
-// regular graphs such as even rings have gap 0. Cost: O(P²), once; every rank needs the largest degree of the graph.
+// regular graphs such as even rings have gap 0.
+// Cost: O(P²), once; every rank needs the largest degree of the graph.
 #include <algorithm>
 
 #include "topology/graph_tools.hpp"

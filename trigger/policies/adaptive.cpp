@@ -1,15 +1,15 @@
 // The threshold follows the slope of the segment's norm; it is computed at an event and held until the next.
 //   slope     = | ‖x_k‖ − ‖x_sent‖ | / (k − k_sent)                     at an event
 //   threshold = horizon · mean(slopes of the last `history` events)     held; 0 before there is a slope
-// Ghosh, Aquino and Gupta, EventGraD: event-triggered communication in parallel machine learning, Neurocomputing 2022,
-// eq. (6), and section 7 for the history (ghosh2021eventgrad).
-// The slope must be that of past events: with a threshold re-computed from the current change at every iteration,
-// change ≥ horizon · change / silence is a timer that fires every ⌈horizon⌉ iterations whatever the data.
-// On a norm that drifts steadily it fires every ⌈horizon⌉ iterations; in general nothing bounds the silence (a norm
-// that settles after a steep event), so see `maximum_silence`. A norm that never changes has threshold 0 and is always
-// sent. Deviates from the paper in: while fewer than `history` slopes exist, the mean is over those that do. The very
-// first event has no event before it and gives no slope. Cost: O(1) a segment and iteration, O(history) an event;
-// history + 2 words a segment.
+// Ghosh, Aquino and Gupta, EventGraD: event-triggered communication in parallel machine learning, Neurocomputing
+// 2022, eq. (6), and section 7 for the history (ghosh2021eventgrad). The slope must be that of past events: with a
+// threshold re-computed from the current change at every iteration, change ≥ horizon · change / silence is a timer
+// that fires every ⌈horizon⌉ iterations whatever the data. On a norm that drifts steadily it fires every ⌈horizon⌉
+// iterations; in general nothing bounds the silence (a norm that settles after a steep event), so see
+// `maximum_silence`. A norm that never changes has threshold 0 and is always sent.
+// Deviates from the paper in: while fewer than `history` slopes exist, the mean is over those that do. The very
+// first event has no event before it and gives no slope.
+// Cost: O(1) a segment and iteration, O(history) an event; history + 2 words a segment.
 #include <vector>
 
 #include "trigger/slope_history.hpp"

@@ -1,11 +1,12 @@
 // Every segment is sent at every `period`-th iteration; in between, ranks take local steps: local SGD on a graph.
 //   threshold_k = 0 if k mod period = 0, else +∞
 // Stich, Local SGD converges fast and communicates little, ICLR 2019, Algorithm 1 (stich2019local); on a graph: Wang
-// and Joshi, Cooperative SGD, JMLR 2021 (wang2021cooperative). The other triggers must beat this one at equal bytes to
-// be worth their trouble. Deviates from the paper in: the first event is at k = 0, where all replicas are still equal;
-// the paper's comes after the first `period` steps. So the x_k that are averaged are those of k = period, 2·period, …,
-// as in the paper. With period = 1 this is `always`. Warm-up iterations are events, as for every policy. Cost: segments
-// × out-neighbours / period messages an iteration on average, all at once; no state.
+// and Joshi, Cooperative SGD, JMLR 2021 (wang2021cooperative). The other triggers must beat this one at equal bytes
+// to be worth their trouble.
+// Deviates from the paper in: the first event is at k = 0, where all replicas are still equal; the paper's comes
+// after the first `period` steps. So the x_k that are averaged are those of k = period, 2·period, …, as in the
+// paper. With period = 1 this is `always`. Warm-up iterations are events, as for every policy.
+// Cost: segments × out-neighbours / period messages an iteration on average, all at once; no state.
 #include <limits>
 
 #include "trigger/trigger.hpp"

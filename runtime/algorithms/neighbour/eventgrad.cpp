@@ -2,11 +2,11 @@
 //   start:   for every segment s: if | ‖x_s‖ − ‖x_s at its last event‖ | ≥ threshold_s: send s to every neighbour
 //   finish:  x̂_j ← what has come;  x ← mix(x, x̂);  the optimizer then applies g(x_k)
 // ghosh2021eventgrad, Algorithm B; sparse variant: section 7, with Top-k of the change since the last send.
-// Deviates from the paper in: copies start as the common initial model instead of zero; packets arrive whole, once and
-// in order instead of overwriting each other; the sparse sender tracks exactly what each receiver holds; the mixing
-// rule and the trigger policy are choices (`exchange.mixing`, `trigger`). Cost per iteration: one read pass for the
-// norms; per event and directed edge one message: 4·n_s bytes, or 8·max(1, round(ρ·n_s)) sparse; memory: one block a
-// neighbour, plus the own copies that mixing or selection need.
+// Deviates from the paper in: copies start as the common initial model instead of zero; packets arrive whole, once
+// and in order instead of overwriting each other; the sparse sender tracks exactly what each receiver holds; the
+// mixing rule and the trigger policy are choices (`exchange.mixing`, `trigger`).
+// Cost per iteration: one read pass for the norms; per event and directed edge one message: 4·n_s bytes, or 8·max(1,
+// round(ρ·n_s)) sparse; memory: one block a neighbour, plus the own copies that mixing or selection need.
 #include <algorithm>
 #include <vector>
 

@@ -3,8 +3,8 @@
 //   s > 1: the shards are dealt at random.
 // McMahan, Moore, Ramage, Hampson & Agüera y Arcas 2017, section 3 (200 shards of 300, two a client).
 // Deviates from the paper in: the cut follows the deal, so that any N and P fit: rank i's total (N/P, rounded up for
-// the first N mod P ranks) is divided over its s shards, and totals differ by at most one. Cost: no messages; P·s
-// draws, 8N bytes.
+// the first N mod P ranks) is divided over its s shards, and totals differ by at most one.
+// Cost: no messages; P·s draws, 8N bytes.
 #include <numeric>
 
 #include "runtime/data/partition.hpp"

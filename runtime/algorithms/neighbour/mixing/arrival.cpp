@@ -3,12 +3,14 @@
 //     x_i ← x_i + w_ij (x̂_j − x̂_i)            and j, on its side, x_j ← x_j + w_ij (x̂_i − x̂_j)
 // Own rule; with every segment firing it is D-PSGD in another order of additions, with all segments firing every H
 // iterations it is local SGD with neighbour averaging.
-// Deviates from the paper in: ghosh2021eventgrad mixes every iteration with old copies (rule `stale`); this one uses a
-// copy when it is news and never again. In lockstep both ends see the same pair of copies in the same iteration, so the
-// mean over ranks is kept to rounding. Asynchronously, two events that cross on an edge are each seen against an older
-// copy by the other side; the mean then moves by w_ij times the change that crossed. With Top-k copies most coordinates
-// of x̂ are old, a move overshoots, and it can diverge: use `difference` there. Cost: 3 memory passes over the segments
-// that moved, per edge; memory as `difference`.
+// Deviates from the paper in: ghosh2021eventgrad mixes every iteration with old copies (rule `stale`); this one uses
+// a copy when it is news and never again. In lockstep both ends see the same pair of copies in the same iteration,
+// so the mean over ranks is kept to rounding.
+// Asynchronously, two events that cross on an edge are each seen against an older copy by the other side; the mean
+// then moves by w_ij times the change that crossed. Packets that wait together in a ring move the receiver once,
+// though each has moved its sender.
+// With Top-k copies most coordinates of x̂ are old, a move overshoots, and it can diverge: use `difference` there.
+// Cost: 3 memory passes over the segments that moved, per edge; memory as `difference`.
 #include "runtime/algorithms/neighbour/mixing/mixing.hpp"
 
 namespace hearsay {

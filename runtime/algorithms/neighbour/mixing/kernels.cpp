@@ -1,5 +1,6 @@
-// The two loops under every mixing rule. Cost: mix_row reads deg + 1 blocks and writes one, in pieces that stay in the
-// first-level cache between neighbours, so that x crosses the memory bus once each way.
+// The two loops under every mixing rule.
+// Cost: mix_row reads deg + 1 blocks and writes one, in pieces that stay in the first-level cache between
+// neighbours, so that x crosses the memory bus once each way.
 #include <algorithm>
 #include <cstddef>
 

@@ -1,9 +1,9 @@
 // Stale mixing, the paper's rule.
 //   x_i ← w_ii x_i + Σ_j w_ij x̂_j        every iteration, with whatever copies x̂_j there are
 // ghosh2021eventgrad, eq. (5); with fresh copies it is D-PSGD's product with W (lian2017dpsgd, eq. (2)).
-// Deviates from the paper in: nothing. Note what it does: a silent neighbour's old copy goes on pulling the model back,
-// and the mean over ranks is not kept (x_i moves, its copies elsewhere do not). Cost: deg + 2 memory passes; memory:
-// one block a neighbour.
+// Deviates from the paper in: nothing. Note what it does: a silent neighbour's old copy goes on pulling the model
+// back, and the mean over ranks is not kept (x_i moves, its copies elsewhere do not).
+// Cost: deg + 2 memory passes; memory: one block a neighbour.
 #include "runtime/algorithms/neighbour/mixing/mixing.hpp"
 
 namespace hearsay {
