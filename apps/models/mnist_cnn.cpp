@@ -1,7 +1,7 @@
 // mnist_cnn: the small convolutional network of the EventGraD experiments on MNIST.
 //   conv 1→10 3×3, maxpool 2, relu, conv 10→20 3×3, dropout of whole maps, maxpool 2, relu, fc 500→50, relu, dropout,
 //   fc 50→10
-// ghosh2021eventgrad, section 5.1 (CNN-2).
+// ghosh2020eventgrad and its released code (the network that is compiled there).
 // Deviates from the paper in: returns logits; the log-softmax is part of the loss.
 // Cost: 27,480 parameters in 8 segments for 28×28 images in 10 classes.
 #include <torch/torch.h>
@@ -55,7 +55,7 @@ ModelEntry mnist_cnn_model() {
           .summary = "two convolutions, two dense layers, dropout; for 28x28 images with one channel",
           .equation = "conv10 pool relu conv20 dropout pool relu fc50 relu dropout fc10",
           .cost = "27,480 parameters in 8 segments",
-          .citation = "ghosh2021eventgrad, section 5.1",
+          .citation = "ghosh2020eventgrad, released code",
           .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<Factory>(model); }};
 }
 
