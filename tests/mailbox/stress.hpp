@@ -1,9 +1,10 @@
 #pragma once
 // Every rank floods every neighbour with packets of random size and checks what it gets: the law of the mailbox
 // (exactly once, whole, in order, bounded) under load, over any RemoteMemory.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -82,7 +83,7 @@ class StressRank {
     }
     auto packet = pool_.lend();
     packet->bytes.resize(bytes);
-    std::memcpy(packet->bytes.data() + sizeof(PacketHeader), body.data(), 8 * body.size());
+    std::ranges::copy(std::as_bytes(std::span(body)), packet->bytes.begin() + sizeof(PacketHeader));
     seal_packet(packet->bytes, neighbourhood_.rank, sent_[edge], 0);
     mailbox_.post(edge, std::move(packet));
     ++sent_[edge];
@@ -97,9 +98,7 @@ class StressRank {
     if (header.iteration != received_[edge]) ++result_.out_of_order;
     const auto expected = stress_body(plan_, neighbourhood_.neighbours[edge], neighbourhood_.rank, header.iteration);
     const auto body = packet->subspan(sizeof header);
-    const bool whole = body.size() == 8 * expected.size() &&
-                       (body.empty() || std::memcmp(body.data(), expected.data(), body.size()) == 0);
-    if (!whole) ++result_.torn;
+    if (!std::ranges::equal(body, std::as_bytes(std::span(expected)))) ++result_.torn;
     mailbox_.pop(edge);
     ++received_[edge];
     ++result_.received;
