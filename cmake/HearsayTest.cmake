@@ -8,7 +8,7 @@
 #
 # Labels: `mpi` and `torch` by what a test links; `tsan` on those with neither, the ones that ThreadSanitizer can judge.
 set(HEARSAY_TEST_ENVIRONMENT OMP_NUM_THREADS=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-    TSAN_OPTIONS=halt_on_error=1:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp)
+    TSAN_OPTIONS=halt_on_error=1)
 set(HEARSAY_MPI_ENVIRONMENT
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers usually run as root
     OMPI_MCA_mpi_yield_when_idle=1                            # more ranks than cores

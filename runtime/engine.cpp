@@ -82,7 +82,8 @@ void ThreadEngine::loop() {
           thrown = std::current_exception();
         }
         const std::lock_guard lock(mutex_);
-        job_failure_ = thrown;
+        // Moved: the waiting thread owns the exception alone, and no reference of ours outlives the hand-over.
+        job_failure_ = std::move(thrown);
         job_ = nullptr;
         moved_.notify_all();
       }

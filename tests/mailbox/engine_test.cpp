@@ -32,6 +32,13 @@ TEST_CASE("jobs run on one other thread, in order, and what they throw comes bac
   CHECK_NOTHROW(engine.run([] {}));
 }
 
+TEST_CASE("an exception is handed over whole: the thread that threw it never touches it again") {
+  ThreadEngine engine([] { return false; });
+  for (int i = 0; i < 2000; ++i) {  // ThreadSanitizer judges
+    CHECK_THROWS_AS(engine.run([] { throw std::runtime_error("job"); }), std::runtime_error);
+  }
+}
+
 TEST_CASE("a failing step reaches the computing thread wherever it is") {
   std::atomic<bool> fail{false};
   ThreadEngine engine([&]() -> bool {
