@@ -1,12 +1,15 @@
 #pragma once
 // Which values of a segment travel, and how they are written.
 //
-// A Selector picks positions; a Codec writes picked values and their positions as bytes and reads them back. Both are
-// pure: what is not sent stays with the caller (the residual, or the reference of what a neighbour holds).
+// A Selector picks positions; a Codec writes picked values and their positions as bytes and reads them back. What is not
+// sent, and what a quantiser rounds off, stays with the caller (the residual, or the reference of what a neighbour
+// holds).
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/table.hpp"
@@ -19,42 +22,118 @@ std::size_t kept_count(double density, std::size_t n);
 /// Throws DivergenceError (position and value of the first one) unless all values are finite. One read pass.
 void require_finite(std::span<const float> values);
 
-/// Picks positions of one segment, of fewer than 2³² values.
+/// Picks positions of a run of values, of fewer than 2³².
 class Selector {
  public:
   virtual ~Selector() = default;
-  /// Clears `indices` and fills it with the positions to keep in `values`, ascending and unique; how many is the
-  /// selector's own matter (its `density`). Throws DivergenceError (position and value) if a value is not finite.
-  virtual void select(std::span<const float> values, std::vector<std::uint32_t>& indices) = 0;
-  /// The most positions `select` can ever return for n values: what a mailbox must have room for.
-  virtual std::size_t most(std::size_t n) const = 0;
+  /// Clears `indices` and fills it with the positions to keep in `values`, ascending and unique: `k` of them (k ≤ n), or
+  /// about k where the selector says so. Throws DivergenceError (position and value) if a value is not finite.
+  virtual void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) = 0;
+  /// The most positions `select` can ever return for k of n values: what a mailbox must have room for.
+  virtual std::size_t most(std::size_t k, std::size_t n) const = 0;
+  /// The fraction ρ to keep that its section asks for, k = kept_count(ρ, n); 1 where it does not ask.
+  virtual double density() const { return 1.0; }
 };
 
-/// What an encoded segment is made of, in bytes; payload + index is the whole of it.
+/// Writes k ascending positions below n as bytes.
+class PositionCoder {
+ public:
+  virtual ~PositionCoder() = default;
+  /// Bytes that `encode` may need for any count ≤ k positions below n.
+  virtual std::size_t bound(std::size_t k, std::size_t n) const = 0;
+  /// Bytes that `encode` uses for these positions.
+  virtual std::size_t bytes(std::span<const std::uint32_t> indices, std::size_t n) const = 0;
+  /// Returns how many bytes of `out`, which has at least bytes(indices, n), are used.
+  virtual std::size_t encode(std::span<const std::uint32_t> indices, std::size_t n, std::span<std::byte> out) const = 0;
+  /// Reads `count` positions from the front of `in` and returns how many bytes they took. Any bytes are safe: throws
+  /// CommunicationError if they are not an encoding (too short, not ascending, ≥ n, count > n).
+  virtual std::size_t decode(std::span<const std::byte> in, std::size_t count, std::size_t n,
+                             std::vector<std::uint32_t>& indices) const = 0;
+};
+
+/// Writes values as bytes, perhaps rounded. Values come in groups of neighbours that may share a scale or a centre.
+class Quantiser {
+ public:
+  virtual ~Quantiser() = default;
+  /// Whether decode gives back every bit.
+  virtual bool exact() const = 0;
+  /// Bytes of `count` values in `groups` groups: the same for encode and decode.
+  virtual std::size_t bytes(std::size_t count, std::size_t groups) const = 0;
+  /// `group_ends` ascending, the last one values.size(); one group per row that has values. Values are finite.
+  virtual void encode(std::span<const float> values, std::span<const std::size_t> group_ends,
+                      std::span<std::byte> out) const = 0;
+  /// Fills `values` from `in`, of exactly bytes(values.size(), group_ends.size()). Any bytes are safe: what is not
+  /// finite throws CommunicationError.
+  virtual void decode(std::span<const std::byte> in, std::span<const std::size_t> group_ends,
+                      std::span<float> values) const = 0;
+  /// Whether groups are the rows of the tensors (else all values are one group).
+  virtual bool by_rows() const { return false; }
+};
+
+/// What encoded values are made of, in bytes; payload + index is the whole of it.
 struct EncodedSize {
   std::size_t payload_bytes = 0;  ///< values
   std::size_t index_bytes = 0;    ///< positions
   std::size_t total() const { return payload_bytes + index_bytes; }
 };
 
-/// Writes k values and their positions, out of a segment of n, as bytes.
+/// k values and their positions out of n as bytes: a PositionCoder's bytes, then a Quantiser's. None of n and all of n
+/// need no positions, whatever the coder.
 class Codec {
  public:
-  virtual ~Codec() = default;
+  Codec(std::unique_ptr<PositionCoder> positions, std::unique_ptr<Quantiser> quantiser)
+      : positions_(std::move(positions)), quantiser_(std::move(quantiser)) {}
+
+  bool exact() const { return quantiser_->exact(); }
+  /// Whether encode and decode look at `row_ends`.
+  bool by_rows() const { return quantiser_->by_rows(); }
   /// Room that `encode` may need for any k ≤ count values out of n.
-  virtual std::size_t bound(std::size_t count, std::size_t n) const = 0;
-  /// `indices` ascending, < n; `values` the values at those positions. `out` has at least bound(k, n) bytes.
-  virtual EncodedSize encode(std::span<const std::uint32_t> indices, std::span<const float> values, std::size_t n,
-                             std::span<std::byte> out) const = 0;
-  /// Inverse of encode for `count` values. Any bytes are safe: throws CommunicationError if they are not an encoding
-  /// (wrong length, positions not ascending or ≥ n); `indices` and `values` then hold nothing of use.
-  virtual void decode(std::span<const std::byte> in, std::size_t count, std::size_t n,
-                      std::vector<std::uint32_t>& indices, std::vector<float>& values) const = 0;
+  std::size_t bound(std::size_t count, std::size_t n) const;
+  /// `indices` ascending, < n; `values` the values at those positions; `row_ends` the ascending ends of the rows of the
+  /// n positions, of which the last is n (needed by quantisers that go by rows; empty: one row). `out` has room for what
+  /// is written, as bound(k, n) bytes always are.
+  EncodedSize encode(std::span<const std::uint32_t> indices, std::span<const float> values, std::size_t n,
+                     std::span<const std::uint32_t> row_ends, std::span<std::byte> out) const;
+  /// Inverse of encode for `count` values, the quantiser's rounding apart. Any bytes are safe: throws
+  /// CommunicationError if they are not an encoding; `indices` and `values` then hold nothing of use.
+  void decode(std::span<const std::byte> in, std::size_t count, std::size_t n, std::span<const std::uint32_t> row_ends,
+              std::vector<std::uint32_t>& indices, std::vector<float>& values) const;
+
+ private:
+  std::unique_ptr<PositionCoder> positions_;
+  std::unique_ptr<Quantiser> quantiser_;
 };
 
 using SelectorEntry = Entry<Selector>;
-using CodecEntry = Entry<Codec>;
+using PositionCoderEntry = Entry<PositionCoder>;
+using QuantiserEntry = Entry<Quantiser>;
 std::span<const SelectorEntry> selectors();
-std::span<const CodecEntry> codecs();
+std::span<const PositionCoderEntry> position_coders();
+std::span<const QuantiserEntry> quantisers();
+
+/// The section `sparsify:` read whole: what is selected, where, and how it is written.
+struct Sparsifier {
+  std::unique_ptr<Selector> selector;  ///< never null; entry `dense` keeps everything
+  std::unique_ptr<Codec> codec;
+  bool dense = false;              ///< the selector is `dense`: whole segments can travel without positions
+  bool per_segment = false;        ///< k = kept_count(ρ, n_s) of every segment; else of the whole block
+  std::size_t dense_below = 0;     ///< segments of fewer values are sent whole
+  std::vector<double> schedule{};  ///< densities of the first epochs, before the selector's own
+
+  /// ρ in the given epoch.
+  double density(double epoch) const;
+  /// The largest ρ of any epoch: what a mailbox must have room for.
+  double largest_density() const;
+};
+
+/// What an exchange assumes where `sparsify:` is silent or cannot be otherwise.
+struct SparsifierDefaults {
+  std::string_view selector = "dense";
+  bool per_segment = true;      ///< default of `selector.scope`
+  bool scope_is_fixed = false;  ///< `selector.scope` is then no key
+};
+/// Reads `selector: {name, …, scope, dense_below}`, `codec: {name, …}`, `quantiser: {name, …}` and `density_schedule`.
+/// A schedule for a selector that has no density is an error of the configuration.
+Sparsifier read_sparsifier(Config& sparsify, const SparsifierDefaults& defaults);
 
 }  // namespace hearsay

@@ -1,4 +1,5 @@
-// All selectors and codecs. To add one: its file in selectors/ or codecs/, its declaration and its line here.
+// All selectors, position coders and quantisers. To add one: its file in selectors/, codecs/ or quantisers/, its
+// declaration and its line here.
 #include <array>
 
 #include "sparsify/sparsify.hpp"
@@ -6,17 +7,37 @@
 namespace hearsay {
 
 SelectorEntry dense_selector();
+SelectorEntry mstopk_selector();
+SelectorEntry random_selector();
+SelectorEntry sampled_selector();
+SelectorEntry threshold_selector();
 SelectorEntry topk_selector();
 
 std::span<const SelectorEntry> selectors() {
-  static const std::array table{dense_selector(), topk_selector()};
+  static const std::array table{dense_selector(),  topk_selector(),      sampled_selector(),
+                                mstopk_selector(), threshold_selector(), random_selector()};
   return table;
 }
 
-CodecEntry plain_codec();
+PositionCoderEntry bitmap_coder();
+PositionCoderEntry delta_coder();
+PositionCoderEntry plain_coder();
+PositionCoderEntry smallest_coder();
 
-std::span<const CodecEntry> codecs() {
-  static const std::array table{plain_codec()};
+std::span<const PositionCoderEntry> position_coders() {
+  static const std::array table{plain_coder(), delta_coder(), bitmap_coder(), smallest_coder()};
+  return table;
+}
+
+QuantiserEntry fp16_quantiser();
+QuantiserEntry int8_quantiser();
+QuantiserEntry none_quantiser();
+QuantiserEntry one_bit_quantiser();
+QuantiserEntry two_bit_quantiser();
+
+std::span<const QuantiserEntry> quantisers() {
+  static const std::array table{none_quantiser(), fp16_quantiser(), int8_quantiser(), two_bit_quantiser(),
+                                one_bit_quantiser()};
   return table;
 }
 

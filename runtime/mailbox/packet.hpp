@@ -1,9 +1,9 @@
 #pragma once
 // A packet: everything a rank sends to one neighbour at one iteration.
 //
-//   PacketHeader | SegmentHeader, values, positions | SegmentHeader, values, positions | …
+//   PacketHeader | SegmentHeader, positions, values | SegmentHeader, positions, values | …
 //
-// All parts are multiples of 4 bytes, numbers in the machine's byte order (ranks of a job run on like machines).
+// Parts are of any length, numbers in the machine's byte order (ranks of a job run on like machines).
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,13 +28,14 @@ static_assert(sizeof(PacketHeader) == 32);
 struct SegmentHeader {
   std::uint32_t segment;
   std::uint32_t count;  ///< values
-  std::uint32_t bytes;  ///< encoded values and positions behind this header
-  std::uint32_t dense;  ///< 1: the segment's values as they are; 0: encoded by the run's codec
+  std::uint32_t bytes;  ///< encoded positions and values behind this header
+  std::uint32_t dense;  ///< 1: the segment's values as they are; 0: values, 2: changes encoded by the run's codec
 };
 static_assert(sizeof(SegmentHeader) == 16);
 
 /// What a packet carries of one segment, for the ledger.
 struct SegmentRecord {
+  static constexpr SegmentId none = UINT32_MAX;  ///< values of several segments: counted for the edge only
   SegmentId segment;
   std::size_t payload_bytes;
   std::size_t index_bytes;

@@ -1,10 +1,9 @@
 // Keeps every value: no sparsification.
-//   indices = {0, …, n − 1}
+//   indices = {0, …, n − 1}, whatever k
 // No paper; the base line of all of them.
 // Deviates from the paper in: nothing.
 // Cost: one read of the values (the check for NaN and infinities), n indices written; no state.
-#include <numeric>
-
+#include "sparsify/positions.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {
@@ -12,12 +11,12 @@ namespace {
 
 class Dense final : public Selector {
  public:
-  void select(std::span<const float> values, std::vector<std::uint32_t>& indices) override {
+  void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
+    require_selectable(k, values.size());
     require_finite(values);
-    indices.resize(values.size());
-    std::iota(indices.begin(), indices.end(), 0U);
+    all_positions(values.size(), indices);
   }
-  std::size_t most(std::size_t n) const override { return n; }
+  std::size_t most(std::size_t, std::size_t n) const override { return n; }
 };
 
 std::unique_ptr<Selector> make(Config&) { return std::make_unique<Dense>(); }

@@ -91,7 +91,7 @@ complaints=$(
   includes | wrong_arrows
   check_table topology/table.cpp topology/graphs topology/weights
   check_table trigger/table.cpp trigger/policies
-  check_table sparsify/table.cpp sparsify/selectors sparsify/codecs
+  check_table sparsify/table.cpp sparsify/selectors sparsify/codecs sparsify/quantisers
   check_table runtime/algorithms/table.cpp runtime/algorithms/neighbour
   check_table runtime/algorithms/neighbour/mixing/table.cpp runtime/algorithms/neighbour/mixing
   check_table runtime/data/partition.cpp runtime/data/partitions

@@ -16,24 +16,18 @@ namespace {
 using namespace test;
 using std::chrono::microseconds;
 
-Compression compression(double density) {
-  if (density == 1.0) return {};
-  Config config = Config::from_text("{density: " + std::to_string(density) + "}");
-  Config empty;
-  Compression made;
-  for (const auto& entry : selectors()) {
-    if (entry.name == "topk") made.selector = entry.make(config);
-  }
-  for (const auto& entry : codecs()) {
-    if (entry.name == "plain") made.codec = entry.make(empty);
-  }
-  return made;
+/// What a link is given, as the section `sparsify:` has it.
+Sparsifier sparsifier(const std::string& yaml) {
+  Config section = Config::from_text(yaml);
+  Sparsifier read = read_sparsifier(section, {});
+  section.throw_if_invalid();
+  return read;
 }
 
-std::size_t packet_bound(const Layout& layout, double density) {
-  const Compression used = compression(density);
+std::size_t packet_bound(const Layout& layout, const std::string& yaml) {
+  const Sparsifier used = sparsifier(yaml);
   std::size_t bytes = sizeof(PacketHeader);
-  for (const Segment& s : layout.segments()) bytes += used.segment_bound(s.length);
+  for (const Segment& s : layout.segments()) bytes += segment_bound(used, s.length);
   return bytes;
 }
 
@@ -97,17 +91,17 @@ void wander(Random& random, std::span<float> x) {
   for (float& v : x) v += static_cast<float>(random.uniform(-1.0, 1.0));
 }
 
-void run_links(const Topology& topology, double density, EngineKind engine, Views& views,
+void run_links(const Topology& topology, const std::string& sparsify, EngineKind engine, Views& views,
                const std::function<void(LocalRank&, NeighbourLink&)>& work) {
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 1.0F);
   const LocalJob job{.topology = topology,
                      .layout = layout,
                      .initial = initial,
-                     .packet_bound = packet_bound(layout, density),
+                     .packet_bound = packet_bound(layout, sparsify),
                      .engine = engine};
   run_local_ranks(job, [&](LocalRank& rank) {
-    NeighbourLink link(rank.context(), keep_copies, compression(density));
+    NeighbourLink link(rank.context(), keep_copies, sparsifier(sparsify));
     work(rank, link);
     settle(rank, link, 1000, views);
   });
@@ -115,11 +109,11 @@ void run_links(const Topology& topology, double density, EngineKind engine, View
 
 TEST_CASE("a neighbour that stops receiving holds nobody up and misses nothing") {
   const Topology topology = build(ring, 2);
-  for (const double density : {1.0, 0.1}) {
+  for (const std::string sparsify : {whole, a_tenth}) {
     for (const auto engine : {EngineKind::inline_engine, EngineKind::thread_engine}) {
-      CAPTURE(density);
+      CAPTURE(sparsify);
       Views views(2);
-      run_links(topology, density, engine, views, [&](LocalRank& rank, NeighbourLink& link) {
+      run_links(topology, sparsify, engine, views, [&](LocalRank& rank, NeighbourLink& link) {
         if (rank.rank() == 0) {  // rank 1 stands at the barrier all this time
           Random random(9);
           const std::vector<std::uint8_t> all(rank.replica.layout.count(), 1);
@@ -135,7 +129,8 @@ TEST_CASE("a neighbour that stops receiving holds nobody up and misses nothing")
       CHECK(views.packets >= 3);  // two or three until the ring was full, and one with all that was owed
       CHECK(views.packets <= 4);
       check_views_agree(topology, views);
-      if (density == 1.0) CHECK(views.theirs[1][0] == views.x[0]);  // what was deferred went out with its last values
+      if (sparsify == whole)
+        CHECK(views.theirs[1][0] == views.x[0]);  // what was deferred went out with its last values
       CHECK(views.theirs[0][0] == std::vector<float>(views.x[0].size(), 1.0F));
     }
   }
@@ -145,12 +140,12 @@ TEST_CASE("copies and beliefs agree after any delays and any events") {
   for (const std::string& graph :
        {std::string(ring), std::string("topology: {graph: {name: complete}, weights: {name: uniform}}\n")}) {
     const Topology topology = build(graph, 4);
-    for (const double density : {1.0, 0.1, 0.6}) {
+    for (const std::string& sparsify : every_kind_of_body()) {
       for (const auto engine : {EngineKind::inline_engine, EngineKind::thread_engine}) {
         CAPTURE(graph);
-        CAPTURE(density);
+        CAPTURE(sparsify);
         Views views(4);
-        run_links(topology, density, engine, views, [&](LocalRank& rank, NeighbourLink& link) {
+        run_links(topology, sparsify, engine, views, [&](LocalRank& rank, NeighbourLink& link) {
           Random random(stream_seed(17, "delays", static_cast<std::uint64_t>(rank.rank())));
           std::vector<std::uint8_t> fired(rank.replica.layout.count());
           for (Iteration k = 0; k < 60; ++k) {
@@ -172,7 +167,7 @@ TEST_CASE("a segment counts as moved until it has been mixed") {
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 1.0F);
   const LocalJob job{
-      .topology = topology, .layout = layout, .initial = initial, .packet_bound = packet_bound(layout, 1.0)};
+      .topology = topology, .layout = layout, .initial = initial, .packet_bound = packet_bound(layout, whole)};
   LocalWorld world(job);
   const auto sender = world.make_rank(0);
   const auto receiver = world.make_rank(1);

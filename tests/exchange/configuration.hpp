@@ -63,6 +63,28 @@ inline std::vector<SparsifyChoice> sparsify_choices() {
   return {{"", 1.0}, {"sparsify: {selector: {name: topk, density: 0.1}}\n", 0.1}};
 }
 
+/// Sections `sparsify:` as YAML, without its name.
+constexpr const char* whole = "{}";
+constexpr const char* a_tenth = "{selector: {name: topk, density: 0.1}}";
+/// Quantisers that round, alone and behind selectors.
+inline std::vector<std::string> rounding_choices() {
+  return {"{quantiser: {name: fp16}}",
+          "{quantiser: {name: int8}}",
+          "{selector: {name: topk, density: 0.5}, quantiser: {name: fp16}, codec: {name: delta}}",
+          "{selector: {name: topk, density: 0.3}, quantiser: {name: two_bit}}",
+          "{selector: {name: topk, density: 0.3, dense_below: 50}, quantiser: {name: one_bit, centre: row_mean}}",
+          "{selector: {name: topk, density: 0.3}, quantiser: {name: one_bit, centre: threshold}}"};
+}
+/// Whole segments, some values, and changes that are rounded.
+inline std::vector<std::string> every_kind_of_body() {
+  std::vector<std::string> all = rounding_choices();
+  all.insert(all.end(), {whole, a_tenth, "{selector: {name: topk, density: 0.6}, codec: {name: smallest}}",
+                         "{selector: {name: sampled, density: 0.1, dense_below: 50}, codec: {name: delta}}",
+                         "{selector: {name: threshold, threshold: 0.5}, codec: {name: bitmap}}",
+                         "{selector: {name: topk, density: 0.1}, density_schedule: [1, 0.5]}"});
+  return all;
+}
+
 inline std::string eventgrad(const std::string& mixing, const std::string& schedule = "lockstep") {
   return "exchange: {name: eventgrad, schedule: " + schedule + ", mixing: " + mixing + "}\n";
 }

@@ -3,10 +3,12 @@
 //   finish:  x̂_j ← what has come;  x ← mix(x, x̂);  the optimizer then applies g(x_k)
 // ghosh2021eventgrad, Algorithm B; sparse variant: section 7, with Top-k of the change since the last send.
 // Deviates from the paper in: copies start as the common initial model instead of zero; packets arrive whole, once
-// and in order instead of overwriting each other; the sparse sender tracks exactly what each receiver holds; the
-// mixing rule and the trigger policy are choices (`exchange.mixing`, `trigger`).
+// and in order instead of overwriting each other; the sparse sender tracks exactly what each receiver holds, rounding
+// of a quantiser included (then the change travels, not the value); the mixing rule, the trigger policy and the sparsifier
+// are choices (`exchange.mixing`, `trigger`, `sparsify`).
 // Cost per iteration: one read pass for the norms; per event and directed edge one message: 4·n_s bytes, or 8·max(1,
-// round(ρ·n_s)) sparse; memory: one block a neighbour, plus the own copies that mixing or selection need.
+// round(ρ·n_s)) sparse, less with other codecs and quantisers; memory: one block a neighbour, plus the own copies that
+// mixing or selection need.
 #include <algorithm>
 #include <vector>
 
@@ -24,10 +26,10 @@ std::vector<double> segment_norms(const Parameters& replica) {
 
 class EventGrad final : public Exchange {
  public:
-  EventGrad(const ExchangeContext& context, NeighbourLink::Options options, Compression compression,
+  EventGrad(const ExchangeContext& context, NeighbourLink::Options options, Sparsifier sparsifier,
             std::unique_ptr<MixingRule> mixing, Config trigger)
       : context_(context),
-        link_(context, options, std::move(compression)),
+        link_(context, options, std::move(sparsifier)),
         mixing_(std::move(mixing)),
         norms_(segment_norms(context.replica)),
         trigger_(trigger, norms_),
@@ -69,15 +71,9 @@ class EventGrad final : public Exchange {
   std::vector<std::uint8_t> fired_;
 };
 
-/// Reads `selector:` and `codec:`. The selector `dense` means whole segments, without positions.
-Compression read_compression(Config sparsify) {
-  Config selector = sparsify.section("selector");
-  Config codec = sparsify.section("codec");
-  const SelectorEntry& chosen = chosen_entry(selectors(), selector, "dense", "which values of a fired segment travel");
-  const CodecEntry& code = chosen_entry(codecs(), codec, "plain", "how values and positions are written");
-  Compression compression{.selector = chosen.make(selector), .codec = code.make(codec)};
-  if (chosen.name == "dense") return {};
-  return compression;
+/// Every segment has its own events, so what travels of it is chosen within it.
+Sparsifier read_segment_sparsifier(Config sparsify) {
+  return read_sparsifier(sparsify, {.selector = "dense", .per_segment = true, .scope_is_fixed = true});
 }
 
 class EventGradPlan final : public ExchangePlan {
@@ -87,7 +83,7 @@ class EventGradPlan final : public ExchangePlan {
         mixing_section_(exchange.section("mixing")),
         trigger_section_(root.section("trigger")),
         sparsify_section_(root.section("sparsify")),
-        bound_with_(read_compression(sparsify_section_)) {
+        bound_with_(read_segment_sparsifier(sparsify_section_)) {
     make_mixing();
     Config trigger = trigger_section_;
     TriggerEngine(trigger, {});  // reads and checks the policy's keys
@@ -95,13 +91,13 @@ class EventGradPlan final : public ExchangePlan {
 
   std::size_t packet_bound(const Layout& layout) const override {
     std::size_t bytes = sizeof(PacketHeader);
-    for (const Segment& s : layout.segments()) bytes += bound_with_.segment_bound(s.length);
+    for (const Segment& s : layout.segments()) bytes += segment_bound(bound_with_, s.length);
     return bytes;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     auto mixing = make_mixing();
     const NeighbourLink::Options options{.schedule = schedule_, .keep_own_copies = mixing->needs_own_copy()};
-    return std::make_unique<EventGrad>(context, options, read_compression(sparsify_section_), std::move(mixing),
+    return std::make_unique<EventGrad>(context, options, read_segment_sparsifier(sparsify_section_), std::move(mixing),
                                        trigger_section_);
   }
   Schedule schedule() const override { return schedule_; }
@@ -114,7 +110,7 @@ class EventGradPlan final : public ExchangePlan {
 
   Schedule schedule_;
   Config mixing_section_, trigger_section_, sparsify_section_;
-  Compression bound_with_;
+  Sparsifier bound_with_;
 };
 
 }  // namespace

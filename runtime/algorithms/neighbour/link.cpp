@@ -26,6 +26,23 @@ void join(std::span<std::uint8_t> into, std::span<const std::uint8_t> more) {
   for (std::size_t s = 0; s < into.size(); ++s) into[s] = static_cast<std::uint8_t>(into[s] | more[s]);
 }
 
+/// What stands behind a SegmentHeader: its field `dense`.
+enum Body : std::uint32_t { encoded_values = 0, whole_segment = 1, encoded_changes = 2 };
+
+Body body_of(const Sparsifier& sparsifier, std::size_t n) {
+  if (travels_whole(sparsifier, n)) return whole_segment;
+  return sparsifier.codec->exact() ? encoded_values : encoded_changes;
+}
+
+/// Ends of the rows of a segment, its first dimension; a vector is one row, not rows of one value.
+std::vector<std::uint32_t> row_ends(const Segment& segment) {
+  const auto rows =
+      static_cast<std::size_t>(segment.shape.size() < 2 ? 1 : std::max<std::int64_t>(segment.shape[0], 1));
+  std::vector<std::uint32_t> ends(rows);
+  for (std::size_t r = 0; r < rows; ++r) ends[r] = static_cast<std::uint32_t>(segment.length / rows * (r + 1));
+  return ends;
+}
+
 FloatBlock copy_of(const FloatBlock& block) {
   FloatBlock copy(block.size());
   std::ranges::copy(block.span(), copy.span().begin());
@@ -34,13 +51,19 @@ FloatBlock copy_of(const FloatBlock& block) {
 
 }  // namespace
 
-std::size_t Compression::segment_bound(std::size_t n) const {
-  const std::size_t body = selector ? codec->bound(selector->most(n), n) : n * sizeof(float);
-  return sizeof(SegmentHeader) + body;
+bool travels_whole(const Sparsifier& sparsifier, std::size_t n) {
+  if (!sparsifier.codec || n < sparsifier.dense_below) return true;
+  return sparsifier.dense && sparsifier.codec->exact();
 }
 
-NeighbourLink::NeighbourLink(const ExchangeContext& context, Options options, Compression compression)
-    : context_(context), layout_(context.replica.layout), options_(options), compression_(std::move(compression)) {
+std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n) {
+  if (travels_whole(sparsifier, n)) return sizeof(SegmentHeader) + n * sizeof(float);
+  const std::size_t k = kept_count(sparsifier.largest_density(), n);
+  return sizeof(SegmentHeader) + sparsifier.codec->bound(sparsifier.selector->most(k, n), n);
+}
+
+NeighbourLink::NeighbourLink(const ExchangeContext& context, Options options, Sparsifier sparsifier)
+    : context_(context), layout_(context.replica.layout), options_(options), sparsifier_(std::move(sparsifier)) {
   const FloatBlock& initial = context.replica.values;
   const std::size_t degree = context.neighbourhood.neighbours.size();
   for (std::size_t e = 0; e < degree; ++e) {
@@ -48,7 +71,12 @@ NeighbourLink::NeighbourLink(const ExchangeContext& context, Options options, Co
                       .pending = std::vector<std::uint8_t>(layout_.count()),
                       .moved = std::vector<std::uint8_t>(layout_.count())});
   }
-  if (options_.keep_own_copies || compression_.selector) {
+  const auto segments = layout_.segments();
+  if (sparsifier_.codec && sparsifier_.codec->by_rows())
+    std::ranges::transform(segments, std::back_inserter(row_ends_), row_ends);
+  row_ends_.resize(layout_.count());
+  const auto whole = [&](const Segment& s) { return travels_whole(sparsifier_, s.length); };
+  if (options_.keep_own_copies || !std::ranges::all_of(segments, whole)) {
     const std::size_t copies = lockstep() ? std::min<std::size_t>(degree, 1) : degree;
     for (std::size_t c = 0; c < copies; ++c) own_copies_.push_back(copy_of(initial));
   }
@@ -108,20 +136,21 @@ void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<c
 std::size_t NeighbourLink::bound(std::span<const std::uint8_t> segments) const {
   std::size_t bytes = sizeof(PacketHeader);
   for (SegmentId s = 0; s < segments.size(); ++s) {
-    if (segments[s] != 0) bytes += compression_.segment_bound(layout_[s].length);
+    if (segments[s] != 0) bytes += segment_bound(sparsifier_, layout_[s].length);
   }
   return bytes;
 }
 
 SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy) {
   auto packet = pool_.lend();
+  const double epoch = static_cast<double>(k) / static_cast<double>(context_.iterations_per_epoch);
   packet->bytes.resize(sizeof(PacketHeader));
   for (SegmentId s = 0; s < segments.size(); ++s) {
     if (segments[s] == 0) continue;
-    if (compression_.selector) {
-      append_selected(*packet, s, *own_copy);
-    } else {
+    if (travels_whole(sparsifier_, layout_[s].length)) {
       append_whole(*packet, s, own_copy);
+    } else {
+      append_selected(*packet, s, sparsifier_.density(epoch), *own_copy);
     }
   }
   seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(packet->records.size()));
@@ -133,32 +162,56 @@ void NeighbourLink::append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock
   const SegmentHeader header{.segment = s,
                              .count = static_cast<std::uint32_t>(values.size()),
                              .bytes = static_cast<std::uint32_t>(values.size_bytes()),
-                             .dense = 1};
+                             .dense = whole_segment};
   append(packet.bytes, std::as_bytes(std::span(&header, 1)));
   append(packet.bytes, std::as_bytes(values));
   packet.records.push_back({.segment = s, .payload_bytes = values.size_bytes(), .index_bytes = 0});
   if (own_copy != nullptr) std::ranges::copy(values, own_copy->segment(layout_[s]).begin());
 }
 
-// The positions that changed most since j last heard of them travel with their current values; the rest stays owed,
-// as the difference between x and the copy.
-void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy) {
+// The positions that changed most since j last heard of them travel; the rest stays owed, as the difference between x
+// and the copy, and so does what a quantiser rounds off.
+void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, double density, FloatBlock& own_copy) {
   const auto x = context_.replica.values.segment(layout_[s]);
   const auto copy = own_copy.segment(layout_[s]);
   change_.resize(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) change_[i] = x[i] - copy[i];
-  compression_.selector->select(change_, indices_);
-  values_.resize(indices_.size());
-  for (std::size_t i = 0; i < indices_.size(); ++i) values_[i] = copy[indices_[i]] = x[indices_[i]];
-  encoded_.resize(compression_.codec->bound(indices_.size(), x.size()));
-  const EncodedSize size = compression_.codec->encode(indices_, values_, x.size(), encoded_);
+  sparsifier_.selector->select(change_, kept_count(density, x.size()), indices_);
+  const EncodedSize size = encode_selected(s, x);
   const SegmentHeader header{.segment = s,
                              .count = static_cast<std::uint32_t>(indices_.size()),
                              .bytes = static_cast<std::uint32_t>(size.total()),
-                             .dense = 0};
+                             .dense = body_of(sparsifier_, x.size())};
+  const auto body = std::span(encoded_).first(size.total());
   append(packet.bytes, std::as_bytes(std::span(&header, 1)));
-  append(packet.bytes, std::span(encoded_).first(size.total()));
+  append(packet.bytes, body);
   packet.records.push_back({.segment = s, .payload_bytes = size.payload_bytes, .index_bytes = size.index_bytes});
+  if (!sparsifier_.codec->exact()) decode_selected(s, indices_.size(), body);  // what the receiver will read
+  move_copy(copy);
+}
+
+// Exact codecs carry the values themselves, so that copies are x to the last bit; others the changes, which are small
+// where values are not, so that a rounded copy comes ever closer to x.
+EncodedSize NeighbourLink::encode_selected(SegmentId s, std::span<const float> x) {
+  const Codec& codec = *sparsifier_.codec;
+  const auto source = codec.exact() ? x : std::span<const float>(change_);
+  values_.resize(indices_.size());
+  for (std::size_t i = 0; i < indices_.size(); ++i) values_[i] = source[indices_[i]];
+  encoded_.resize(codec.bound(indices_.size(), x.size()));
+  return codec.encode(indices_, values_, x.size(), row_ends_[s], encoded_);
+}
+
+void NeighbourLink::decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body) {
+  sparsifier_.codec->decode(body, count, layout_[s].length, row_ends_[s], indices_, values_);
+}
+
+// The same on both ends of an edge: their copies agree bit for bit.
+void NeighbourLink::move_copy(std::span<float> copy) const {
+  const bool values = sparsifier_.codec->exact();
+  for (std::size_t i = 0; i < indices_.size(); ++i) {
+    float& held = copy[indices_[i]];
+    held = values ? values_[i] : held + values_[i];
+  }
 }
 
 void NeighbourLink::wait_for(const std::function<bool()>& ready) {
@@ -219,17 +272,22 @@ void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header,
   Edge& link = links_[edge];
   const auto copy = link.theirs.segment(layout_[header.segment]);
   link.moved[header.segment] = 1;
-  if (header.dense != 0) {
-    if (body.size() != copy.size_bytes()) {
-      throw CommunicationError("segment '" + layout_[header.segment].name + "' has " + std::to_string(body.size()) +
-                               " bytes instead of " + std::to_string(copy.size_bytes()));
-    }
-    std::memcpy(copy.data(), body.data(), body.size());
+  const Body agreed = body_of(sparsifier_, copy.size());
+  const auto name = [&] { return "segment '" + layout_[header.segment].name + "'"; };
+  if (header.dense != agreed) {
+    throw CommunicationError(name() + " is of kind " + std::to_string(header.dense) + " instead of " +
+                             std::to_string(agreed));
+  }
+  if (agreed != whole_segment) {
+    decode_selected(header.segment, header.count, body);
+    move_copy(copy);
     return;
   }
-  if (!compression_.codec) throw CommunicationError("it is sparse, but this rank's run is dense");
-  compression_.codec->decode(body, header.count, copy.size(), indices_, values_);
-  for (std::size_t i = 0; i < indices_.size(); ++i) copy[indices_[i]] = values_[i];
+  if (body.size() != copy.size_bytes()) {
+    throw CommunicationError(name() + " has " + std::to_string(body.size()) + " bytes instead of " +
+                             std::to_string(copy.size_bytes()));
+  }
+  std::memcpy(copy.data(), body.data(), body.size());
 }
 
 }  // namespace hearsay

@@ -1,8 +1,8 @@
 #pragma once
 // A rank's side of its edges: fired segments go out as packets, packets come in as copies x̂_j.
 //
-// Keeps what the neighbours hold of this rank (x̂_i) where a selector or a mixing rule needs it, and what must still be
-// sent where a ring was full: a deferred event stays pending on that edge and goes out, with the values of the time, as
+// Keeps what the neighbours hold of this rank (x̂_i) where a sparsifier or a mixing rule needs it, and what must still
+// be sent where a ring was full: a deferred event stays pending on that edge and goes out, with the values of the time, as
 // soon as there is room; until then the edge's x̂_i stays what the receiver really has.
 #include <memory>
 #include <span>
@@ -14,14 +14,11 @@
 
 namespace hearsay {
 
-/// How values of a fired segment are chosen and written. Without a selector the whole segment travels.
-struct Compression {
-  std::unique_ptr<Selector> selector;  // may be null
-  std::unique_ptr<Codec> codec;        // null if and only if selector is
-
-  /// Bytes that one fired segment of n values takes at most, its header included.
-  std::size_t segment_bound(std::size_t n) const;
-};
+/// Whether a segment of n values travels as it is: where nothing is selected and nothing rounded, and below
+/// `dense_below`. A Sparsifier without a codec (`{}`) sends everything so.
+bool travels_whole(const Sparsifier& sparsifier, std::size_t n);
+/// Bytes that one fired segment of n values takes at most, its header included.
+std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n);
 
 class NeighbourLink {
  public:
@@ -30,7 +27,7 @@ class NeighbourLink {
     bool keep_own_copies = false;  ///< a mixing rule reads MixEdge::ours
   };
   /// x̂_j and x̂_i start as the common initial model in `context.replica`.
-  NeighbourLink(const ExchangeContext& context, Options options, Compression compression);
+  NeighbourLink(const ExchangeContext& context, Options options, Sparsifier sparsifier);
 
   /// Encodes and posts the segments with fired[s] ≠ 0 as they are in the replica now. Lockstep sends a packet to every
   /// neighbour at every iteration, asynchronous only where there is news. Waits for nobody in asynchronous mode; in
@@ -61,7 +58,10 @@ class NeighbourLink {
   std::size_t bound(std::span<const std::uint8_t> segments) const;
   SharedPacket encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy);
   void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy);
-  void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy);
+  void append_selected(OutgoingPacket& packet, SegmentId s, double density, FloatBlock& own_copy);
+  EncodedSize encode_selected(SegmentId s, std::span<const float> x);
+  void decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body);
+  void move_copy(std::span<float> copy) const;
   void wait_for(const std::function<bool()>& ready);
   void apply_front(std::size_t edge);
   void apply(std::size_t edge, std::span<const std::byte> packet);
@@ -71,7 +71,8 @@ class NeighbourLink {
   ExchangeContext context_;
   const Layout& layout_;
   Options options_;
-  Compression compression_;
+  Sparsifier sparsifier_;
+  std::vector<std::vector<std::uint32_t>> row_ends_;  // per segment; empty unless the quantiser goes by rows
   PacketPool pool_;
   std::vector<Edge> links_;
   std::vector<FloatBlock> own_copies_;  // none, one (lockstep) or one an edge

@@ -1,0 +1,128 @@
+// k values of large magnitude, by bisection for a threshold: no sorting, only passes that count.
+//   low = mean |x|, high = max |x|;  `steps` times: t = (low + high)/2, count = #{i : |x_i| ≥ t};
+//     count ≤ k: upper = high = t;  else: lower = low = t
+//   indices = {i : |x_i| ≥ upper} and, to make k, a random contiguous slice of {i : lower ≤ |x_i| < upper}
+// Shi et al., Towards scalable distributed training of deep learning on public cloud clusters, MLSys 2021
+// (shi2021towards), MSTopK.
+// Deviates from the paper in: upper = ∞ and lower = 0 before the first step that sets them, so that k comes out for any
+// values; the bisection ends early once count = k, which no later step can change.
+// Bound: exactly k values; all ≥ upper are kept, none < lower is. The two come as close as `steps` halvings bring them
+// where the k-th largest magnitude is above the mean; where it is not (k of about a third of the values or more), lower
+// stays 0 and the slice is arbitrary.
+// Cost: 3 + steps + 1 reads of the values (the paper's choice for GPUs; on a processor `topk` is several times faster);
+// no scratch memory.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/base/random.hpp"
+#include "sparsify/magnitude.hpp"
+#include "sparsify/positions.hpp"
+#include "sparsify/selectors/density.hpp"
+#include "sparsify/sparsify.hpp"
+
+namespace hearsay {
+namespace {
+
+/// Thresholds around the k-th largest magnitude, and how many values lie at or above each.
+struct Bracket {
+  float upper = std::numeric_limits<float>::infinity();
+  float lower = 0.0F;
+  std::size_t from_upper = 0;  // ≤ k
+  std::size_t from_lower = 0;  // ≥ k
+};
+
+std::size_t count_from(float threshold, std::span<const float> values) {
+  const std::int32_t least = magnitude_bits(threshold);
+  std::uint32_t count = 0;  // 32 bits, as wide as what is compared: vectorises
+  for (const float value : values) count += magnitude_bits(value) >= least ? 1U : 0U;
+  return count;
+}
+
+Bracket bisect(std::span<const float> values, std::size_t k, std::int64_t steps) {
+  double low = 0.0;
+  double high = 0.0;
+  for (const float value : values) {
+    low += std::abs(static_cast<double>(value)) / static_cast<double>(values.size());
+    high = std::max(high, std::abs(static_cast<double>(value)));
+  }
+  Bracket bracket{.from_lower = values.size()};
+  for (std::int64_t step = 0; step < steps && bracket.from_upper != k; ++step) {
+    const double middle = (low + high) / 2;
+    const auto threshold = static_cast<float>(middle);
+    const std::size_t count = count_from(threshold, values);
+    if (count <= k) {
+      high = middle;
+      bracket.upper = threshold;
+      bracket.from_upper = count;
+    } else {
+      low = middle;
+      bracket.lower = threshold;
+      bracket.from_lower = count;
+    }
+  }
+  return bracket;
+}
+
+class MsTopK final : public Selector {
+ public:
+  explicit MsTopK(Config& config)
+      : density_(read_density(config)),
+        steps_(config.integer("steps", 30, Range::between(1, 1000), "passes that halve the range of thresholds")),
+        seed_(read_seed(config)) {}
+
+  void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
+    require_selectable(k, values.size());
+    require_finite(values);
+    const std::uint64_t call = calls_++;
+    indices.clear();
+    if (k == 0 || k == values.size()) {
+      all_positions(k, indices);
+      return;
+    }
+    collect(values, k, bisect(values, k, steps_), call, indices);
+  }
+  std::size_t most(std::size_t k, std::size_t) const override { return k; }
+  double density() const override { return density_; }
+
+ private:
+  void collect(std::span<const float> values, std::size_t k, const Bracket& bracket, std::uint64_t call,
+               std::vector<std::uint32_t>& indices) const {
+    const std::size_t band = bracket.from_lower - bracket.from_upper;
+    const std::size_t missing = k - bracket.from_upper;
+    const std::size_t first = Random(stream_seed(seed_, "mstopk selector", call)).below(band - missing + 1);
+    const std::int32_t upper = magnitude_bits(bracket.upper);
+    const std::int32_t lower = magnitude_bits(bracket.lower);
+    std::size_t in_band = 0;
+    indices.reserve(k);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::int32_t magnitude = magnitude_bits(values[i]);
+      if (magnitude < lower) continue;
+      if (magnitude < upper) {
+        const std::size_t place = in_band++;
+        if (place < first || place >= first + missing) continue;
+      }
+      indices.push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+
+  double density_;
+  std::int64_t steps_;
+  std::uint64_t seed_;
+  std::uint64_t calls_ = 0;
+};
+
+std::unique_ptr<Selector> make(Config& config) { return std::make_unique<MsTopK>(config); }
+
+}  // namespace
+
+SelectorEntry mstopk_selector() {
+  return {.name = "mstopk",
+          .summary = "k values of large magnitude: bisection for a threshold, then a random slice to make up k",
+          .equation = "indices = {|x_i| ≥ upper} and a random contiguous slice of {lower ≤ |x_i| < upper}, k in all",
+          .cost = "up to steps + 4 reads of the values; k values and positions travel; no scratch memory",
+          .citation = "shi2021towards, MSTopK",
+          .make = make};
+}
+
+}  // namespace hearsay

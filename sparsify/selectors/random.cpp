@@ -1,0 +1,71 @@
+// k positions at random, whatever the values.
+//   k = kept_count(density, n);  indices = a uniformly drawn k-subset of {0, …, n − 1}
+// Stich, Cordonnier and Jaggi, Sparsified SGD with memory, NeurIPS 2018 (stich2018sparsified): rand_k.
+// Deviates from the paper in: drawn from the stream (seed, number of the call), so ranks that select equally often from
+// equally many values keep the same positions; the paper draws on every worker for itself.
+// Cost: one read of the values (the check for NaN and infinities), at most 1.4·min(k, n − k) draws on average and their
+// sorting; n bits and 4·min(k, n − k) bytes, kept from call to call.
+#include <algorithm>
+
+#include "runtime/base/random.hpp"
+#include "sparsify/positions.hpp"
+#include "sparsify/selectors/density.hpp"
+#include "sparsify/sparsify.hpp"
+
+namespace hearsay {
+namespace {
+
+class RandomK final : public Selector {
+ public:
+  explicit RandomK(Config& config) : density_(read_density(config)), seed_(read_seed(config)) {}
+
+  void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
+    const std::size_t n = values.size();
+    require_selectable(k, n);
+    require_finite(values);
+    draw(std::min(k, n - k), n);
+    if (k == drawn_.size()) {
+      indices = drawn_;
+    } else {
+      complement(drawn_, n, indices);
+    }
+  }
+  std::size_t most(std::size_t k, std::size_t) const override { return k; }
+  double density() const override { return density_; }
+
+ private:
+  /// drawn_ ← `few` ≤ n/2 different positions, ascending.
+  void draw(std::size_t few, std::size_t n) {
+    Random random(stream_seed(seed_, "random selector", calls_++));
+    drawn_.clear();
+    is_drawn_.assign(n, false);
+    while (drawn_.size() < few) {
+      const auto i = static_cast<std::uint32_t>(random.below(n));
+      if (is_drawn_[i]) continue;
+      is_drawn_[i] = true;
+      drawn_.push_back(i);
+    }
+    std::sort(drawn_.begin(), drawn_.end());
+  }
+
+  double density_;
+  std::uint64_t seed_;
+  std::uint64_t calls_ = 0;
+  std::vector<bool> is_drawn_;
+  std::vector<std::uint32_t> drawn_;
+};
+
+std::unique_ptr<Selector> make(Config& config) { return std::make_unique<RandomK>(config); }
+
+}  // namespace
+
+SelectorEntry random_selector() {
+  return {.name = "random",
+          .summary = "k positions at random, the same on ranks that select equally often",
+          .equation = "indices = a uniformly drawn k-subset of {0, …, n − 1}",
+          .cost = "one read of the values, about min(k, n − k) draws and their sorting; n bits of scratch",
+          .citation = "stich2018sparsified",
+          .make = make};
+}
+
+}  // namespace hearsay

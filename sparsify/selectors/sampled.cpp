@@ -1,0 +1,114 @@
+// About k values of largest magnitude, by a threshold that a sample of the values suggests.
+//   S = every stride-th value, from a random one on;  t = the round(k·|S|/n)-th largest magnitude in S
+//   indices = {i : |x_i| ≥ t}
+//   more than 1.3·k of them: the k largest of them;  fewer than 0.8·k: the k largest of all
+// Aji and Heafield, Sparse communication for distributed gradient descent, EMNLP 2017, section 4 (aji2017sparse); the
+// limits 0.8 and 1.3 and the selection among the survivors are those of Lin et al., ICLR 2018 (lin2018dgc).
+// Deviates from the paper in: the sample is never so small that it holds fewer than 64 of the values to keep or 512 in
+// all (0.1 % of a small layer says nothing); a value of just the threshold is kept; what overflows is cut by size, not
+// by position, and what falls short is selected exactly instead of lowering the threshold step by step.
+// Bound: 0.8·k ≤ count ≤ 1.3·k, and every value that is kept is at least as large as every one that is not.
+// Cost: 2 reads of the values (4 where the exact selection steps in), a selection in the sample; scratch as `topk`.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "runtime/base/random.hpp"
+#include "sparsify/magnitude.hpp"
+#include "sparsify/positions.hpp"
+#include "sparsify/radix_select.hpp"
+#include "sparsify/selectors/density.hpp"
+#include "sparsify/sparsify.hpp"
+
+namespace hearsay {
+namespace {
+
+constexpr double least_sample = 512;  // values
+constexpr double least_kept = 64;     // values of the sample above the threshold: their count is then good to 1/8
+
+bool too_many(std::size_t count, std::size_t k) { return 10 * count > 13 * k; }
+bool too_few(std::size_t count, std::size_t k) { return 10 * count < 8 * k; }
+
+class Sampled final : public Selector {
+ public:
+  explicit Sampled(Config& config)
+      : density_(read_density(config)),
+        sample_(config.real("sample", 0.001, Range::fraction_above_zero(),
+                            "fraction of the values in the sample; more where that is too few to tell")),
+        seed_(read_seed(config)) {}
+
+  void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
+    require_selectable(k, values.size());
+    const std::uint64_t call = calls_++;
+    const std::size_t stride = k == 0 ? 1 : stride_for(k, values.size());
+    if (stride == 1) {  // the sample would be everything
+      exact_.largest(values, k, indices);
+      return;
+    }
+    require_finite(values);
+    indices.clear();
+    collect_from(threshold(values, k, stride, call), values, indices);
+    if (too_many(indices.size(), k)) {
+      keep_largest(values, k, indices);
+    } else if (too_few(indices.size(), k)) {
+      exact_.largest(values, k, indices);
+    }
+  }
+  std::size_t most(std::size_t k, std::size_t n) const override { return std::min(13 * k / 10, n); }
+  double density() const override { return density_; }
+
+ private:
+  /// Odd: an even stride would see but a part of the columns of most matrices.
+  std::size_t stride_for(std::size_t k, std::size_t n) const {
+    const auto all = static_cast<double>(n);
+    const double size = std::max({sample_ * all, least_sample, least_kept * all / static_cast<double>(k)});
+    const auto stride = static_cast<std::size_t>(all / size);
+    return stride < 3 ? 1 : (stride - 1) | 1;
+  }
+
+  /// As magnitude_bits.
+  std::int32_t threshold(std::span<const float> values, std::size_t k, std::size_t stride, std::uint64_t call) {
+    Random random(stream_seed(seed_, "sampled selector", call));
+    magnitudes_.clear();
+    for (std::size_t i = random.below(stride); i < values.size(); i += stride)
+      magnitudes_.push_back(magnitude_bits(values[i]));
+    const double share = static_cast<double>(magnitudes_.size()) / static_cast<double>(values.size());
+    const auto rank = static_cast<std::size_t>(std::llround(static_cast<double>(k) * share));
+    const auto kth =
+        magnitudes_.begin() + static_cast<std::ptrdiff_t>(std::clamp<std::size_t>(rank, 1, magnitudes_.size()) - 1);
+    std::nth_element(magnitudes_.begin(), kth, magnitudes_.end(), std::greater<>());
+    return *kth;
+  }
+
+  /// Keeps the k largest of the values at `indices`.
+  void keep_largest(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) {
+    survivors_.resize(indices.size());
+    for (std::size_t i = 0; i < indices.size(); ++i) survivors_[i] = values[indices[i]];
+    exact_.largest(survivors_, k, kept_);
+    for (std::size_t i = 0; i < k; ++i) indices[i] = indices[kept_[i]];
+    indices.resize(k);
+  }
+
+  double density_, sample_;
+  std::uint64_t seed_;
+  std::uint64_t calls_ = 0;
+  RadixSelect exact_;
+  std::vector<std::int32_t> magnitudes_;  // of the sample
+  std::vector<float> survivors_;
+  std::vector<std::uint32_t> kept_;
+};
+
+std::unique_ptr<Selector> make(Config& config) { return std::make_unique<Sampled>(config); }
+
+}  // namespace
+
+SelectorEntry sampled_selector() {
+  return {.name = "sampled",
+          .summary = "about k values of largest magnitude, by a threshold taken from a sample",
+          .equation = "indices = {i : |x_i| ≥ t}, t = the k-th largest magnitude as the sample has it; 0.8·k … 1.3·k",
+          .cost = "2 reads of the values, 4 where the sample misleads; at most 1.3·k values and positions travel",
+          .citation = "aji2017sparse, section 4; limits: lin2018dgc",
+          .make = make};
+}
+
+}  // namespace hearsay

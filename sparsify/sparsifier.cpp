@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "sparsify/sparsify.hpp"
+
+namespace hearsay {
+namespace {
+
+bool has_key(const Config& config, std::string_view key) {
+  return std::ranges::any_of(config.keys(), [&](const KeyDescription& asked) { return asked.key == key; });
+}
+
+bool read_per_segment(Config& selector, const SparsifierDefaults& defaults) {
+  if (defaults.scope_is_fixed) return defaults.per_segment;
+  return selector.choice("scope", defaults.per_segment ? "per_segment" : "global", {"global", "per_segment"},
+                         "select among all values at once, or k of every segment") == "per_segment";
+}
+
+std::unique_ptr<Codec> read_codec(Config& sparsify) {
+  Config codec = sparsify.section("codec");
+  Config quantiser = sparsify.section("quantiser");
+  auto positions = chosen_entry(position_coders(), codec, "plain", "how positions are written").make(codec);
+  auto values = chosen_entry(quantisers(), quantiser, "none", "how values are written").make(quantiser);
+  return std::make_unique<Codec>(std::move(positions), std::move(values));
+}
+
+}  // namespace
+
+Sparsifier read_sparsifier(Config& sparsify, const SparsifierDefaults& defaults) {
+  Sparsifier read;
+  Config selector = sparsify.section("selector");
+  const SelectorEntry& chosen = chosen_entry(selectors(), selector, defaults.selector, "which values travel");
+  read.selector = chosen.make(selector);
+  read.dense = chosen.name == "dense";
+  read.per_segment = read_per_segment(selector, defaults);
+  read.dense_below = static_cast<std::size_t>(
+      selector.integer("dense_below", 0, Range::at_least(0), "segments of fewer values are sent whole"));
+  read.codec = read_codec(sparsify);
+  read.schedule = sparsify.reals("density_schedule", {}, Range::fraction_above_zero(),
+                                 "densities of the first epochs, one each; then the selector's own");
+  sparsify.require(read.schedule.empty() || has_key(selector, "density"), "density_schedule",
+                   "the selector '" + std::string(chosen.name) + "' has no density; choose one that has, as topk");
+  return read;
+}
+
+double Sparsifier::density(double epoch) const {
+  const double whole = std::floor(epoch);
+  if (whole < 0.0 || whole >= static_cast<double>(schedule.size())) return selector->density();
+  return schedule[static_cast<std::size_t>(whole)];
+}
+
+double Sparsifier::largest_density() const {
+  double largest = selector->density();
+  for (const double scheduled : schedule) largest = std::max(largest, scheduled);
+  return largest;
+}
+
+}  // namespace hearsay
