@@ -29,6 +29,13 @@ void ThreadEngine::rethrow_failure() {
   std::rethrow_exception(failure_);
 }
 
+void ThreadEngine::rethrow_job_failure() {
+  if (!job_failed_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(mutex_);
+  job_failed_.store(false, std::memory_order_release);
+  std::rethrow_exception(std::exchange(job_failure_, nullptr));
+}
+
 void ThreadEngine::wake() {
   rethrow_failure();
   {
@@ -39,55 +46,89 @@ void ThreadEngine::wake() {
 }
 
 void ThreadEngine::wait_until(const std::function<bool()>& ready) {
-  if (ready()) return;
-  somebody_waits_.store(true, std::memory_order_release);
-  wake();
-  std::unique_lock lock(mutex_);
-  // The time-out is a second line of defence: `ready` reads state that mutex_ does not guard.
-  while (!moved_.wait_for(lock, std::chrono::milliseconds(1),
-                          [&] { return failed_.load(std::memory_order_acquire) || ready(); })) {
+  const auto over = [&] {
+    return failed_.load(std::memory_order_acquire) || job_failed_.load(std::memory_order_acquire) || ready();
+  };
+  if (!over()) {
+    somebody_waits_.store(true, std::memory_order_release);
+    wake();
+    std::unique_lock lock(mutex_);
+    // The time-out is a second line of defence: `ready` reads state that mutex_ does not guard.
+    while (!moved_.wait_for(lock, std::chrono::milliseconds(1), over)) {
+    }
+    somebody_waits_.store(false, std::memory_order_release);
   }
-  somebody_waits_.store(false, std::memory_order_release);
-  lock.unlock();
   rethrow_failure();
+  rethrow_job_failure();
+}
+
+void ThreadEngine::submit(std::function<void()> job) {
+  rethrow_failure();
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+    woken_ = true;
+  }
+  work_.notify_one();
 }
 
 void ThreadEngine::run(const std::function<void()>& job) {
-  rethrow_failure();
+  bool done = false;
+  std::exception_ptr thrown;
+  submit([&] {
+    std::exception_ptr caught;
+    try {
+      job();
+    } catch (...) {
+      caught = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    // Moved: the waiting thread owns the exception alone, and no reference of ours outlives the hand-over.
+    thrown = std::move(caught);
+    done = true;
+  });
   std::unique_lock lock(mutex_);
-  job_ = &job;
-  woken_ = true;
-  work_.notify_one();
-  moved_.wait(lock, [&] { return job_ == nullptr || failed_.load(std::memory_order_acquire); });
-  if (job_ != nullptr) std::rethrow_exception(failure_);
-  if (job_failure_) std::rethrow_exception(std::exchange(job_failure_, nullptr));
+  moved_.wait(lock, [&] { return done || failed_.load(std::memory_order_acquire); });
+  if (!done) std::rethrow_exception(failure_);
+  if (thrown) std::rethrow_exception(std::move(thrown));
+}
+
+/// False if there was none.
+bool ThreadEngine::run_next_job() {
+  std::function<void()> job;
+  {
+    const std::lock_guard lock(mutex_);
+    if (jobs_.empty()) return false;
+    job = std::move(jobs_.front());
+    jobs_.pop_front();
+  }
+  std::exception_ptr caught;
+  try {
+    job();
+  } catch (...) {
+    caught = std::current_exception();
+  }
+  const std::lock_guard lock(mutex_);
+  if (caught) {
+    jobs_.clear();
+    job_failure_ = std::move(caught);
+    job_failed_.store(true, std::memory_order_release);
+  }
+  moved_.notify_all();
+  return true;
 }
 
 void ThreadEngine::loop() {
   int idle_steps = 0;
   for (;;) {
-    const std::function<void()>* job = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      job = job_;
-      if (stopping_ && !woken_ && job == nullptr) return;
+      if (stopping_ && !woken_ && jobs_.empty()) return;
       woken_ = false;
     }
     try {
-      if (job != nullptr) {
-        std::exception_ptr thrown;
-        try {
-          (*job)();
-        } catch (...) {
-          thrown = std::current_exception();
-        }
-        const std::lock_guard lock(mutex_);
-        // Moved: the waiting thread owns the exception alone, and no reference of ours outlives the hand-over.
-        job_failure_ = std::move(thrown);
-        job_ = nullptr;
-        moved_.notify_all();
-      }
-      if (step_()) {
+      const bool worked = run_next_job();
+      if (step_() || worked) {
         idle_steps = 0;
         if (somebody_waits_.load(std::memory_order_acquire)) {
           const std::lock_guard lock(mutex_);
@@ -117,7 +158,7 @@ void ThreadEngine::sleep(int idle_steps) {
   const auto longest = somebody_waits_.load(std::memory_order_acquire) ? shortest * 2 : longest_sleep_;
   const auto nap = std::min<std::chrono::microseconds>(shortest * (idle_steps - polls), longest);
   std::unique_lock lock(mutex_);
-  work_.wait_for(lock, nap, [this] { return woken_ || stopping_; });
+  work_.wait_for(lock, nap, [this] { return woken_ || stopping_ || !jobs_.empty(); });
 }
 
 }  // namespace hearsay

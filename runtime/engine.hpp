@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -24,9 +25,12 @@ class CommunicationEngine {
   virtual ~CommunicationEngine() = default;
   /// There is something new to send. Does not wait. Rethrows a failure of the communication side.
   virtual void wake() = 0;
-  /// Waits until `ready()`; `ready` must only read what `progress` changes. Rethrows a failure of the communication
-  /// side.
+  /// Waits until `ready()`; `ready` must only read what `progress` and submitted jobs change. Rethrows a failure of the
+  /// communication side, and what a submitted job has thrown.
   virtual void wait_until(const std::function<bool()>& ready) = 0;
+  /// Hands over a job, which may call MPI, and does not wait. Jobs run in order, one at a time. If one throws, those
+  /// behind it are dropped, and the next `wait_until` rethrows; the engine goes on.
+  virtual void submit(std::function<void()> job) = 0;
   /// Runs `job`, which may call MPI, where MPI may be called, and waits for it. Rethrows what it throws.
   virtual void run(const std::function<void()>& job) = 0;
   /// Lets communication move on from the computing thread where there is no other (layer boundaries); else nothing.
@@ -39,6 +43,7 @@ class InlineEngine final : public CommunicationEngine {
   explicit InlineEngine(ProgressStep step) : step_(std::move(step)) {}
   void wake() override { step_(); }
   void wait_until(const std::function<bool()>& ready) override;
+  void submit(std::function<void()> job) override { job(); }
   void run(const std::function<void()>& job) override { job(); }
   void poll() override { step_(); }
 
@@ -58,25 +63,28 @@ class ThreadEngine final : public CommunicationEngine {
 
   void wake() override;
   void wait_until(const std::function<bool()>& ready) override;
+  void submit(std::function<void()> job) override;
   void run(const std::function<void()>& job) override;
 
  private:
   void loop();
-  void step_once();
+  bool run_next_job();
   void sleep(int idle_steps);
   void rethrow_failure();
+  void rethrow_job_failure();
 
   ProgressStep step_;
   std::chrono::microseconds longest_sleep_;
   std::mutex mutex_;
   std::condition_variable work_;   // the communication thread sleeps here
   std::condition_variable moved_;  // the computing thread waits here
-  const std::function<void()>* job_ = nullptr;
-  std::exception_ptr job_failure_;
+  std::deque<std::function<void()>> jobs_;
+  std::exception_ptr job_failure_;  // of a submitted job
   std::exception_ptr failure_;
   bool woken_ = false;
   bool stopping_ = false;
   std::atomic<bool> failed_{false};
+  std::atomic<bool> job_failed_{false};
   std::atomic<bool> somebody_waits_{false};
   std::thread thread_;
 };

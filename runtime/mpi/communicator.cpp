@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <thread>
 
 #include "runtime/mpi/check.hpp"
+#include "runtime/mpi/wait.hpp"
 
 namespace hearsay::mpi {
 namespace {
@@ -17,16 +17,11 @@ constexpr std::size_t piece = std::size_t{1} << 28;  // elements per MPI call: c
 /// Waits for a request, running `idle` meanwhile. False if `seconds` (> 0) have passed.
 bool complete(MPI_Request request, const std::function<void()>& idle, double seconds = 0.0) {
   const auto start = std::chrono::steady_clock::now();
-  for (int polls = 0;; ++polls) {
+  for (Backoff backoff;; backoff.pause()) {
     int done = 0;
     check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done != 0) return true;
     idle();
-    if (polls < 16) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(30));
-    }
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
     if (seconds > 0.0 && waited.count() > seconds) return false;
   }

@@ -47,7 +47,7 @@ std::string Environment::library_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   check(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
-  std::string version(text, static_cast<std::size_t>(length));
+  const std::string version(text);  // `length` counts the NUL in Open MPI
   return version.substr(0, version.find('\n'));
 }
 

@@ -1,8 +1,10 @@
 // The hand-off between the computing thread and the communication thread, without MPI.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -37,6 +39,41 @@ TEST_CASE("an exception is handed over whole: the thread that threw it never tou
   for (int i = 0; i < 2000; ++i) {  // ThreadSanitizer judges
     CHECK_THROWS_AS(engine.run([] { throw std::runtime_error("job"); }), std::runtime_error);
   }
+}
+
+TEST_CASE("submitted jobs run in order while the computing thread goes on") {
+  ThreadEngine engine([] { return false; });
+  std::atomic<bool> released{false};
+  std::atomic<int> done{0};
+  std::vector<int> order;  // written by one thread, read after all jobs are done
+  for (int i = 0; i < 100; ++i) {
+    engine.submit([&, i] {
+      while (!released.load()) std::this_thread::yield();
+      order.push_back(i);
+      done.fetch_add(1);
+    });
+  }
+  CHECK(done.load() == 0);  // submit did not wait
+  released = true;
+  engine.wait_until([&] { return done.load() == 100; });
+  CHECK(std::ranges::is_sorted(order));
+  CHECK(order.size() == 100);
+}
+
+TEST_CASE("a submitted job that throws drops those behind it and is reported once; the engine goes on") {
+  ThreadEngine engine([] { return false; });
+  std::atomic<bool> released{false};
+  std::atomic<int> ran{0};
+  engine.submit([&] {
+    while (!released.load()) std::this_thread::yield();
+    throw std::runtime_error("collective");
+  });
+  engine.submit([&] { ran.fetch_add(1); });
+  released = true;
+  CHECK_THROWS_AS(engine.wait_until([] { return false; }), std::runtime_error);
+  CHECK(ran.load() == 0);
+  CHECK_NOTHROW(engine.run([&] { ran.fetch_add(1); }));
+  CHECK(ran.load() == 1);
 }
 
 TEST_CASE("a failing step reaches the computing thread wherever it is") {

@@ -1,6 +1,6 @@
 #pragma once
-// Runs a function once per rank, every rank a thread of this process with its own ledger, mailbox and engine: the
-// neighbour algorithms without MPI.
+// Runs a function once per rank, every rank a thread of this process with its own ledger, mailbox, peers and engine: all
+// algorithms without MPI.
 #include <atomic>
 #include <barrier>
 #include <exception>
@@ -13,6 +13,7 @@
 
 #include "runtime/algorithms/exchange.hpp"
 #include "tests/support/local_memory.hpp"
+#include "tests/support/local_peers.hpp"
 
 namespace hearsay::test {
 
@@ -25,6 +26,7 @@ struct LocalJob {
   std::span<const float> initial;  ///< x_0
   std::size_t packet_bound;        ///< bytes of the largest packet: sizes the rings
   EngineKind engine = EngineKind::inline_engine;
+  std::vector<int> nodes{};  ///< the machine of every rank; empty: one machine
 };
 
 /// One rank, as the function that runs on it sees it.
@@ -35,6 +37,7 @@ class LocalRank {
     LocalBlocks& blocks;
     std::barrier<>& everybody;
     const std::atomic<bool>& failed;
+    PostOffice& office;
   };
 
   LocalRank(const LocalJob& job, int rank, Shared shared)
@@ -44,6 +47,7 @@ class LocalRank {
         ledger(neighbourhood.neighbours.size(), job.layout.count()),
         memory(shared.blocks, rank),
         mailbox(memory, job.topology, rank, MailboxMap::capacity_for(job.packet_bound), ledger),
+        peers(shared.office, rank),
         shared_(shared) {
     std::copy(job.initial.begin(), job.initial.end(), replica.values.span().begin());
     const auto step = [this] { return mailbox.progress(); };
@@ -63,6 +67,7 @@ class LocalRank {
             .mailbox = mailbox,
             .engine = *engine_,
             .ledger = ledger,
+            .peers = peers,
             .interrupted = [this] { return shared_.failed.load(); }};
   }
   /// Waits for all ranks that have not returned or failed.
@@ -76,6 +81,7 @@ class LocalRank {
   Ledger ledger;
   LocalMemory memory;
   Mailbox mailbox;
+  LocalPeers peers;
 
  private:
   Shared shared_;
@@ -85,11 +91,13 @@ class LocalRank {
 /// The memories of a job and what its ranks share.
 class LocalWorld {
  public:
-  explicit LocalWorld(const LocalJob& job) : job_(job), blocks_(sizes(job)), everybody_(job.topology.ranks()) {}
+  explicit LocalWorld(const LocalJob& job)
+      : job_(job), blocks_(sizes(job)), everybody_(job.topology.ranks()), office_(job.topology.ranks(), job.nodes) {}
 
   std::unique_ptr<LocalRank> make_rank(int rank) {
     return std::make_unique<LocalRank>(
-        job_, rank, LocalRank::Shared{.blocks = blocks_, .everybody = everybody_, .failed = failed_});
+        job_, rank,
+        LocalRank::Shared{.blocks = blocks_, .everybody = everybody_, .failed = failed_, .office = office_});
   }
   /// Runs `body` on rank `rank`, on the calling thread; remembers what is thrown.
   void run(int rank, const std::function<void(LocalRank&)>& body) {
@@ -99,9 +107,11 @@ class LocalWorld {
       const std::lock_guard lock(mutex_);
       if (!first_failure_) first_failure_ = std::current_exception();
       failed_ = true;
+      office_.fail();
     }
     everybody_.arrive_and_drop();
   }
+  PostOffice& office() { return office_; }
   /// Throws what was thrown first.
   void rethrow() const {
     if (first_failure_) std::rethrow_exception(first_failure_);
@@ -121,6 +131,7 @@ class LocalWorld {
   const LocalJob& job_;
   LocalBlocks blocks_;
   std::barrier<> everybody_;
+  PostOffice office_;
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::exception_ptr first_failure_;

@@ -1,0 +1,28 @@
+#pragma once
+// Dense collectives around a ring: each member talks to its two neighbours only, in P − 1 steps.
+#include <cstddef>
+#include <span>
+
+#include "runtime/collectives/peers.hpp"
+
+namespace hearsay {
+
+/// The part of `n` values that member `index` of `parts` is responsible for: [begin, begin + length). Parts differ by
+/// one value at most; with fewer values than parts the last ones are empty.
+struct Part {
+  std::size_t begin = 0, length = 0;
+  std::span<float> of(std::span<float> values) const { return values.subspan(begin, length); }
+};
+Part part_of(std::size_t n, int parts, int index);
+
+/// Afterwards member i's own part of `values` is the sum of that part over all members, added in ring order; the rest of
+/// `values` is partial sums. Cost: P − 1 messages, (P − 1)/P · 4n bytes.
+void reduce_scatter(const Group& group, std::span<float> values);
+/// Every member's own part goes to all: the inverse distribution of reduce_scatter. Cost: P − 1 messages,
+/// (P − 1)/P · 4n bytes.
+void all_gather_parts(const Group& group, std::span<float> values);
+/// values ← Σ over members, the same bits on each. Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for
+/// clusters of workstations, JPDC 2009 (patarasuk2009bandwidth). Cost: 2(P − 1) messages, 2(P − 1)/P · 4n bytes.
+void ring_all_reduce(const Group& group, std::span<float> values);
+
+}  // namespace hearsay

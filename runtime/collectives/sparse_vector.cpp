@@ -1,0 +1,163 @@
+#include "runtime/collectives/sparse_vector.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "runtime/base/error.hpp"
+
+namespace hearsay {
+namespace {
+
+/// One pass over both; `combine(x, y)` with 0 for what is missing.
+template <class Combine>
+SparseVector merged(const SparseVector& a, const SparseVector& b, Combine combine) {
+  SparseVector result;
+  result.indices.reserve(a.size() + b.size());
+  result.values.reserve(a.size() + b.size());
+  const auto append = [&](std::uint32_t index, float value) {
+    if (value != 0.0F) result.push_back(index, value);
+  };
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (a.indices[i] < b.indices[j]) {
+      append(a.indices[i], combine(a.values[i], 0.0F));
+      ++i;
+    } else if (b.indices[j] < a.indices[i]) {
+      append(b.indices[j], combine(0.0F, b.values[j]));
+      ++j;
+    } else {
+      append(a.indices[i], combine(a.values[i], b.values[j]));
+      ++i, ++j;
+    }
+  }
+  for (; i < a.size(); ++i) append(a.indices[i], combine(a.values[i], 0.0F));
+  for (; j < b.size(); ++j) append(b.indices[j], combine(0.0F, b.values[j]));
+  return result;
+}
+
+SparseVector filtered(const SparseVector& a, std::span<const std::uint32_t> chosen, bool keep_chosen) {
+  SparseVector result;
+  auto next = chosen.begin();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    while (next != chosen.end() && *next < a.indices[i]) ++next;
+    const bool is_chosen = next != chosen.end() && *next == a.indices[i];
+    if (is_chosen == keep_chosen) result.push_back(a.indices[i], a.values[i]);
+  }
+  return result;
+}
+
+std::unique_ptr<Selector> exact_selector() {
+  Config config = Config::from_text("name: topk");
+  return chosen_entry(selectors(), config, "topk", "exact selection").make(config);
+}
+
+}  // namespace
+
+SparseVector sum(const SparseVector& a, const SparseVector& b) {
+  return merged(a, b, [](float x, float y) { return x + y; });
+}
+
+SparseVector difference(const SparseVector& a, const SparseVector& b) {
+  return merged(a, b, [](float x, float y) { return x - y; });
+}
+
+SparseVector sum(std::span<const SparseVector> vectors) {
+  if (vectors.empty()) return {};
+  if (vectors.size() == 1) return vectors.front();
+  const std::size_t half = (vectors.size() + 1) / 2;
+  return sum(sum(vectors.first(half)), sum(vectors.subspan(half)));
+}
+
+SparseVector restricted(const SparseVector& a, std::span<const std::uint32_t> chosen) {
+  return filtered(a, chosen, true);
+}
+
+SparseVector without(const SparseVector& a, std::span<const std::uint32_t> chosen) {
+  return filtered(a, chosen, false);
+}
+
+double mass(const SparseVector& a) {
+  double total = 0.0;
+  for (const float value : a.values) total += std::abs(static_cast<double>(value));
+  return total;
+}
+
+void add_to(std::span<float> values, const SparseVector& a) {
+  for (std::size_t i = 0; i < a.size(); ++i) values[a.indices[i]] += a.values[i];
+}
+
+Truncation::Truncation() : selector_(exact_selector()) {}
+
+SparseVector Truncation::keep_largest(SparseVector& v, std::size_t k) {
+  if (v.size() <= k) return {};
+  selector_->select(v.values, k, kept_);
+  SparseVector kept, dropped;
+  kept.indices.reserve(k);
+  kept.values.reserve(k);
+  auto next = kept_.begin();
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    if (next != kept_.end() && *next == i) {
+      kept.push_back(v.indices[i], v.values[i]);
+      ++next;
+    } else {
+      dropped.push_back(v.indices[i], v.values[i]);
+    }
+  }
+  v = std::move(kept);
+  return dropped;
+}
+
+std::size_t SparseWire::bound(std::size_t count) const { return sizeof(Header) + codec_->bound(count, n_); }
+
+OwnedMessage SparseWire::encode(const SparseVector& v) const {
+  OwnedMessage message;
+  message.bytes.resize(bound(v.size()));
+  const EncodedSize size =
+      codec_->encode(v.indices, v.values, n_, row_ends_, std::span(message.bytes).subspan(sizeof(Header)));
+  const Header header{static_cast<std::uint32_t>(v.size()), static_cast<std::uint32_t>(size.index_bytes)};
+  std::memcpy(message.bytes.data(), &header, sizeof header);
+  message.bytes.resize(sizeof header + size.total());
+  message.payload_bytes = size.payload_bytes;
+  message.index_bytes = size.index_bytes;
+  return message;
+}
+
+SparseWire::Header SparseWire::header_of(std::span<const std::byte> bytes) {
+  Header header{};
+  const bool headed = bytes.size() >= sizeof header;
+  if (headed) std::memcpy(&header, bytes.data(), sizeof header);
+  if (!headed || header.index_bytes > bytes.size() - sizeof header)
+    throw CommunicationError("a sparse message of " + std::to_string(bytes.size()) +
+                             " bytes ends too early. The ranks run different configurations or versions");
+  return header;
+}
+
+OwnedMessage SparseWire::forward(std::vector<std::byte> bytes) {
+  const Header header = header_of(bytes);
+  const std::size_t payload = bytes.size() - sizeof header - header.index_bytes;
+  return {.bytes = std::move(bytes), .payload_bytes = payload, .index_bytes = header.index_bytes};
+}
+
+SparseVector SparseWire::decode(std::span<const std::byte> bytes) const {
+  const Header header = header_of(bytes);
+  SparseVector v;
+  codec_->decode(bytes.subspan(sizeof header), header.count, n_, row_ends_, v.indices, v.values);
+  if (std::ranges::find(v.values, 0.0F) == v.values.end()) return v;
+  return sum(v, {});  // drops the zeros
+}
+
+SparseWire::Sent SparseWire::prepare(const SparseVector& v) const {
+  Sent sent{.message = encode(v), .received = {}, .rest = {}};
+  if (exact()) {
+    sent.received = v;
+  } else {
+    sent.received = decode(sent.message.bytes);
+    sent.rest = difference(v, sent.received);
+  }
+  return sent;
+}
+
+}  // namespace hearsay

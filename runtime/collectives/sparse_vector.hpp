@@ -1,0 +1,87 @@
+#pragma once
+// A sparse vector in canonical form: positions ascend, no value is zero. The canonical form makes merging one pass,
+// fixes the order of every sum, and is what position coders want.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/collectives/gather.hpp"
+#include "sparsify/sparsify.hpp"
+
+namespace hearsay {
+
+struct SparseVector {
+  std::vector<std::uint32_t> indices{};
+  std::vector<float> values{};
+
+  std::size_t size() const { return indices.size(); }
+  bool empty() const { return indices.empty(); }
+  void push_back(std::uint32_t index, float value) {
+    indices.push_back(index);
+    values.push_back(value);
+  }
+  bool operator==(const SparseVector&) const = default;
+};
+
+/// a + b; positions whose sum is zero are left out. One pass over both.
+SparseVector sum(const SparseVector& a, const SparseVector& b);
+/// a − b. One pass over both.
+SparseVector difference(const SparseVector& a, const SparseVector& b);
+/// Sum of all, pairwise in their order: the same bits wherever it is computed. ⌈log2(count)⌉ passes.
+SparseVector sum(std::span<const SparseVector> vectors);
+/// The positions of `a` that `chosen` (ascending) contains, or does not.
+SparseVector restricted(const SparseVector& a, std::span<const std::uint32_t> chosen);
+SparseVector without(const SparseVector& a, std::span<const std::uint32_t> chosen);
+/// Σ |value|, in double precision.
+double mass(const SparseVector& a);
+/// values[index] += value for every entry.
+void add_to(std::span<float> values, const SparseVector& a);
+
+/// Cuts sparse vectors to their k entries of largest magnitude, ties by lower position, exactly.
+class Truncation {
+ public:
+  Truncation();
+  /// Leaves min(k, size) entries in `v` and returns the others.
+  SparseVector keep_largest(SparseVector& v, std::size_t k);
+
+ private:
+  std::unique_ptr<Selector> selector_;
+  std::vector<std::uint32_t> kept_;
+};
+
+/// Sparse vectors of n positions as messages: 8 bytes of header (count; bytes of positions), then the codec's bytes.
+class SparseWire {
+ public:
+  /// `row_ends` as Codec::encode wants them. `codec` must outlive the wire.
+  SparseWire(const Codec& codec, std::size_t n, std::vector<std::uint32_t> row_ends)
+      : codec_(&codec), n_(n), row_ends_(std::move(row_ends)) {}
+
+  bool exact() const { return codec_->exact(); }
+  /// Bytes of the longest message of `count` entries or fewer.
+  std::size_t bound(std::size_t count) const;
+  OwnedMessage encode(const SparseVector& v) const;
+  /// Throws CommunicationError for bytes that are no encoding. Values that a quantiser has rounded to zero are left out.
+  SparseVector decode(std::span<const std::byte> bytes) const;
+  /// Bytes that `encode` has made on some rank, to be passed on.
+  static OwnedMessage forward(std::vector<std::byte> bytes);
+  /// What the others will read, and what rounding keeps back: v = received + rest.
+  struct Sent {
+    OwnedMessage message;
+    SparseVector received, rest;
+  };
+  Sent prepare(const SparseVector& v) const;
+
+ private:
+  struct Header {
+    std::uint32_t count, index_bytes;
+  };
+  static Header header_of(std::span<const std::byte> bytes);
+
+  const Codec* codec_;
+  std::size_t n_;
+  std::vector<std::uint32_t> row_ends_;
+};
+
+}  // namespace hearsay
