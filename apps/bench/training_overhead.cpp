@@ -21,6 +21,7 @@
 #include "runtime/algorithms/exchange.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/environment.hpp"
+#include "runtime/mpi/peers.hpp"
 #include "runtime/mpi/window.hpp"
 #include "runtime/training/batches.hpp"
 #include "runtime/training/model.hpp"
@@ -110,7 +111,7 @@ class HearsayLoop {
     window_.emplace(MailboxMap{.degree = degree, .capacity_bytes = ring}.total_bytes());
     mailbox_.emplace(*window_, *topology_, environment.rank(), ring, *ledger_);
     engine_.emplace([this] { return mailbox_->progress(); });
-    exchange_ = plan->build({neighbourhood_, model_.replica(), *mailbox_, *engine_, *ledger_});
+    exchange_ = plan->build({neighbourhood_, model_.replica(), *mailbox_, *engine_, *ledger_, peers_});
   }
   void run(int iterations, const std::vector<Batch>& batches) {
     for (int i = 0; i < iterations; ++i, ++k_) {
@@ -128,6 +129,7 @@ class HearsayLoop {
  private:
   Model model_;
   torch::optim::SGD optimizer_;
+  mpi::Peers peers_{{}};
   std::optional<Topology> topology_;
   Neighbourhood neighbourhood_;
   std::optional<Ledger> ledger_;

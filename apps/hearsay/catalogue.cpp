@@ -66,7 +66,8 @@ std::vector<CatalogueKind> catalogue() {
       kind("mixing", "exchange.mixing", mixing_rules(), make_alone),
       kind("trigger", "trigger", triggers(), [](const TriggerEntry&, Config& c) { TriggerEngine(c, {}); }),
       kind("selector", "sparsify.selector", selectors(), make_alone),
-      kind("codec", "sparsify.codec", codecs(), make_alone),
+      kind("codec", "sparsify.codec", position_coders(), make_alone),
+      kind("quantiser", "sparsify.quantiser", quantisers(), make_alone),
   };
 }
 

@@ -29,6 +29,19 @@ struct TrainArguments {
   std::string command;  ///< the whole command line, for the manifest
 };
 
+struct BenchCollectivesArguments {
+  std::vector<double> values{1e6, 25e6};  ///< numbers, as they may be written like 25e6
+  std::vector<double> densities{0.001, 0.01};
+  int calls = 200;
+  double seconds = 2.0;
+  bool json = false;
+};
+
+/// What `hearsay bench NAME` can measure.
+struct BenchName {
+  std::string name, summary;
+};
+
 /// Started MPI, owned by `main`: it must outlive a failure, since ending MPI on one rank alone would hang the others.
 using MpiSlot = std::unique_ptr<mpi::Environment>;
 
@@ -37,6 +50,9 @@ int list_command(const std::optional<std::string>& kind);
 int describe_command(const std::vector<std::string>& names);
 int topology_command(const ConfigArguments& config, int ranks, const std::optional<std::string>& dot_file);
 int compare_command(const std::vector<std::filesystem::path>& runs, bool json);
+/// Lists `benches`. Throws ConfigError if `arguments` are left, of which the first should have been a name.
+int bench_command(const std::vector<BenchName>& benches, const std::vector<std::string>& arguments);
+int bench_collectives_command(const BenchCollectivesArguments& arguments, MpiSlot& mpi);
 int version_command();
 
 /// Reads the whole configuration as a run would, and builds its graph and weights.

@@ -21,6 +21,7 @@ struct CommandLine {
   std::optional<std::string> dot_file;
   std::vector<std::filesystem::path> runs;
   bool json = false;
+  BenchCollectivesArguments collectives;
   bool version = false;
 };
 
@@ -61,7 +62,7 @@ void add_list_and_describe(CLI::App& app, CommandLine& line) {
   CLI::App& list = *app.add_subcommand("list", "List what a configuration can choose from");
   list.add_option("KIND", line.kind,
                   "model, dataset, partition, optimizer, schedule, graph, weights, exchange, mixing, trigger, selector "
-                  "or codec; all of them if left out");
+                  "codec or quantiser; all of them if left out");
   list.footer("Examples:\n  hearsay list\n  hearsay list trigger");
   CLI::App& describe = *app.add_subcommand("describe", "Show equation, keys, defaults, ranges, cost and citation");
   describe.add_option("NAME", line.names, "Names that `hearsay list` shows")->required();
@@ -88,6 +89,46 @@ void add_compare(CLI::App& app, CommandLine& line) {
   command.footer("Example:\n  hearsay compare runs/dpsgd runs/eventgrad runs/sparse-eventgrad");
 }
 
+void add_bench(CLI::App& app, CommandLine& line) {
+  CLI::App& bench = *app.add_subcommand("bench", "Measure this machine; alone: list what can be measured");
+  BenchCollectivesArguments& arguments = line.collectives;
+  CLI::App& command = *bench.add_subcommand("collectives",
+                                            "dense and sparse all-reduces between all ranks of the MPI job, checked "
+                                            "and held against the α-β model");
+  command.add_option("--values", arguments.values, "Lengths of the gradient; 25e6 is 25 million")
+      ->type_name("M,…")
+      ->delimiter(',')
+      ->default_str("1e6,25e6");
+  command.add_option("--density", arguments.densities, "Fractions of it that every rank contributes, in (0, 1]")
+      ->type_name("RHO,…")
+      ->delimiter(',')
+      ->default_str("0.001,0.01");
+  command.add_option("--calls", arguments.calls, "Timed calls of each algorithm, at most")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--seconds", arguments.seconds, "No more calls of an algorithm after so many seconds (but five)")
+      ->type_name("S")
+      ->capture_default_str();
+  command.add_flag("--json", arguments.json, "JSON instead of tables");
+  command.footer(
+      "The first call of each algorithm is checked against an oracle; a wrong result is exit code 1.\n"
+      "docs/running.md explains the columns.\n"
+      "Examples:\n"
+      "  mpirun -n 4 hearsay bench collectives\n"
+      "  mpirun -n 8 hearsay bench collectives --values 25e6 --density 0.001,0.01,0.1 --calls 50 --json");
+  bench.require_subcommand(0, 1);
+  bench.allow_extras();  // a name that is not known is refused by bench_command, which says the known ones
+  bench.footer("Examples:\n  hearsay bench\n  mpirun -n 4 hearsay bench collectives");
+}
+
+int run_bench(const CLI::App& bench, const CommandLine& line, MpiSlot& mpi) {
+  if (bench.got_subcommand("collectives")) return bench_collectives_command(line.collectives, mpi);
+  std::vector<BenchName> benches;
+  for (const CLI::App* known : bench.get_subcommands(nullptr))
+    benches.push_back({known->get_name(), known->get_description()});
+  return bench_command(benches, bench.remaining());
+}
+
 /// The command that was asked for.
 int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (line.version) return version_command();
@@ -96,7 +137,8 @@ int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (app.got_subcommand("describe")) return describe_command(line.names);
   if (app.got_subcommand("topology")) return topology_command(line.topology, line.ranks, line.dot_file);
   if (app.got_subcommand("compare")) return compare_command(line.runs, line.json);
-  throw ConfigError("no command; one of train, list, describe, topology, compare (see hearsay --help)");
+  if (app.got_subcommand("bench")) return run_bench(*app.get_subcommand("bench"), line, mpi);
+  throw ConfigError("no command; one of train, list, describe, topology, compare, bench (see hearsay --help)");
 }
 
 std::string joined(int argc, char** argv) {
@@ -117,6 +159,7 @@ int run(int argc, char** argv, MpiSlot& mpi) {
   add_list_and_describe(app, line);
   add_topology(app, line);
   add_compare(app, line);
+  add_bench(app, line);
   app.require_subcommand(0, 1);
   app.footer(
       "`hearsay COMMAND --help` explains a command. Exit codes: 0 done, 1 bug, 2 usage or configuration,\n"

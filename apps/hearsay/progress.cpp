@@ -30,8 +30,9 @@ std::string progress_line(const Progress& p) {
   // `epoch` counts what is done: 1.2 is in the second epoch, and so is 2.
   return "iter " + std::to_string(p.iteration) + "/" + std::to_string(p.iterations) + " · epoch " +
          fixed(std::ceil(p.epoch), 0) + "/" + fixed(std::ceil(p.epochs), 0) + " · loss " + significant(p.loss, 3) +
-         " · sent " + percent(p.messages_fraction, 1) + " · " + byte_count(bytes_per_megabyte * p.megabytes_sent) +
-         " · " + rate_text(p.iterations_per_second) + " it/s · left " + duration(p.seconds_left);
+         " · sent " + (p.messages_fraction > 0.0 ? percent(p.messages_fraction, 1) + " · " : "") +
+         byte_count(bytes_per_megabyte * p.megabytes_sent) + " · " + rate_text(p.iterations_per_second) +
+         " it/s · left " + duration(p.seconds_left);
 }
 
 ProgressDisplay::ProgressDisplay(ProgressMode mode, std::FILE* out)

@@ -42,10 +42,12 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
   text += line("accuracy of the worst rank", fraction(s.accuracy_rank_min));
   if (s.ranks > 1) {
     text += line("consensus distance", significant(s.consensus_distance, 3));
-    text += line("messages",
-                 with_separators(s.totals.messages) + " (" + percent(s.messages_fraction(), 1) + " of D-PSGD's)");
+    const bool neighbours = s.messages_possible > 0;
+    text += line("messages", with_separators(s.totals.messages) +
+                                 (neighbours ? " (" + percent(s.messages_fraction(), 1) + " of D-PSGD's)" : ""));
     text += line("bytes", byte_count(static_cast<double>(s.totals.bytes())) + " (" + percent(s.bytes_fraction(), 1) +
-                              " of D-PSGD's)");
+                              (neighbours ? " of D-PSGD's)" : " of a dense ring all-reduce's)"));
+    for (const auto& [name, value] : s.shares) text += line(name, significant(value, 3));
   }
   text += line("time", duration(s.wall_time_s) + " (" + duration(s.time_per_iteration_s) + " per iteration)");
   return text + line("run folder", directory.string());

@@ -12,7 +12,10 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
+#include <vector>
 
+#include "runtime/collectives/peers.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/ledger/ledger.hpp"
 #include "runtime/mailbox/mailbox.hpp"
@@ -20,6 +23,13 @@
 #include "topology/topology.hpp"
 
 namespace hearsay {
+
+/// A fraction of something, as sums that can be added over ranks: part / whole.
+struct Share {
+  std::string_view name;  ///< as in summary.json, e.g. "lost_mass_fraction"
+  double part = 0.0, whole = 0.0;
+  double fraction() const { return whole > 0.0 ? part / whole : 0.0; }
+};
 
 class Exchange {
  public:
@@ -34,6 +44,10 @@ class Exchange {
   virtual std::span<const double> thresholds() const { return {}; }
   virtual std::span<const double> norms() const { return {}; }
   virtual std::span<const std::uint8_t> events() const { return {}; }
+  /// Adds what this rank still owes to the sum over ranks, its residual, to `block` of n floats.
+  virtual void add_residual(std::span<float> block) const { static_cast<void>(block); }
+  /// What only this algorithm can say of itself, summed up since the start on this rank.
+  virtual std::vector<Share> shares() const { return {}; }
 };
 
 /// Everything an exchange works with. All of it outlives the exchange.
@@ -43,6 +57,9 @@ struct ExchangeContext {
   Mailbox& mailbox;
   CommunicationEngine& engine;
   Ledger& ledger;
+  /// Messages of collectives, over all ranks; to be used inside jobs of `engine` only.
+  Peers& peers;
+  Iteration iterations_per_epoch = 1;
   /// Ends waiting (a stop signal has come); must be cheap and safe to call from any thread.
   std::function<bool()> interrupted = [] { return false; };
 };
@@ -65,6 +82,13 @@ class ExchangePlan {
   virtual std::size_t packet_bound(const Layout& layout) const = 0;
   virtual std::unique_ptr<Exchange> build(const ExchangeContext& context) const = 0;
   virtual Schedule schedule() const = 0;
+  /// Bytes that all ranks together can send in one iteration, at worst.
+  virtual std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const {
+    return static_cast<std::size_t>(topology.directed_edges()) * packet_bound(layout);
+  }
+  /// Whether ranks talk along the edges of the configured graph. If not, everybody may talk to everybody: the run's
+  /// graph is the complete one, and a section `topology:` is an error.
+  virtual bool uses_graph() const { return true; }
 };
 
 /// `make(exchange, root)` reads the exchange's own section and opens, in `root`, the sections that it uses (`trigger`,

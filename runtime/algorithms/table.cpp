@@ -7,9 +7,18 @@ namespace hearsay {
 
 ExchangeEntry dpsgd_exchange();
 ExchangeEntry eventgrad_exchange();
+ExchangeEntry allreduce_exchange();
+ExchangeEntry topk_exchange();
+ExchangeEntry gtopk_naive_exchange();
+ExchangeEntry gtopk_exchange();
+ExchangeEntry lkgs_exchange();
+ExchangeEntry hitopk_exchange();
+ExchangeEntry gradient_dropping_exchange();
 
 std::span<const ExchangeEntry> exchanges() {
-  static const std::array entries{dpsgd_exchange(), eventgrad_exchange()};
+  static const std::array entries{dpsgd_exchange(), eventgrad_exchange(), allreduce_exchange(),
+                                  topk_exchange(),  gtopk_exchange(),     gtopk_naive_exchange(),
+                                  lkgs_exchange(),  hitopk_exchange(),    gradient_dropping_exchange()};
   return entries;
 }
 

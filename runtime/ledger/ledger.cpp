@@ -26,6 +26,7 @@ void Ledger::packet_put(std::size_t edge, const OutgoingPacket& packet) {
   for (const SegmentRecord& record : packet.records) {
     payload += record.payload_bytes;
     index += record.index_bytes;
+    if (record.segment == SegmentRecord::none) continue;
     segments_[record.segment].messages.add(1);
     segments_[record.segment].payload_bytes.add(record.payload_bytes);
     segments_[record.segment].index_bytes.add(record.index_bytes);
@@ -46,6 +47,16 @@ void Ledger::header_put(std::size_t edge, std::size_t bytes) {
 void Ledger::control_put(std::size_t edge, std::size_t bytes) {
   edges_[edge].puts.add(1);
   edges_[edge].control_bytes.add(bytes);
+}
+
+void Ledger::message_sent(std::size_t edge, const EncodedSize& content, std::size_t bytes) {
+  EdgeCounters& counters = edges_[edge];
+  counters.puts.add(1);
+  counters.packets.add(1);
+  counters.messages.add(1);
+  counters.payload_bytes.add(content.payload_bytes);
+  counters.index_bytes.add(content.index_bytes);
+  counters.header_bytes.add(bytes - content.total());
 }
 
 void Ledger::spend(Phase phase, std::chrono::steady_clock::duration time) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/mailbox/packet.hpp"
+#include "sparsify/sparsify.hpp"
 
 namespace hearsay {
 
@@ -54,10 +55,12 @@ struct Staleness {
   void record(std::int64_t iterations);
 };
 
-/// Where the computing thread's time goes.
-enum class Phase : std::size_t { compute, trigger, encode, wait, mix, optimizer, evaluate };
-inline constexpr std::array<const char*, 7> phase_names{"compute", "trigger",   "encode",  "wait",
-                                                        "mix",     "optimizer", "evaluate"};
+/// Where time goes; each phase has one writer, the computing thread but for `communicate`.
+/// `communicate` is the communication thread's time in collectives: the part of it that exceeds `wait` is hidden behind
+/// the computing thread's other phases.
+enum class Phase : std::size_t { compute, trigger, select, encode, wait, mix, optimizer, evaluate, communicate };
+inline constexpr std::array<const char*, 9> phase_names{"compute", "trigger",   "select",   "encode",     "wait",
+                                                        "mix",     "optimizer", "evaluate", "communicate"};
 
 struct LedgerTotals {
   std::uint64_t events = 0, messages = 0, deferred = 0, packets = 0, puts = 0;
@@ -73,6 +76,8 @@ class Ledger {
   void packet_put(std::size_t edge, const OutgoingPacket& packet);
   void header_put(std::size_t edge, std::size_t bytes);
   void control_put(std::size_t edge, std::size_t bytes);
+  /// A point-to-point message of a collective: one message, one packet, one put.
+  void message_sent(std::size_t edge, const EncodedSize& content, std::size_t bytes);
 
   // Computing thread.
   void event(SegmentId segment) { segments_[segment].events.add(1); }

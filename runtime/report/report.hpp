@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/ledger/ledger.hpp"
@@ -43,6 +44,7 @@ struct IterationRecord {
   double loss;
   LedgerTotals totals;
   std::uint64_t staleness_max;
+  std::vector<std::pair<std::string, double>> shares{};  ///< what the algorithm says of itself, this rank's fractions
 };
 struct EvaluationRecord {
   Iteration iteration;
@@ -96,13 +98,19 @@ struct Summary {
   std::optional<double> accuracy_mean_model, accuracy_rank_min, accuracy_rank_mean, loss_mean_model;
   double consensus_distance = std::numeric_limits<double>::quiet_NaN();  ///< NaN: not measured
   LedgerTotals totals;
-  std::uint64_t messages_possible = 0;  ///< what D-PSGD would send: segments × directed edges × iterations
+  /// What D-PSGD would send on this graph: segments × directed edges × iterations; 0 on the global path.
+  std::uint64_t messages_possible = 0;
+  /// What the dense algorithm of the same path would send: D-PSGD 4 bytes × parameters × directed edges × iterations, a
+  /// ring all-reduce 2 (P − 1) · 4 bytes × parameters × iterations.
+  std::uint64_t dense_payload_bytes = 0;
+  std::map<std::string, double> shares{};  ///< fractions that the algorithm reports, over all ranks
   double wall_time_s = 0.0, time_per_iteration_s = 0.0;
   std::vector<double> phase_seconds;          ///< mean over ranks, in the order of phase_names
   std::vector<std::uint64_t> replica_hashes;  ///< one a rank
 
-  double messages_fraction() const;  ///< of messages_possible; 0 where nothing could be sent
-  double bytes_fraction() const;  ///< of D-PSGD's payload: 4 bytes × parameters × directed edges × iterations; or 0
+  double messages_fraction() const;       ///< of messages_possible; 0 where nothing could be sent
+  double hidden_communication_s() const;  ///< time of collectives that nobody waited for
+  double bytes_fraction() const;          ///< of dense_payload_bytes; 0 where nothing could be sent
 };
 void write_summary(const std::filesystem::path& directory, const Summary& summary);
 /// Throws DataError if there is no (whole) summary, naming the folder and what a run in progress lacks.

@@ -1,4 +1,5 @@
 // summary.json: a run in one object.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
@@ -11,8 +12,6 @@
 
 namespace hearsay {
 namespace {
-
-constexpr double bytes_per_float = 4.0;
 
 double fraction(double part, double whole) { return whole > 0.0 ? part / whole : 0.0; }
 
@@ -50,7 +49,8 @@ void read_outcome(const Json& json, Summary& summary) {
   summary.wall_time_s = optional_number(json, "wall_time_s").value_or(nan);
   summary.time_per_iteration_s = optional_number(json, "time_per_iteration_s").value_or(nan);
   for (const char* phase : phase_names) {
-    summary.phase_seconds.push_back(optional_number(json, (std::string(phase) + "_s").c_str()).value_or(nan));
+    const std::string key = std::string(phase) + "_s";  // runs of older versions know fewer phases
+    summary.phase_seconds.push_back(json.contains(key) ? optional_number(json, key.c_str()).value_or(nan) : 0.0);
   }
   for (const Json& hash : json.at("replica_hash")) {
     summary.replica_hashes.push_back(std::stoull(hash.get<std::string>(), nullptr, 16));
@@ -73,6 +73,12 @@ Summary summary_from(const Json& json) {
   json.at("edges").get_to(summary.edges);
   json.at("spectral_gap").get_to(summary.spectral_gap);
   json.at("messages_possible").get_to(summary.messages_possible);
+  summary.dense_payload_bytes =
+      json.value("dense_payload_bytes", std::uint64_t{4} * summary.parameters * summary.edges *
+                                            static_cast<std::uint64_t>(summary.iterations));
+  const Json shares = json.value("shares", Json::object());
+  for (const auto& [name, value] : shares.items())
+    summary.shares[name] = value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
   summary.totals = totals_from(json);
   read_outcome(json, summary);
   return summary;
@@ -113,9 +119,13 @@ double Summary::messages_fraction() const {
 }
 
 double Summary::bytes_fraction() const {
-  const double dpsgd_payload_bytes =
-      bytes_per_float * static_cast<double>(parameters) * static_cast<double>(edges) * static_cast<double>(iterations);
-  return fraction(static_cast<double>(totals.bytes()), dpsgd_payload_bytes);
+  return fraction(static_cast<double>(totals.bytes()), static_cast<double>(dense_payload_bytes));
+}
+
+double Summary::hidden_communication_s() const {
+  if (phase_seconds.size() != phase_names.size()) return 0.0;
+  const auto seconds = [&](Phase phase) { return phase_seconds[static_cast<std::size_t>(phase)]; };
+  return std::max(0.0, seconds(Phase::communicate) - seconds(Phase::wait));
 }
 
 Json summary_json(const Summary& s) {
@@ -139,6 +149,7 @@ Json summary_json(const Summary& s) {
             {"loss_mean_model", json_number(s.loss_mean_model)},
             {"consensus_distance", json_number(s.consensus_distance)},
             {"messages_possible", s.messages_possible},
+            {"dense_payload_bytes", s.dense_payload_bytes},
             {"messages_fraction", json_number(s.messages_fraction())},
             {"bytes_fraction", json_number(s.bytes_fraction())}};
   append_totals(json, s.totals);
@@ -148,6 +159,9 @@ Json summary_json(const Summary& s) {
     json[std::string(phase_names[phase]) + "_s"] =
         phase < s.phase_seconds.size() ? json_number(s.phase_seconds[phase]) : Json(nullptr);
   }
+  json["communicate_hidden_s"] = json_number(s.hidden_communication_s());
+  json["shares"] = Json::object();
+  for (const auto& [name, value] : s.shares) json["shares"][name] = json_number(value);
   json["replica_hash"] = Json::array();
   for (const std::uint64_t hash : s.replica_hashes) json["replica_hash"].push_back(hexadecimal(hash));
   return json;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/base/error.hpp"
 
@@ -34,25 +35,29 @@ void RunLog::iteration(Iteration k, double loss, const Exchange& exchange) {
   const ReportOptions& report = sources_.plan.report();
   const bool last = k + 1 == sources_.length.iterations;
   if (report.segments) metrics_.write_segments(k, exchange.norms(), exchange.thresholds(), exchange.events());
-  if (last || (k + 1) % report.every_iterations == 0) record(k, loss);
+  if (last || (k + 1) % report.every_iterations == 0) record(k, loss, exchange.shares());
   if (!sources_.options.progress || sources_.rank != 0) return;
   if (last || seconds() - last_progress_s_ >= seconds_between_progress) report_progress(k, loss);
 }
 
-void RunLog::record(Iteration k, double loss) {
+void RunLog::record(Iteration k, double loss, const std::vector<Share>& shares) {
+  std::vector<std::pair<std::string, double>> fractions;
+  for (const Share& share : shares) fractions.emplace_back(share.name, share.fraction());
   metrics_.write(IterationRecord{.iteration = k,
                                  .epoch = sources_.length.epoch(k + 1),
                                  .time_s = seconds(),
                                  .loss = loss,
                                  .totals = sources_.ledger.totals(),
-                                 .staleness_max = largest_staleness(sources_.ledger)});
+                                 .staleness_max = largest_staleness(sources_.ledger),
+                                 .shares = std::move(fractions)});
 }
 
 void RunLog::report_progress(Iteration k, double loss) {
   const RunLength& length = sources_.length;
   const LedgerTotals totals = sources_.ledger.totals();
   const double done = static_cast<double>(k + 1);
-  const double possible = done * static_cast<double>(sources_.layout.count() * degree_);
+  const bool neighbours = sources_.plan.parts().exchange->uses_graph();
+  const double possible = neighbours ? done * static_cast<double>(sources_.layout.count() * degree_) : 0.0;
   last_progress_s_ = seconds();
   const double rate = done / std::max(last_progress_s_, 1e-9);
   sources_.options.progress(
@@ -94,12 +99,33 @@ Summary RunLog::summary(const std::string& status, Iteration done) const {
   summary.dataset = plan.task.dataset_name;
   summary.exchange = plan.exchange_name;
   summary.schedule = plan.exchange->schedule() == Schedule::lockstep ? "lockstep" : "asynchronous";
-  summary.messages_possible = summary.segments * summary.edges * static_cast<std::uint64_t>(done);
+  const auto iterations = static_cast<std::uint64_t>(done);
+  const auto ranks = static_cast<std::uint64_t>(summary.ranks);
+  const bool neighbours = plan.exchange->uses_graph();
+  summary.messages_possible = neighbours ? summary.segments * summary.edges * iterations : 0;
+  summary.dense_payload_bytes =
+      sizeof(float) * summary.parameters * iterations * (neighbours ? summary.edges : 2 * (ranks - 1));
   return summary;
 }
 
+namespace {
+
+void add_shares(Summary& summary, mpi::Communicator& communicator, const std::vector<Share>& shares) {
+  std::vector<double> sums;
+  for (const Share& share : shares) sums.insert(sums.end(), {share.part, share.whole});
+  if (sums.empty()) return;
+  communicator.sum(sums);
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    summary.shares[std::string(shares[i].name)] = Share{{}, sums[2 * i], sums[2 * i + 1]}.fraction();
+}
+
+}  // namespace
+
 void complete_summary(Summary& summary, mpi::Communicator& communicator, const RunLog::Sources& sources,
-                      const Neighbourhood& neighbourhood, const RunTimes& times, std::uint64_t replica_hash) {
+                      const Neighbourhood& neighbourhood, const RankResult& result) {
+  const RunTimes& times = result.times;
+  const std::uint64_t replica_hash = result.replica_hash;
+  add_shares(summary, communicator, result.shares);
   std::vector<double> phases;
   for (std::size_t phase = 0; phase < phase_names.size(); ++phase)
     phases.push_back(sources.ledger.seconds(static_cast<Phase>(phase)) / communicator.size());

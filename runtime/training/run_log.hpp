@@ -35,7 +35,7 @@ class RunLog {
   Summary summary(const std::string& status, Iteration done) const;
 
  private:
-  void record(Iteration k, double loss);
+  void record(Iteration k, double loss, const std::vector<Share>& shares);
   void report_progress(Iteration k, double loss);
 
   Sources sources_;
@@ -51,10 +51,17 @@ struct RunTimes {
   double evaluate_s = 0.0;
 };
 
+/// What one rank knows at its end beside its ledger.
+struct RankResult {
+  RunTimes times;
+  std::uint64_t replica_hash = 0;
+  std::vector<Share> shares;
+};
+
 /// Adds what only all ranks together know: totals, times, hashes; writes communication.csv, segments.csv and
 /// staleness.csv on rank 0. Collective; calls MPI.
 void complete_summary(Summary& summary, mpi::Communicator& communicator, const RunLog::Sources& sources,
-                      const Neighbourhood& neighbourhood, const RunTimes& times, std::uint64_t replica_hash);
+                      const Neighbourhood& neighbourhood, const RankResult& result);
 
 /// Every rank's text on rank 0, in rank order; empty elsewhere. Collective; calls MPI.
 std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text);

@@ -23,12 +23,17 @@ void read_optimizer(Config& root, RunPlan::Parts& parts) {
 }
 
 void read_exchange(Config& root, RunPlan::Parts& parts) {
-  Config topology = root.section("topology");
-  parts.topology = std::make_unique<TopologyPlan>(topology);
   Config exchange = root.section("exchange");
   const ExchangeEntry& entry = chosen_exchange(exchange);
   parts.exchange_name = entry.name;
   parts.exchange = entry.make(exchange, root);
+  if (parts.exchange->uses_graph()) {
+    Config topology = root.section("topology");
+    parts.topology = std::make_unique<TopologyPlan>(topology);
+  } else {
+    Config topology = Config::from_text("graph: {name: complete}\nweights: {name: uniform}");
+    parts.topology = std::make_unique<TopologyPlan>(topology);
+  }
 }
 
 void read_train(Config& root, RunPlan::Parts& parts) {

@@ -4,11 +4,13 @@
 #include <torch/version.h>
 #include <hearsay_version.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <optional>
 
 #include "runtime/base/error.hpp"
+#include "runtime/mpi/peers.hpp"
 #include "runtime/mpi/window.hpp"
 #include "runtime/training/batches.hpp"
 #include "runtime/training/evaluator.hpp"
@@ -41,7 +43,10 @@ class Session {
   void settle();
   Summary finish();
   [[noreturn]] void leave_stopped();
+  void serve();
+  void count(int to, const Message& message);
   RunLog::Sources sources() const;
+  RankResult result() const;
 
   const RunPlan& plan_;
   const TrainOptions& options_;
@@ -58,6 +63,7 @@ class Session {
   std::atomic<bool> training_{false};  // a signal ends waits from then on
   mpi::Communicator communicator_;     // not to be used any more after that
   mpi::Communicator farewell_;         // for ranks that a signal has stopped
+  mpi::Peers peers_;
   mpi::Window window_;
   Mailbox mailbox_;
   ThreadEngine engine_;
@@ -82,11 +88,9 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
       batches_(make_batches(plan.parts(), data_, environment.ranks(), rank_)),
       length_(plan.length(data_.train.size(), environment.ranks())),
       ledger_(neighbourhood_.neighbours.size(), model_.replica().layout.count()),
-      communicator_([this] {
-        mailbox_.progress();
-        if (training_ && stop_.received() != 0) throw WaitInterrupted();
-      }),
+      communicator_([this] { serve(); }),
       farewell_([this] { mailbox_.progress(); }),
+      peers_({.idle = [this] { serve(); }, .sent = [this](int to, const Message& m) { count(to, m); }}),
       window_(MailboxMap{.degree = static_cast<int>(neighbourhood_.neighbours.size()),
                          .capacity_bytes = ring_bytes(plan.parts(), model_.replica().layout)}
                   .total_bytes()),
@@ -94,6 +98,20 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
       engine_([this] { return mailbox_.progress(); }),
       evaluator_(model_, test_images(data_), communicator_, engine_, ledger_),
       optimizer_(plan.parts().optimizer->build(model_)) {}
+
+/// What the communication thread does while a collective operation waits.
+void Session::serve() {
+  mailbox_.progress();
+  if (training_ && stop_.received() != 0) throw WaitInterrupted();
+}
+
+/// Without the graph of the neighbour algorithms everybody is everybody's neighbour.
+void Session::count(int to, const Message& message) {
+  const auto neighbour = std::ranges::lower_bound(neighbourhood_.neighbours, to);
+  ledger_.message_sent(static_cast<std::size_t>(neighbour - neighbourhood_.neighbours.begin()),
+                       {.payload_bytes = message.payload_bytes, .index_bytes = message.index_bytes},
+                       message.bytes.size());
+}
 
 RunLog::Sources Session::sources() const {
   return {.plan = plan_,
@@ -103,6 +121,10 @@ RunLog::Sources Session::sources() const {
           .ledger = ledger_,
           .length = length_,
           .rank = rank_};
+}
+
+RankResult Session::result() const {
+  return {.times = times_, .replica_hash = replica_hash(model_.replica().values.span()), .shares = exchange_->shares()};
 }
 
 /// All ranks start from the same model and together.
@@ -117,6 +139,8 @@ void Session::prepare() {
                                              .mailbox = mailbox_,
                                              .engine = engine_,
                                              .ledger = ledger_,
+                                             .peers = peers_,
+                                             .iterations_per_epoch = length_.iterations_per_epoch,
                                              .interrupted = [this] { return stop_.received() != 0; }});
   if (exchange_->layer_wise()) model_.on_gradient([this](SegmentId s) { exchange_->gradient_ready(s); });
   trainer_ = std::make_unique<Trainer>(
@@ -204,8 +228,7 @@ Summary Session::finish() {
   summary.accuracy_rank_min = ranks.accuracy_min;
   summary.accuracy_rank_mean = ranks.accuracy_mean;
   engine_.run([&] {
-    complete_summary(summary, communicator_, sources(), neighbourhood_, times_,
-                     replica_hash(model_.replica().values.span()));
+    complete_summary(summary, communicator_, sources(), neighbourhood_, result());
     if (rank_ == 0) write_summary(plan_.report().directory, summary);
     communicator_.barrier();
   });
@@ -221,8 +244,7 @@ void Session::leave_stopped() {
   summary.message = stopped.what();
   engine_.run([&] {
     if (farewell_.barrier_within(patience_s))
-      complete_summary(summary, farewell_, sources(), neighbourhood_, times_,
-                       replica_hash(model_.replica().values.span()));
+      complete_summary(summary, farewell_, sources(), neighbourhood_, result());
     else
       summary.message += "; not every rank has received the signal";
     if (rank_ == 0) write_summary(plan_.report().directory, summary);

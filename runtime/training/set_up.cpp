@@ -64,8 +64,7 @@ DryRun dry_run(const RunPlan& plan, int ranks) {
       .parameters = layout.size(),
       .segments = layout.count(),
       .window_bytes = MailboxMap{.degree = degree, .capacity_bytes = ring_bytes(plan.parts(), layout)}.total_bytes(),
-      .worst_case_bytes_per_iteration =
-          static_cast<std::uint64_t>(topology.directed_edges()) * plan.parts().exchange->packet_bound(layout),
+      .worst_case_bytes_per_iteration = plan.parts().exchange->worst_case_bytes(layout, topology),
       .iterations_per_epoch = length.iterations_per_epoch,
       .iterations = length.iterations};
 }

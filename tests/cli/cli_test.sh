@@ -74,7 +74,7 @@ train=("$hearsay" train small.yaml --progress off)
 
 # ---------------------------------------------------------------- help, version, usage
 expect 0 "help" "topology" "Exit codes" -- "$hearsay" --help
-for command in train list describe topology compare; do
+for command in train list describe topology compare bench; do
   expect 0 "help of $command" "Examples?:" "hearsay $command" -- "$hearsay" "$command" --help
 done
 expect 0 "version" "^hearsay +[0-9]+\.[0-9]+" "^MPI +." "^LibTorch +[0-9]" "^compiler +." "^build +." -- "$hearsay" --version
@@ -264,5 +264,34 @@ rm before/summary.json
 expect 3 "compare with a run that goes on" "before: no summary.json: the run is still going on" -- "$hearsay" compare before
 expect 2 "compare nothing" "^hearsay: RUN" -- "$hearsay" compare
 
+# ---------------------------------------------------------------- bench
+expect 0 "bench alone lists what there is" "^collectives  ." "hearsay bench NAME --help" -- "$hearsay" bench
+expect 0 "help of a bench" "--density .*0.001,0.01" "Examples:" -- "$hearsay" bench collectives --help
+expect 2 "unknown bench" "^hearsay: unknown bench 'colectives'; known: collectives — did you mean 'collectives'" -- \
+  "$hearsay" bench colectives
+bench=("$hearsay" bench collectives)
+expect 2 "bench with one rank" "^hearsay: bench collectives .*at least two.*mpirun" -- "${bench[@]}"
+expect 2 "bench at density 0" "^hearsay: --density 0: .*\(0, 1\]" -- "${bench[@]}" --density 0.1,0
+expect 2 "bench above density 1" "^hearsay: --density 1.5: .*\(0, 1\]" -- "${bench[@]}" --density 1.5
+expect 2 "bench of no values" "^hearsay: --values 0: .*whole number" -- "${bench[@]}" --values 0
+expect 2 "bench of half a value" "^hearsay: --values 1.5: .*whole number" -- "${bench[@]}" --values 1e3,1.5
+expect 2 "bench with no calls" "^hearsay: --calls 0: at least 1" -- "${bench[@]}" --calls 0
+expect 2 "bench for less than no time" "^hearsay: --seconds -1: .*0 or more" -- "${bench[@]}" --seconds -1
+expect 2 "bench with an unknown option" "^hearsay: .*--fast.*hearsay bench" -- "${bench[@]}" --fast
+expect 2 "said once in a job" "^hearsay: --density 0" -- "${two_ranks[@]}" "${bench[@]}" --density 0
+holds "one message, not two" test "$(grep -c '^hearsay: ' output)" = 1
+tiny=("${two_ranks[@]}" "${bench[@]}" --values 1000,7 --density 0.01,1 --calls 3)
+number='[0-9.]+ (µs|ms|s)'
+expect 0 "bench of two ranks" "^2 ranks on 1 machine" "^α  $number a message, β  .* ns a word" "^1,000 values$" "^7 values$" \
+  "^library +dense +3 +$number +$number +$number +[0-9.]+ +4.00 kB$" \
+  "^ring +dense +3 +$number +$number +$number +[0-9.]+ +4.00 kB$" \
+  "^topk +0.01 +10 +3 +$number .* 112 B$" "^gtopk_naive +0.01 +10 +3 .* 112 B$" "^gtopk_tree +0.01 +10 +3 .* 88 B$" \
+  "^gtopk_butterfly +1 +1,000 +3 " "^merge .* $number \(target: at most 1.00 ms\)" "times r \+= g alone" -- "${tiny[@]}"
+holds "at most 100 columns" test "$(wc -L <stdout)" -le 100
+expect 0 "bench as JSON" '"algorithm": "gtopk_butterfly"' '"alpha_s": [0-9]' '"target_ratio": 1.5' -- "${tiny[@]}" --json
+holds "it is JSON" python3 -c 'import json, sys; assert len(json.load(open("stdout"))["collectives"]) == 20'
+expect 0 "bench of three ranks" "^3 ranks" "^gtopk_butterfly +0.3 +15 +2 " -- \
+  "$mpiexec" "${mpiexec_args[@]}" -n 3 "${bench[@]}" --values 50 --density 0.3 --calls 2
+
 printf '%d checks, %d failures\n' "$checks" "$failures"
-[ "$failures" = 0 ] && [ "$checks" -ge 90 ]
+[ "$failures" = 0 ] && [ "$checks" -ge 115 ]

@@ -124,6 +124,16 @@ TEST_CASE("sparse values for a dense run, and sparse values that cannot be") {
   check_names_both(answer(packet({.segment = 2, .count = 0xffffffff, .bytes = 8, .dense = 0}, 8), sparse_run));
 }
 
+TEST_CASE("a body of another kind than this run's") {
+  const std::string rounding_run = "sparsify: {selector: {name: topk, density: 0.1}, quantiser: {name: fp16}}\n";
+  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .dense = 1}, 28), sparse_run));
+  check_names_both(answer(packet({.segment = 1, .count = 1, .bytes = 8, .dense = 2}, 8), sparse_run));
+  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .dense = 3}, 28)));
+  check_names_both(answer(packet({.segment = 1, .count = 1, .bytes = 6, .dense = 0}, 6), rounding_run));
+  CHECK(answer(packet({.segment = 1, .count = 1, .bytes = 6, .dense = 2}, 6), rounding_run) == "");
+  check_names_both(answer(packet({.segment = 1, .count = 1, .bytes = 8, .dense = 2}, 8), rounding_run));
+}
+
 TEST_CASE("a packet that says it is somebody else's or of another length") {
   Bytes stranger = packet({.segment = 1, .count = 7, .bytes = 28, .dense = 1}, 28);
   seal_packet(stranger, 3, 0, 1);

@@ -44,9 +44,11 @@ Summary example() {
               .header_bytes = 8,
               .control_bytes = 9};
   s.messages_possible = 64000;
+  s.dense_payload_bytes = 123456789;
+  s.shares = {{"lost_mass_fraction", 0.125}};
   s.wall_time_s = 12.5;
   s.time_per_iteration_s = 0.0125;
-  s.phase_seconds = {1, 2, 3, 4, 5, 6, 7};
+  s.phase_seconds = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   s.replica_hashes = {0, UINT64_MAX, 0x0123456789abcdefULL};
   return s;
 }
@@ -101,6 +103,8 @@ TEST_CASE("summary.json has every field of its schema, and null where a number i
                             "messages",
                             "messages_possible",
                             "messages_fraction",
+                            "dense_payload_bytes",
+                            "shares",
                             "deferred",
                             "packets",
                             "puts",
@@ -119,6 +123,9 @@ TEST_CASE("summary.json has every field of its schema, and null where a number i
                             "mix_s",
                             "optimizer_s",
                             "evaluate_s",
+                            "select_s",
+                            "communicate_s",
+                            "communicate_hidden_s",
                             "replica_hash"}) {
     CAPTURE(field);
     CHECK(json.contains(field));
@@ -130,15 +137,15 @@ TEST_CASE("summary.json has every field of its schema, and null where a number i
   CHECK(summary_json(Summary{}).at("consensus_distance").is_null());  // not measured is not 0
 }
 
-TEST_CASE("fractions: messages of what D-PSGD sends, bytes of D-PSGD's payload; nothing of nothing is 0") {
+TEST_CASE("fractions: messages of what D-PSGD sends, bytes of the dense algorithm's payload; nothing of nothing is 0") {
   Summary s = example();
   CHECK(s.messages_fraction() == 0.25);
   s.totals = {};
-  s.totals.payload_bytes = 4 * s.parameters * s.edges * static_cast<std::uint64_t>(s.iterations);
+  s.totals.payload_bytes = s.dense_payload_bytes;
   CHECK(s.bytes_fraction() == 1.0);
   s.totals.control_bytes = s.totals.payload_bytes;  // all kinds of bytes count
   CHECK(s.bytes_fraction() == 2.0);
-  s.edges = s.messages_possible = 0;
+  s.dense_payload_bytes = s.messages_possible = 0;
   CHECK(s.bytes_fraction() == 0.0);
   CHECK(s.messages_fraction() == 0.0);
 }

@@ -19,6 +19,7 @@ struct Size {
 constexpr Size sizes[] = {{"{name: mnist_cnn}", 1, 28, 27480, 8},
                           {"{name: mlp}", 1, 28, 784 * 128 + 128 + 128 * 10 + 10, 4},
                           {"{name: mlp, hidden: []}", 3, 32, 3072 * 10 + 10, 2},
+                          {"{name: mlp, hidden: [5], layer_norm: true}", 1, 4, 16 * 5 + 5 + 2 * 5 + 5 * 10 + 10, 6},
                           {"{name: mlp, hidden: [5, 7]}", 1, 4, 16 * 5 + 5 + 5 * 7 + 7 + 7 * 10 + 10, 6},
                           {"{name: lenet5}", 1, 28, 61706, 10},
                           {"{name: lenet5}", 1, 32, 61706, 10},

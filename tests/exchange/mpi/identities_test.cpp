@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/mpi/peers.hpp"
 #include "runtime/mpi/window.hpp"
 #include "tests/exchange/configuration.hpp"
 #include "tests/exchange/train.hpp"
@@ -37,11 +38,16 @@ RankOutcome train(const std::string& yaml) {
   mpi::Window window(map.total_bytes());
   Mailbox mailbox(window, topology, world.rank(), capacity, ledger);
   mpi::Communicator serving([&] { mailbox.progress(); });
+  mpi::Peers peers({.idle = [&] { mailbox.progress(); }});
   RankOutcome outcome;
   {
     ThreadEngine engine([&] { return mailbox.progress(); });
-    const ExchangeContext context{
-        .neighbourhood = neighbourhood, .replica = replica, .mailbox = mailbox, .engine = engine, .ledger = ledger};
+    const ExchangeContext context{.neighbourhood = neighbourhood,
+                                  .replica = replica,
+                                  .mailbox = mailbox,
+                                  .engine = engine,
+                                  .ledger = ledger,
+                                  .peers = peers};
     RankTrainer trainer(plan.exchange().build(context), replica, world.rank(), problem, learning_rate);
     for (Iteration k = 0; k < iterations; ++k) {
       trainer.start(k);

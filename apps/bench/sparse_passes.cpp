@@ -1,0 +1,71 @@
+#include "apps/bench/sparse_passes.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/bench/oracle.hpp"
+#include "apps/bench/timing.hpp"
+#include "runtime/algorithms/global/error_feedback.hpp"
+#include "runtime/base/random.hpp"
+
+namespace hearsay {
+namespace {
+
+std::vector<float> normal_values(std::uint64_t seed, std::size_t n) {
+  Random random(stream_seed(seed, "bench gradient"));
+  std::vector<float> values(n);
+  for (float& value : values) value = static_cast<float>(random.normal());
+  return values;
+}
+
+std::unique_ptr<Selector> topk_of(double density) {
+  Config config = Config::from_text("{name: topk, density: " + std::to_string(density) + "}");
+  return chosen_entry(selectors(), config, "topk", "what is selected").make(config);
+}
+
+}  // namespace
+
+MergeTiming measure_merge(std::uint64_t seed, int repeats) {
+  constexpr std::size_t values = 25'000'000, entries = 25'000;
+  const SparseVector a = normal_entries(seed, 0, values, entries), b = normal_entries(seed, 1, values, entries);
+  Truncation truncation;  // keeps its memory, as in training
+  std::vector<double> seconds;
+  for (int i = -1; i < repeats; ++i) {
+    const double taken = seconds_taken([&] {
+      SparseVector merged = sum(a, b);
+      truncation.keep_largest(merged, entries);
+    });
+    if (i >= 0) seconds.push_back(taken);
+  }
+  return {.entries = entries, .repeats = repeats, .median_s = median(std::move(seconds))};
+}
+
+SelectionTiming measure_selection(std::uint64_t seed, int repeats) {
+  constexpr std::size_t values = 10'000'000;
+  constexpr double density = 0.001;
+  const std::vector<float> g = normal_values(seed, values);
+  const auto selector = topk_of(density);
+  ErrorFeedback alone({}, values, 1), feedback({}, values, 1);
+  std::vector<std::uint32_t> positions;
+  std::vector<double> addition_s, selection_s, ratios;
+  for (int i = -1; i < repeats; ++i) {
+    const double addition = seconds_taken([&] { alone.accumulate(g); });
+    const double selection = seconds_taken([&] {
+      feedback.accumulate(g);
+      selector->select(feedback.residual(), kept_count(density, values), positions);
+      feedback.take(positions);
+    });
+    if (i < 0) continue;
+    addition_s.push_back(addition), selection_s.push_back(selection), ratios.push_back(selection / addition);
+  }
+  return {.values = values,
+          .density = density,
+          .repeats = repeats,
+          .addition_s = median(std::move(addition_s)),
+          .selection_s = median(std::move(selection_s)),
+          .ratio = median(std::move(ratios))};
+}
+
+}  // namespace hearsay

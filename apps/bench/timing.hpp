@@ -1,0 +1,34 @@
+#pragma once
+// How long something takes, and what many such times have in common.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace hearsay {
+
+template <class Work>
+double seconds_taken(Work&& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// The ⌈fraction · count⌉-th smallest value (nearest rank, nothing interpolated); fraction in (0, 1], at least one value
+/// (std::logic_error).
+inline double quantile(std::vector<double> values, double fraction) {
+  if (values.empty() || !(fraction > 0.0 && fraction <= 1.0)) throw std::logic_error("no such quantile");
+  // 0.99 · 100 is a little above 99 in floating point; it must stay the 99th.
+  const double place = std::ceil(fraction * static_cast<double>(values.size()) - 1e-9);
+  const auto nth = values.begin() + static_cast<std::ptrdiff_t>(std::max(place, 1.0)) - 1;
+  std::nth_element(values.begin(), nth, values.end());
+  return *nth;
+}
+
+/// Of an even count the lower of the two in the middle.
+inline double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
+
+}  // namespace hearsay

@@ -1,0 +1,102 @@
+#include <algorithm>
+
+#include "runtime/algorithms/global/global.hpp"
+#include "runtime/algorithms/global/sparse_sgd.hpp"
+
+namespace hearsay {
+
+std::size_t BlockSelection::count(double density) const {
+  std::size_t whole = 0, large = 0, each = 0;
+  for (const Segment& s : layout_.segments()) {
+    if (s.length < sparsifier_.dense_below) {
+      whole += s.length;
+    } else {
+      large += s.length;
+      each += kept_count(density, s.length);
+    }
+  }
+  return whole + (sparsifier_.per_segment ? each : kept_count(density, large));
+}
+
+void BlockSelection::select(std::span<const float> block, double density, std::vector<std::uint32_t>& positions) {
+  try {
+    positions.clear();
+    if (!sparsifier_.per_segment) {
+      select_block(block, density, positions);
+      return;
+    }
+    for (const Segment& s : layout_.segments()) {
+      const bool whole = s.length < sparsifier_.dense_below;
+      append_segment(block, s, whole ? s.length : kept_count(density, s.length), positions);
+    }
+  } catch (const DivergenceError& error) {
+    name_segment(layout_, 0, block, "gradient", error);
+  }
+}
+
+// One selection over all large segments; those below `dense_below` are whole and do not compete.
+void BlockSelection::select_block(std::span<const float> block, double density, std::vector<std::uint32_t>& positions) {
+  const bool all_large =
+      std::ranges::all_of(layout_.segments(), [&](const Segment& s) { return s.length >= sparsifier_.dense_below; });
+  if (all_large) {
+    sparsifier_.selector->select(block, kept_count(density, block.size()), positions);
+    return;
+  }
+  packed_.clear();
+  for (const Segment& s : layout_.segments()) {
+    if (s.length < sparsifier_.dense_below) continue;
+    const auto values = block.subspan(s.offset, s.length);
+    packed_.insert(packed_.end(), values.begin(), values.end());
+  }
+  std::vector<std::uint32_t> chosen;
+  sparsifier_.selector->select(packed_, kept_count(density, packed_.size()), chosen);
+  auto next = chosen.begin();
+  std::size_t packed_before = 0;
+  for (const Segment& s : layout_.segments()) {
+    if (s.length < sparsifier_.dense_below) {
+      append_segment(block, s, s.length, positions);
+      continue;
+    }
+    for (; next != chosen.end() && *next < packed_before + s.length; ++next)
+      positions.push_back(static_cast<std::uint32_t>(*next - packed_before + s.offset));
+    packed_before += s.length;
+  }
+}
+
+void BlockSelection::append_segment(std::span<const float> block, const Segment& segment, std::size_t k,
+                                    std::vector<std::uint32_t>& positions) {
+  const auto values = block.subspan(segment.offset, segment.length);
+  const auto offset = static_cast<std::uint32_t>(segment.offset);
+  if (k == segment.length) {
+    require_finite(values);
+    for (std::uint32_t i = 0; i < segment.length; ++i) positions.push_back(offset + i);
+    return;
+  }
+  sparsifier_.selector->select(values, k, scratch_);
+  for (const std::uint32_t i : scratch_) positions.push_back(offset + i);
+}
+
+std::vector<std::uint32_t> row_ends(const Layout& layout) {
+  std::vector<std::uint32_t> ends;
+  for (const Segment& s : layout.segments()) {
+    const auto rows =
+        s.shape.empty() ? std::size_t{1} : static_cast<std::size_t>(std::max<std::int64_t>(s.shape[0], 1));
+    // A vector (bias) is one row, not rows of one value.
+    const std::size_t count = s.shape.size() < 2 ? 1 : rows;
+    for (std::size_t r = 1; r <= count; ++r)
+      ends.push_back(static_cast<std::uint32_t>(s.offset + s.length / count * r));
+  }
+  return ends;
+}
+
+std::vector<std::uint32_t> row_ends(const Layout& layout, const Part& part) {
+  std::vector<std::uint32_t> ends;
+  for (const std::uint32_t end : row_ends(layout)) {
+    if (end <= part.begin) continue;
+    ends.push_back(static_cast<std::uint32_t>(std::min<std::size_t>(end - part.begin, part.length)));
+    if (ends.back() == part.length) break;
+  }
+  return ends;
+}
+
+}  // namespace hearsay

@@ -1,0 +1,77 @@
+#include "runtime/algorithms/global/global.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace hearsay {
+
+void run_collective(const ExchangeContext& context, const std::function<void()>& collective) {
+  const PhaseTimer waiting(context.ledger, Phase::wait);
+  context.engine.run([&] {
+    const PhaseTimer communicating(context.ledger, Phase::communicate);
+    collective();
+  });
+}
+
+void CollectiveQueue::submit(std::function<void()> collective) {
+  ++submitted_;
+  const PhaseTimer waiting(context_.ledger, Phase::wait);  // an inline engine runs it here
+  failed_ = true;
+  context_.engine.submit([this, collective = std::move(collective)] {
+    {
+      const PhaseTimer communicating(context_.ledger, Phase::communicate);
+      collective();
+    }
+    done_.fetch_add(1, std::memory_order_release);
+  });
+  failed_ = false;
+}
+
+void CollectiveQueue::wait() {
+  const PhaseTimer waiting(context_.ledger, Phase::wait);
+  failed_ = true;
+  context_.engine.wait_until([this] { return done_.load(std::memory_order_acquire) == submitted_; });
+  failed_ = false;
+}
+
+CollectiveQueue::~CollectiveQueue() {
+  if (failed_ || done_.load(std::memory_order_acquire) == submitted_) return;  // the engine may be gone already
+  try {
+    wait();
+  } catch (...) {
+    // Destroyed with something under way means that an error is on its way already.
+  }
+}
+
+void set_to_mean(std::span<float> g, const SparseVector& total, int ranks) {
+  std::ranges::fill(g, 0.0F);
+  const auto p = static_cast<float>(ranks);
+  for (std::size_t i = 0; i < total.size(); ++i) g[total.indices[i]] = total.values[i] / p;
+}
+
+void name_segment(const Layout& layout, std::size_t offset, std::span<const float> values, std::string_view what,
+                  const DivergenceError& error) {
+  const std::size_t end = offset + values.size();
+  for (const Segment& segment : layout.segments()) {
+    const std::size_t from = std::max(segment.offset, offset), to = std::min(segment.offset + segment.length, end);
+    if (from >= to) continue;
+    try {
+      require_finite(values.subspan(from - offset, to - from));
+    } catch (const DivergenceError& found) {
+      throw DivergenceError(std::string(what) + " of segment '" + segment.name + "': " + found.what());
+    }
+  }
+  throw error;
+}
+
+void count_events(const ExchangeContext& context, std::span<const std::uint32_t> positions) {
+  auto next = positions.begin();
+  SegmentId id = 0;
+  for (const Segment& s : context.replica.layout.segments()) {
+    next = std::lower_bound(next, positions.end(), s.offset);
+    if (next != positions.end() && *next < s.offset + s.length) context.ledger.event(id);
+    ++id;
+  }
+}
+
+}  // namespace hearsay
