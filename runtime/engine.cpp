@@ -73,6 +73,7 @@ void ThreadEngine::submit(std::function<void()> job) {
 }
 
 void ThreadEngine::run(const std::function<void()>& job) {
+  rethrow_job_failure();  // from now on a failed job can only be one before ours, and has dropped it
   bool done = false;
   std::exception_ptr thrown;
   submit([&] {
@@ -88,8 +89,12 @@ void ThreadEngine::run(const std::function<void()>& job) {
     done = true;
   });
   std::unique_lock lock(mutex_);
-  moved_.wait(lock, [&] { return done || failed_.load(std::memory_order_acquire); });
-  if (!done) std::rethrow_exception(failure_);
+  moved_.wait(lock, [&] { return done || failed_.load() || job_failed_.load(); });
+  if (!done) {
+    lock.unlock();
+    rethrow_failure();
+    rethrow_job_failure();
+  }
   if (thrown) std::rethrow_exception(std::move(thrown));
 }
 

@@ -31,7 +31,8 @@ class CommunicationEngine {
   /// Hands over a job, which may call MPI, and does not wait. Jobs run in order, one at a time. If one throws, those
   /// behind it are dropped, and the next `wait_until` rethrows; the engine goes on.
   virtual void submit(std::function<void()> job) = 0;
-  /// Runs `job`, which may call MPI, where MPI may be called, and waits for it. Rethrows what it throws.
+  /// Runs `job`, which may call MPI, where MPI may be called, and waits for it. Rethrows what it throws, or what a
+  /// submitted job before it has thrown.
   virtual void run(const std::function<void()>& job) = 0;
   /// Lets communication move on from the computing thread where there is no other (layer boundaries); else nothing.
   virtual void poll() {}

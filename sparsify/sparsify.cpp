@@ -14,6 +14,12 @@ std::size_t kept_count(double density, std::size_t n) {
   return std::min(std::max<std::size_t>(rounded, 1), n);
 }
 
+void Selector::add_and_select(std::span<float> values, std::span<const float> addend, float scale, std::size_t k,
+                              std::vector<std::uint32_t>& indices) {
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += scale * addend[i];
+  select(values, k, indices);
+}
+
 void require_finite(std::span<const float> values) {
   std::int32_t largest = 0;
   for (const float value : values) largest = std::max(largest, magnitude_bits(value));

@@ -29,6 +29,10 @@ class Selector {
   /// Clears `indices` and fills it with the positions to keep in `values`, ascending and unique: `k` of them (k ≤ n), or
   /// about k where the selector says so. Throws DivergenceError (position and value) if a value is not finite.
   virtual void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) = 0;
+  /// values ← values + scale · addend, then `select`: what error feedback does. May remember something of `values`, by
+  /// its address, that makes the next call faster; never something that changes the result.
+  virtual void add_and_select(std::span<float> values, std::span<const float> addend, float scale, std::size_t k,
+                              std::vector<std::uint32_t>& indices);
   /// The most positions `select` can ever return for k of n values: what a mailbox must have room for.
   virtual std::size_t most(std::size_t k, std::size_t n) const = 0;
   /// The fraction ρ to keep that its section asks for, k = kept_count(ρ, n); 1 where it does not ask.

@@ -50,6 +50,8 @@ void read_train(Config& root, RunPlan::Parts& parts) {
   parts.mix_buffers = train.flag("mix_buffers", false,
                                  "send and mix normalisation buffers like parameters, as segments behind them; false: "
                                  "they stay on their rank and are averaged for evaluation only");
+  train.require(!parts.mix_buffers || parts.exchange->uses_graph(), "mix_buffers",
+                "buffers can be mixed on the neighbour path only; on the global path they are averaged for evaluation");
   parts.common_dropout = train.flag("common_dropout", false,
                                     "all ranks drop the same units, as the released EventGraD code's equal seeds do; "
                                     "false: every rank draws its own");

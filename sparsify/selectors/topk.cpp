@@ -5,8 +5,9 @@
 // Deviates from the paper in: exact, where the paper samples a threshold (that is `sampled`); ties are decided (lower
 // index first), so that equal inputs give equal messages on every machine.
 // Cost: 2 reads of the values (3 or 4 for nearly equal ones), no sorting; 4 bytes for each position and for each value
-// of the band that holds the k-th (sparsify/radix_select.hpp), kept from call to call.
-#include "sparsify/radix_select.hpp"
+// of the band that holds the k-th (sparsify/radix_select.hpp), kept from call to call. With a gradient to be added, the
+// threshold of the last call makes it one pass (sparsify/carried_select.hpp).
+#include "sparsify/carried_select.hpp"
 #include "sparsify/selectors/density.hpp"
 #include "sparsify/sparsify.hpp"
 
@@ -20,12 +21,17 @@ class TopK final : public Selector {
   void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
     select_.largest(values, k, indices);
   }
+  void add_and_select(std::span<float> values, std::span<const float> addend, float scale, std::size_t k,
+                      std::vector<std::uint32_t>& indices) override {
+    carried_.add_and_select(values, addend, scale, k, indices);
+  }
   std::size_t most(std::size_t k, std::size_t) const override { return k; }
   double density() const override { return density_; }
 
  private:
   double density_;
   RadixSelect select_;
+  CarriedSelect carried_;
 };
 
 std::unique_ptr<Selector> make(Config& config) { return std::make_unique<TopK>(config); }

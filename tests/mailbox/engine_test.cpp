@@ -76,6 +76,21 @@ TEST_CASE("a submitted job that throws drops those behind it and is reported onc
   CHECK(ran.load() == 1);
 }
 
+TEST_CASE("a job that is waited for behind one that fails is not waited for in vain") {
+  ThreadEngine engine([] { return false; });
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<bool> ran{false};
+    engine.submit([&] {
+      std::this_thread::sleep_for(100us);
+      throw std::runtime_error("collective");
+    });
+    CHECK_THROWS_AS(engine.run([&] { ran = true; }), std::runtime_error);
+    CHECK_FALSE(ran.load());
+    CHECK_NOTHROW(engine.run([&] { ran = true; }));
+    CHECK(ran.load());
+  }
+}
+
 TEST_CASE("a failing step reaches the computing thread wherever it is") {
   std::atomic<bool> fail{false};
   ThreadEngine engine([&]() -> bool {

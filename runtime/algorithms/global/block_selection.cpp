@@ -34,11 +34,29 @@ void BlockSelection::select(std::span<const float> block, double density, std::v
   }
 }
 
+void BlockSelection::add_and_select(std::span<float> block, std::span<const float> addend, float scale, double density,
+                                    std::vector<std::uint32_t>& positions) {
+  if (!one_run()) {
+    for (std::size_t i = 0; i < block.size(); ++i) block[i] += scale * addend[i];
+    select(block, density, positions);
+    return;
+  }
+  try {
+    sparsifier_.selector->add_and_select(block, addend, scale, kept_count(density, block.size()), positions);
+  } catch (const DivergenceError& error) {
+    name_segment(layout_, 0, block, "gradient", error);
+  }
+}
+
+/// Whether all values of the block compete.
+bool BlockSelection::one_run() const {
+  return !sparsifier_.per_segment &&
+         std::ranges::all_of(layout_.segments(), [&](const Segment& s) { return s.length >= sparsifier_.dense_below; });
+}
+
 // One selection over all large segments; those below `dense_below` are whole and do not compete.
 void BlockSelection::select_block(std::span<const float> block, double density, std::vector<std::uint32_t>& positions) {
-  const bool all_large =
-      std::ranges::all_of(layout_.segments(), [&](const Segment& s) { return s.length >= sparsifier_.dense_below; });
-  if (all_large) {
+  if (one_run()) {
     sparsifier_.selector->select(block, kept_count(density, block.size()), positions);
     return;
   }

@@ -30,6 +30,8 @@ class ErrorFeedback {
   /// r ← r + g (or u) for values [offset, offset + g.size()). Clipping, which needs the norm of the whole gradient, is
   /// `scale`'s.
   void accumulate(std::span<const float> g, std::size_t offset = 0, float scale = 1.0F);
+  /// Whether r ← r + g is all: no momentum.
+  bool plain() const { return options_.momentum == 0.0; }
   /// The factor that local clipping asks for: in (0, 1].
   float clipping(std::span<const float> g) const;
 

@@ -37,8 +37,13 @@ class SparseSgd final : public Exchange {
  private:
   SparseVector select(std::span<const float> g, double density) {
     const PhaseTimer timer(context_.ledger, Phase::select);
-    feedback_.accumulate(g, 0, feedback_.clipping(g));
-    selection_.select(feedback_.residual(), density, positions_);
+    const float scale = feedback_.clipping(g);
+    if (feedback_.plain()) {
+      selection_.add_and_select(feedback_.residual(), g, scale, density, positions_);
+    } else {
+      feedback_.accumulate(g, 0, scale);
+      selection_.select(feedback_.residual(), density, positions_);
+    }
     SparseVector own = feedback_.take(positions_);
     count_events(context_, own.indices);
     return own;

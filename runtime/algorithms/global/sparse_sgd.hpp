@@ -55,8 +55,12 @@ class BlockSelection {
   std::size_t count(double density) const;
   /// Positions in the block to keep, ascending. Throws DivergenceError naming the segment if a value is not finite.
   void select(std::span<const float> block, double density, std::vector<std::uint32_t>& positions);
+  /// block ← block + scale · addend, then `select`; in one pass over memory where the selector can.
+  void add_and_select(std::span<float> block, std::span<const float> addend, float scale, double density,
+                      std::vector<std::uint32_t>& positions);
 
  private:
+  bool one_run() const;
   void select_block(std::span<const float> block, double density, std::vector<std::uint32_t>& positions);
   void append_segment(std::span<const float> block, const Segment& segment, std::size_t k,
                       std::vector<std::uint32_t>& positions);
