@@ -35,16 +35,22 @@ def spread(values, scale=100.0, digits=2):
     return f"{statistics.mean(values):.{digits}f}{deviation}"
 
 
-def row(method, summaries):
+def share_names(methods):
+    """Fractions that algorithms report of themselves, e.g. gTop-k's lost mass."""
+    return sorted({name for summaries in methods.values() for s in summaries for name in s.get("shares", {})})
+
+
+def row(method, summaries, shares):
     good = [s for s in summaries if s["status"] == "finished"]
     if not good:
-        return f"| {method} | {summaries[0]['status']} | | | | | {len(summaries)} |"
+        return f"| {method} | {summaries[0]['status']} | | | | {'| ' * len(shares)}| {len(summaries)} |"
     def get(key):
         return [s.get(key) for s in good]
     lost = f" ({len(summaries) - len(good)} diverged)" if len(good) < len(summaries) else ""
+    own = "".join(f"{spread([s.get('shares', {}).get(name) for s in good], digits=1)} | " for name in shares)
     return (f"| {method} | {spread(get('accuracy_mean_model'))} | {spread(get('accuracy_rank_min'))} | "
             f"{spread(get('messages_fraction'), digits=1)} | {spread(get('bytes_fraction'), digits=1)} | "
-            f"{spread(get('consensus_distance'), scale=1.0)} | {len(good)}{lost} |")
+            f"{spread(get('consensus_distance'), scale=1.0)} | {own}{len(good)}{lost} |")
 
 
 def main():
@@ -57,10 +63,13 @@ def main():
         sys.exit(3)
     for key in sorted(groups):
         print(f"\n**P = {key[0]}{''.join(', ' + part for part in key[1:])}**\n")
-        print("| method | accuracy of the mean model, % | worst rank, % | messages, % | bytes, % | consensus distance | seeds |")
-        print("|---|---|---|---|---|---|---|")
+        shares = share_names(groups[key])
+        own = "".join(f"{name.removesuffix('_fraction').replace('_', ' ')}, % | " for name in shares)
+        print("| method | accuracy of the mean model, % | worst rank, % | messages, % | bytes, % | consensus distance | "
+              f"{own}seeds |")
+        print("|---|---|---|---|---|---|" + "---|" * (len(shares) + 1))
         for method, summaries in groups[key].items():
-            print(row(method, summaries))
+            print(row(method, summaries, shares))
 
 
 if __name__ == "__main__":

@@ -109,6 +109,48 @@ TEST_CASE("two runs of one configuration end in equal replicas; another seed in 
   CHECK(other.iterations == 4);
 }
 
+TEST_CASE("every exchange trains, and on the global path all replicas end equal") {
+  for (const ExchangeEntry& entry : exchanges()) {
+    CAPTURE(entry.name);
+    const Cleaner cleaner({"every"});
+    Config config = Config::from_text("{seed: 3, data: {batch_size: 8}, train: {epochs: 2}}");
+    config.override_with("exchange.name=" + std::string(entry.name));
+    config.override_with("report.directory=" + folder("every").string());
+    config.override_with("report.overwrite=true");
+    const RunPlan plan(config, task_for());
+    const Summary summary = train(mpi_environment(), plan);
+    if (mpi_environment().rank() > 0) continue;
+    CHECK(summary.status == "finished");
+    CHECK(summary.exchange == entry.name);
+    CHECK((summary.totals.bytes() > 0) == (mpi_environment().ranks() > 1));
+    if (plan.parts().exchange->uses_graph()) continue;
+    CHECK(summary.consensus_distance == 0.0);
+    CHECK(summary.messages_possible == 0);
+    for (const std::uint64_t hash : summary.replica_hashes) CHECK(hash == summary.replica_hashes[0]);
+  }
+}
+
+TEST_CASE("with everything sent, every synchronous sum trains the dense sum's model") {
+  // Two ranks at most: more add in another order. On one, momentum correction without masking is the optimizer's
+  // momentum.
+  if (mpi_environment().ranks() > 2) return;
+  const auto hashes = [&](const std::string& exchange) {
+    const Cleaner cleaner({"dense"});
+    Config config = Config::from_text("{seed: 3, data: {batch_size: 8}, train: {epochs: 2}, " + exchange + "}");
+    config.override_with("report.directory=" + folder("dense").string());
+    return train(mpi_environment(), RunPlan(config, task_for())).replica_hashes;
+  };
+  const std::string all = "sparsify: {selector: {name: topk, density: 1.0}}";
+  const auto dense = hashes("exchange: {name: allreduce}");
+  for (const std::string name : {"topk", "gtopk_naive", "gtopk", "lkgs", "hitopk"}) {
+    CAPTURE(name);
+    CHECK(hashes("exchange: {name: " + name + "}, " + all) == dense);
+  }
+  if (mpi_environment().ranks() > 1) return;
+  CHECK(hashes("exchange: {name: topk, feedback: {momentum: 0.5, factor_masking: false}}, " + all) ==
+        hashes("exchange: {name: allreduce}, optimizer: {momentum: 0.5}"));
+}
+
 TEST_CASE("the summary on disk is the one that is returned, and counts what D-PSGD counts") {
   const Cleaner cleaner({"dpsgd"});
   int progress_calls = 0, evaluations = 0;
