@@ -16,12 +16,13 @@ constexpr double least_room = 1.3, most_room = 16.0, relax = 0.98;
 constexpr float noise = 1.05F;  // growth of the k-th value that says nothing
 constexpr float fastest_growth = 2.0F;
 
+using AddAndCollect = void(std::span<float> values, std::span<const float> addend, float scale, std::int32_t low,
+                           std::vector<std::uint32_t>& candidates);
+
 /// values ← values + scale · addend, and the positions of magnitudes ≥ `low`. Blocks without any are the rule.
-/// Compiled twice: for processors with AVX2 and for all others.
-__attribute__((target_clones("avx2", "default"))) void add_and_collect(std::span<float> values,
-                                                                       std::span<const float> addend, float scale,
-                                                                       std::int32_t low,
-                                                                       std::vector<std::uint32_t>& candidates) {
+/// Inlined into functions for different processors, each of which makes vector code of it.
+[[gnu::always_inline]] inline void add_and_collect(std::span<float> values, std::span<const float> addend, float scale,
+                                                   std::int32_t low, std::vector<std::uint32_t>& candidates) {
   const std::size_t n = values.size();
   for (std::size_t first = 0; first < n; first += block) {
     const std::size_t end = std::min(n, first + block);
@@ -41,6 +42,23 @@ __attribute__((target_clones("avx2", "default"))) void add_and_collect(std::span
   }
 }
 
+void portable(std::span<float> values, std::span<const float> addend, float scale, std::int32_t low,
+              std::vector<std::uint32_t>& candidates) {
+  add_and_collect(values, addend, scale, low, candidates);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void with_avx2(std::span<float> values, std::span<const float> addend, float scale,
+                                       std::int32_t low, std::vector<std::uint32_t>& candidates) {
+  add_and_collect(values, addend, scale, low, candidates);
+}
+
+// Chosen at run time by hand: the linker's way (ifunc) runs before ThreadSanitizer does.
+AddAndCollect* for_this_processor() { return __builtin_cpu_supports("avx2") != 0 ? with_avx2 : portable; }
+#else
+AddAndCollect* for_this_processor() { return portable; }
+#endif
+
 void add(std::span<float> values, std::span<const float> addend, float scale) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] += scale * addend[i];
 }
@@ -53,7 +71,7 @@ void CarriedSelect::add_and_select(std::span<float> values, std::span<const floa
   const bool aimed = memory.level > 0.0F && memory.k == k;
   candidates_.clear();
   if (aimed) {
-    add_and_collect(values, addend, scale, magnitude_bits(memory.level), candidates_);
+    for_this_processor()(values, addend, scale, magnitude_bits(memory.level), candidates_);
   } else {
     add(values, addend, scale);
   }
