@@ -52,7 +52,8 @@ SelectionTiming measure_selection(std::uint64_t seed, int repeats) {
   ErrorFeedback alone({}, values, 1), feedback({}, values, 1);
   std::vector<std::uint32_t> positions;
   std::vector<double> addition_s, selection_s, ratios;
-  for (int i = -1; i < repeats; ++i) {
+  constexpr int warmup = 20;  // iterations until the residual has found its size, and the selector its level
+  for (int i = -warmup; i < repeats; ++i) {
     const std::span<const float> g(noise.data() + offsets.below(values), values);
     const double addition = seconds_taken([&] { alone.accumulate(g); });
     const double selection = seconds_taken([&] {

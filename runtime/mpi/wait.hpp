@@ -5,12 +5,13 @@
 
 namespace hearsay::mpi {
 
-/// Yields at first, then sleeps: a message that is on its way is worth a few polls.
+/// Yields at first, then sleeps: a message that is on its way is worth polling for, and sleeping costs more than the
+/// 30 µs asked for (about 80 µs were measured, two of which make the latency of a message).
 class Backoff {
  public:
   void pause() {
-    constexpr int polls = 64;
-    if (++pauses_ < polls) {
+    constexpr std::chrono::microseconds patience{200};
+    if (Clock::now() - start_ < patience) {
       std::this_thread::yield();
     } else {
       std::this_thread::sleep_for(std::chrono::microseconds(30));
@@ -18,7 +19,8 @@ class Backoff {
   }
 
  private:
-  int pauses_ = 0;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace hearsay::mpi
