@@ -4,6 +4,19 @@
 #include <utility>
 
 namespace hearsay {
+namespace {
+
+/// Runs a job; null if it throws nothing.
+std::exception_ptr thrown_by(const std::function<void()>& job) {
+  try {
+    job();
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace
 
 void InlineEngine::wait_until(const std::function<bool()>& ready) {
   while (!ready()) {
@@ -77,12 +90,7 @@ void ThreadEngine::run(const std::function<void()>& job) {
   bool done = false;
   std::exception_ptr thrown;
   submit([&] {
-    std::exception_ptr caught;
-    try {
-      job();
-    } catch (...) {
-      caught = std::current_exception();
-    }
+    std::exception_ptr caught = thrown_by(job);
     const std::lock_guard lock(mutex_);
     // Moved: the waiting thread owns the exception alone, and no reference of ours outlives the hand-over.
     thrown = std::move(caught);
@@ -107,12 +115,7 @@ bool ThreadEngine::run_next_job() {
     job = std::move(jobs_.front());
     jobs_.pop_front();
   }
-  std::exception_ptr caught;
-  try {
-    job();
-  } catch (...) {
-    caught = std::current_exception();
-  }
+  std::exception_ptr caught = thrown_by(job);
   const std::lock_guard lock(mutex_);
   if (caught) {
     jobs_.clear();

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <doctest/doctest.h>
+
 #include "tests/exchange/train.hpp"
 #include "tests/reference/quadratic.hpp"
 
@@ -158,6 +160,15 @@ inline bool all_ranks_agree(const GlobalOutcome& outcome) {
     for (std::size_t k = 0; k < rank.size(); ++k)
       if (replica_hash(rank[k]) != replica_hash(outcome.came_out.front()[k])) return false;
   return true;
+}
+
+/// The two laws of every synchronous algorithm.
+inline void check_laws(const std::string& yaml, const GlobalOptions& options) {
+  CAPTURE(yaml);
+  CAPTURE(options.ranks);
+  const GlobalOutcome outcome = run_global(yaml, options);
+  CHECK(mass_is_kept(outcome));
+  CHECK(all_ranks_agree(outcome));
 }
 
 }  // namespace hearsay::test

@@ -31,14 +31,6 @@ GlobalOptions integers(int ranks, Iteration iterations = 5) {
   return {.ranks = ranks, .iterations = iterations, .gradient = integer_gradient};
 }
 
-void check_laws(const std::string& yaml, const GlobalOptions& options) {
-  CAPTURE(yaml);
-  CAPTURE(options.ranks);
-  const GlobalOutcome outcome = run_global(yaml, options);
-  CHECK(mass_is_kept(outcome));
-  CHECK(all_ranks_agree(outcome));
-}
-
 /// The k positions of largest magnitude, ties by lower position.
 std::vector<std::size_t> largest(const Vector& values, std::size_t k) {
   std::vector<std::size_t> order(values.size());

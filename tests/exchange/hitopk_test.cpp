@@ -35,14 +35,6 @@ void positive_gradient(int rank, Iteration k, std::span<float> g) {
   for (float& value : g) value += 10.0F;
 }
 
-void check_laws(const std::string& yaml, const GlobalOptions& options) {
-  CAPTURE(yaml);
-  CAPTURE(options.ranks);
-  const GlobalOutcome outcome = run_global(yaml, options);
-  CHECK(mass_is_kept(outcome));
-  CHECK(all_ranks_agree(outcome));
-}
-
 struct Bytes {
   std::uint64_t sums = 0, between = 0, last = 0;
   bool forwards = false;

@@ -34,14 +34,6 @@ std::size_t entries(std::span<const float> g) {
   return g.size() - static_cast<std::size_t>(std::ranges::count(g, 0.0F));
 }
 
-void check_laws(const std::string& yaml, const GlobalOptions& options) {
-  CAPTURE(yaml);
-  CAPTURE(options.ranks);
-  const GlobalOutcome outcome = run_global(yaml, options);
-  CHECK(mass_is_kept(outcome));
-  CHECK(all_ranks_agree(outcome));
-}
-
 std::size_t sum_of(std::span<const std::size_t> parts) {
   return std::accumulate(parts.begin(), parts.end(), std::size_t{0});
 }
