@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <iterator>
 #include <stdexcept>
+#include <string>
 #include <utility>
+
+#include "runtime/base/error.hpp"
 
 namespace hearsay {
 namespace {
@@ -76,20 +79,26 @@ std::vector<std::byte> flags_of(std::span<const std::uint32_t> asked, std::span<
   return flags;
 }
 
-std::vector<std::uint32_t> flagged(std::span<const std::uint32_t> asked, std::span<const std::byte> flags) {
-  std::vector<std::uint32_t> alive;
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    if ((flags[i / 8] & (std::byte{1} << (i % 8))) != std::byte{0}) alive.push_back(asked[i]);
-  }
-  return alive;
-}
-
 OwnedMessage with_flags(std::span<const std::byte> flags, const OwnedMessage& message) {
   OwnedMessage joined{.bytes = {flags.begin(), flags.end()},
                       .payload_bytes = message.payload_bytes,
                       .index_bytes = message.index_bytes + flags.size()};
   joined.bytes.insert(joined.bytes.end(), message.bytes.begin(), message.bytes.end());
   return joined;
+}
+
+Told read_told(std::vector<std::byte> bytes, std::span<const std::uint32_t> sent, ResidualRule rule, int from) {
+  if (rule != ResidualRule::owner) return {.alive = {}, .result = std::move(bytes)};
+  const std::size_t flags = (sent.size() + 7) / 8;
+  if (bytes.size() < flags)
+    throw CommunicationError("gtopk: " + std::to_string(bytes.size()) + " bytes from rank " + std::to_string(from) +
+                             ". The ranks run different configurations or versions");
+  Told told;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    if ((bytes[i / 8] & (std::byte{1} << (i % 8))) != std::byte{0}) told.alive.push_back(sent[i]);
+  }
+  told.result.assign(bytes.begin() + static_cast<std::ptrdiff_t>(flags), bytes.end());
+  return told;
 }
 
 }  // namespace hearsay

@@ -31,11 +31,17 @@ class GTopKAccount {
 
 /// Of two ascending lists.
 std::vector<std::uint32_t> intersection(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b);
-/// One bit for each of `asked` (ascending): whether it is in `alive` (ascending). And back.
+/// One bit for each of `asked` (ascending): whether it is in `alive` (ascending).
 std::vector<std::byte> flags_of(std::span<const std::uint32_t> asked, std::span<const std::uint32_t> alive);
-std::vector<std::uint32_t> flagged(std::span<const std::uint32_t> asked, std::span<const std::byte> flags);
 
 /// A result for a folded or lower member: `flags` in front of the wire's bytes.
 OwnedMessage with_flags(std::span<const std::byte> flags, const OwnedMessage& message);
+/// The same as it is received from rank `from`: which of the positions `sent` are alive (`owner` only), and the result's
+/// bytes. Throws CommunicationError if the flags are not whole.
+struct Told {
+  std::vector<std::uint32_t> alive;
+  std::vector<std::byte> result;
+};
+Told read_told(std::vector<std::byte> bytes, std::span<const std::uint32_t> sent, ResidualRule rule, int from);
 
 }  // namespace hearsay

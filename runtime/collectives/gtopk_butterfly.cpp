@@ -8,10 +8,8 @@
 // Cost per member: log2 Q messages of at most k entries each way, log2 Q merges of 2k entries; one message each way more
 // for a member that folds.
 #include <bit>
-#include <string>
 #include <utility>
 
-#include "runtime/base/error.hpp"
 #include "runtime/collectives/gtopk_account.hpp"
 
 namespace hearsay {
@@ -63,13 +61,9 @@ SparseVector Butterfly::ask(int partner) {
   const SparseWire::Sent up = wire_.prepare(own_);
   account_.rounded(up.rest, 0, 1);
   peers().send(partner, up.message.view());
-  const std::vector<std::byte> bytes = peers().receive(partner);
-  const std::size_t flags = rule_ == ResidualRule::owner ? (own_.size() + 7) / 8 : 0;
-  if (bytes.size() < flags)
-    throw CommunicationError("gtopk: " + std::to_string(bytes.size()) + " bytes from rank " + std::to_string(partner) +
-                             ". The ranks run different configurations or versions");
-  if (flags > 0) account_.survivors(flagged(own_.indices, std::span(bytes).first(flags)));
-  return wire_.decode(std::span(bytes).subspan(flags));
+  const Told told = read_told(peers().receive(partner), own_.indices, rule_, partner);
+  if (rule_ == ResidualRule::owner) account_.survivors(told.alive);
+  return wire_.decode(told.result);
 }
 
 void Butterfly::fold(int folded) {

@@ -5,10 +5,8 @@
 // Deviates from the paper in: any number of members; positions ascend, so a merge is one pass; no barriers between
 // rounds; one message instead of two for values and positions; exactly k entries, ties by lower position.
 // Cost: member 0 receives ⌈log2 P⌉ and sends ⌈log2 P⌉ messages of at most k entries; ⌈log2 P⌉ merges of 2k entries.
-#include <string>
 #include <utility>
 
-#include "runtime/base/error.hpp"
 #include "runtime/collectives/gtopk_account.hpp"
 
 namespace hearsay {
@@ -77,14 +75,9 @@ SparseVector Tree::result_from_parent() {
   const SparseWire::Sent up = wire_.prepare(partial_);
   account_.rounded(up.rest, 0, 1);
   peers().send(parent, up.message.view());
-  std::vector<std::byte> bytes = peers().receive(parent);
-  const std::size_t flags = rule_ == ResidualRule::owner ? (partial_.size() + 7) / 8 : 0;
-  if (bytes.size() < flags)
-    throw CommunicationError("gtopk: " + std::to_string(bytes.size()) + " bytes from rank " + std::to_string(parent) +
-                             ". The ranks run different configurations or versions");
-  if (rule_ == ResidualRule::owner) alive_ = flagged(partial_.indices, std::span(bytes).first(flags));
-  bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(flags));
-  down_ = SparseWire::forward(std::move(bytes));
+  Told told = read_told(peers().receive(parent), partial_.indices, rule_, parent);
+  alive_ = std::move(told.alive);
+  down_ = SparseWire::forward(std::move(told.result));
   return wire_.decode(down_.bytes);
 }
 

@@ -5,7 +5,6 @@
 // Deviates from the paper in: exactly k values, ties by lower position; sums in a fixed order.
 // Cost: that of `topk`, and one more selection of k among at most P k entries on every rank.
 #include "runtime/algorithms/global/sparse_sgd.hpp"
-#include "runtime/collectives/gather.hpp"
 
 namespace hearsay {
 namespace {
@@ -13,15 +12,11 @@ namespace {
 class ExactGlobalTopK final : public SparseCollective {
  public:
   SparseSum sum(const Group& group, const SparseVector& own, const SparseWire& wire, std::size_t k) override {
-    SparseWire::Sent sent = wire.prepare(own);
-    const auto messages = all_gather(group, std::move(sent.message));
-    std::vector<SparseVector> contributions;
-    for (const OwnedMessage& message : messages) contributions.push_back(wire.decode(message.bytes));
-    SparseVector total = hearsay::sum(std::span<const SparseVector>(contributions));
-    truncation_.keep_largest(total, k);
-    SparseVector returned = hearsay::sum(without(sent.received, total.indices), sent.rest);
-    SparseVector included = restricted(sent.received, total.indices);
-    return {.total = std::move(total), .returned = std::move(returned), .included = std::move(included)};
+    SparseSum found = gathered_sum(group, own, wire);
+    truncation_.keep_largest(found.total, k);
+    found.returned = hearsay::sum(without(found.included, found.total.indices), found.returned);
+    found.included = restricted(found.included, found.total.indices);
+    return found;
   }
   std::size_t worst_case_bytes(int ranks, std::size_t message) const override {
     const auto p = static_cast<std::size_t>(ranks);
