@@ -1,6 +1,7 @@
 #include "runtime/report/files.hpp"
 
 #include <fstream>
+#include <random>
 #include <system_error>
 
 #include "runtime/base/error.hpp"
@@ -12,10 +13,15 @@ namespace {
   throw DataError(file.string() + ": cannot be written (" + why + "); check the folder's permissions and free space");
 }
 
+/// A name of its own for every writer: two ranks that diverge in the same iteration both write summary.json.
+std::filesystem::path unfinished_name(const std::filesystem::path& file) {
+  return file.string() + "." + std::to_string(std::random_device{}()) + ".tmp";
+}
+
 }  // namespace
 
 void write_file(const std::filesystem::path& file, std::string_view text) {
-  const std::filesystem::path unfinished = file.string() + ".tmp";
+  const std::filesystem::path unfinished = unfinished_name(file);
   {
     std::ofstream out(unfinished, std::ios::binary);
     out << text;

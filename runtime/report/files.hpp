@@ -6,7 +6,8 @@
 
 namespace hearsay {
 
-/// Writes a whole file or nothing: into a file beside it that then takes its name. Throws DataError.
+/// Writes a whole file or nothing: into a file beside it (FILE.NUMBER.tmp) that then takes its name. Of several writers
+/// at once, the last one's text stays. Throws DataError.
 void write_file(const std::filesystem::path& file, std::string_view text);
 
 /// A field of a CSV file, quoted (RFC 4180) where it must be.

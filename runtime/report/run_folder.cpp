@@ -34,7 +34,10 @@ bool is_file_of_a_rank(std::string_view name) {
 }
 
 bool is_run_file(std::string_view name) {
-  if (name.ends_with(".tmp")) name.remove_suffix(4);
+  if (name.ends_with(".tmp")) {  // FILE.NUMBER.tmp, what write_file leaves when it is killed
+    name.remove_suffix(4);
+    name = name.substr(0, name.find_last_not_of("0123456789"));
+  }
   return is_file_of_a_rank(name) || std::find(single_files.begin(), single_files.end(), name) != single_files.end();
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("a new run folder is made with the folders above it and is left empty"
 TEST_CASE("every single file that a run writes makes a folder an existing run") {
   for (const std::string name : {"manifest.json", "config.yaml", "summary.json", "communication.csv", "segments.csv",
                                  "staleness.csv", "metrics.rank0000.jsonl", "metrics.rank12345.jsonl",
-                                 "trace.rank0003.json", "model.pt", "model.rank0001.pt", "summary.json.tmp"}) {
+                                 "trace.rank0003.json", "model.pt", "model.rank0001.pt", "summary.json.42.tmp"}) {
     CAPTURE(name);
     const TemporaryFolder temporary;
     test::write(temporary / name, "old");

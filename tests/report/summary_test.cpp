@@ -1,8 +1,13 @@
 // summary.json, manifest.json and metrics.rankNNNN.jsonl as a reader in another language sees them.
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "runtime/base/error.hpp"
 #include "runtime/report/json.hpp"
@@ -70,7 +75,29 @@ TEST_CASE("a summary reads back equal, to the last bit") {
   CHECK(read.totals.bytes() == written.totals.bytes());
   CHECK(read.phase_seconds == written.phase_seconds);
   CHECK(read.replica_hashes == written.replica_hashes);
-  CHECK(!std::filesystem::exists(folder / "summary.json.tmp"));
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("ranks that fail in the same iteration all write their summary, and one of them stays whole") {
+  const TemporaryFolder folder;
+  std::atomic<int> refused{0};
+  {
+    std::vector<std::jthread> ranks;
+    for (int rank = 0; rank < 4; ++rank) {
+      ranks.emplace_back([&, rank] {
+        Summary summary = example();
+        summary.message = "rank " + std::to_string(rank);
+        try {
+          for (int i = 0; i < 100; ++i) write_summary(folder.path(), summary);
+        } catch (const DataError&) {
+          ++refused;
+        }
+      });
+    }
+  }
+  CHECK(refused == 0);
+  CHECK(read_summary(folder.path()).message.starts_with("rank "));
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
 TEST_CASE("summary.json has every field of its schema, and null where a number is not finite") {
