@@ -284,7 +284,6 @@ Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOpt
     mpi::Communicator communicator;
     require_same_configuration(communicator, plan.dump());
     static_cast<void>(plan.topology(environment.ranks()));  // a P that does not fit leaves no run folder
-    plan.parts().exchange->require_ranks(environment.ranks());
     if (environment.rank() == 0) prepare_run_folder(plan.report());
     communicator.barrier();
   }
