@@ -12,9 +12,10 @@ void Staleness::record(std::int64_t iterations) {
   if (age > maximum.value()) maximum.add(age - maximum.value());
 }
 
-Ledger::Ledger(std::size_t neighbours, std::size_t segments)
+Ledger::Ledger(std::size_t neighbours, std::size_t segments, Clock clock)
     : neighbours_(neighbours),
       segment_count_(segments),
+      clock_(clock),
       edges_(std::make_unique<EdgeCounters[]>(neighbours)),
       segments_(std::make_unique<SegmentCounters[]>(segments)),
       staleness_(std::make_unique<Staleness[]>(neighbours)) {}
@@ -59,13 +60,18 @@ void Ledger::message_sent(std::size_t edge, const EncodedSize& content, std::siz
   counters.header_bytes.add(bytes - content.total());
 }
 
-void Ledger::spend(Phase phase, std::chrono::steady_clock::duration time) {
-  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
-  nanoseconds_[static_cast<std::size_t>(phase)].add(static_cast<std::uint64_t>(nanoseconds));
+void Ledger::spend(Phase phase, std::chrono::nanoseconds time) {
+  nanoseconds_[static_cast<std::size_t>(phase)].add(static_cast<std::uint64_t>(time.count()));
 }
 
 double Ledger::seconds(Phase phase) const {
   return 1e-9 * static_cast<double>(nanoseconds_[static_cast<std::size_t>(phase)].value());
+}
+
+std::uint64_t Ledger::staleness_max() const {
+  std::uint64_t largest = 0;
+  for (std::size_t i = 0; i < neighbours_; ++i) largest = std::max(largest, staleness_[i].maximum.value());
+  return largest;
 }
 
 LedgerTotals Ledger::totals() const {

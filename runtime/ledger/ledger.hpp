@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/base/clock.hpp"
 #include "runtime/mailbox/packet.hpp"
 #include "sparsify/sparsify.hpp"
 
@@ -70,7 +71,8 @@ struct LedgerTotals {
 
 class Ledger {
  public:
-  Ledger(std::size_t neighbours, std::size_t segments);
+  /// Times are readings of `clock`.
+  Ledger(std::size_t neighbours, std::size_t segments, Clock clock = steady_time);
 
   // Communication thread, where bytes are handed to MPI.
   void packet_put(std::size_t edge, const OutgoingPacket& packet);
@@ -83,18 +85,21 @@ class Ledger {
   void event(SegmentId segment) { segments_[segment].events.add(1); }
   void defer(std::size_t edge, std::size_t messages) { edges_[edge].deferred.add(messages); }
   void mixed(std::size_t edge, std::int64_t staleness) { staleness_[edge].record(staleness); }
-  void spend(Phase phase, std::chrono::steady_clock::duration time);
+  void spend(Phase phase, std::chrono::nanoseconds time);
 
+  std::chrono::nanoseconds now() const { return clock_(); }
   const EdgeCounters& edge(std::size_t i) const { return edges_[i]; }
   const SegmentCounters& segment(SegmentId s) const { return segments_[s]; }
   const Staleness& staleness(std::size_t edge) const { return staleness_[edge]; }
   std::size_t neighbours() const { return neighbours_; }
   std::size_t segments() const { return segment_count_; }
   double seconds(Phase phase) const;
+  std::uint64_t staleness_max() const;  ///< over all in-edges, since the start
   LedgerTotals totals() const;
 
  private:
   std::size_t neighbours_, segment_count_;
+  Clock clock_;
   std::unique_ptr<EdgeCounters[]> edges_;
   std::unique_ptr<SegmentCounters[]> segments_;
   std::unique_ptr<Staleness[]> staleness_;
@@ -104,15 +109,15 @@ class Ledger {
 /// Charges the time of a scope to a phase.
 class PhaseTimer {
  public:
-  PhaseTimer(Ledger& ledger, Phase phase) : ledger_(ledger), phase_(phase) {}
-  ~PhaseTimer() { ledger_.spend(phase_, std::chrono::steady_clock::now() - start_); }
+  PhaseTimer(Ledger& ledger, Phase phase) : ledger_(ledger), phase_(phase), start_(ledger.now()) {}
+  ~PhaseTimer() { ledger_.spend(phase_, ledger_.now() - start_); }
   PhaseTimer(const PhaseTimer&) = delete;
   PhaseTimer& operator=(const PhaseTimer&) = delete;
 
  private:
   Ledger& ledger_;
   Phase phase_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::nanoseconds start_;
 };
 
 }  // namespace hearsay
