@@ -18,10 +18,7 @@ void reduce(std::span<T> values, MPI_Datatype type, MPI_Op operation, MPI_Comm c
             const std::function<void()>& idle) {
   for (std::size_t done = 0; done < values.size(); done += piece) {
     const auto count = static_cast<int>(std::min(piece, values.size() - done));
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Iallreduce(MPI_IN_PLACE, values.data() + done, count, type, operation, communicator, &request),
-          "MPI_Iallreduce");
-    complete({&request, 1}, idle);
+    all_reduce(values.data() + done, count, type, operation, communicator, idle);
   }
 }
 

@@ -103,11 +103,7 @@ void Peers::library_sum(std::span<float> values) {
     hooks_.sent((rank_ + 1) % size_, {.bytes = std::as_bytes(values), .payload_bytes = values.size_bytes()});
   for (std::size_t done = 0; done < values.size(); done += floats) {
     const auto part = values.subspan(done, std::min(floats, values.size() - done));
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Iallreduce(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_FLOAT, MPI_SUM,
-                         handle_->communicator, &request),
-          "MPI_Iallreduce");
-    complete({&request, 1}, hooks_.idle);
+    all_reduce(part.data(), static_cast<int>(part.size()), MPI_FLOAT, MPI_SUM, handle_->communicator, hooks_.idle);
   }
 }
 

@@ -15,6 +15,10 @@ namespace hearsay::mpi {
 bool complete(std::span<MPI_Request> requests, const std::function<void()>& idle,
               double seconds = std::numeric_limits<double>::infinity());
 
+/// `count` elements at `values`, summed (or whatever `operation` says) over all ranks in place; the same bits everywhere.
+void all_reduce(void* values, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator,
+                const std::function<void()>& idle);
+
 /// Receives a message of unknown length, running `idle` meanwhile.
 void receive_any_length(int from, int tag, MPI_Comm communicator, const std::function<void()>& idle,
                         std::vector<std::byte>& in);

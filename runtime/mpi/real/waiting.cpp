@@ -40,6 +40,13 @@ bool complete(std::span<MPI_Request> requests, const std::function<void()>& idle
   }
 }
 
+void all_reduce(void* values, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator,
+                const std::function<void()>& idle) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallreduce(MPI_IN_PLACE, values, count, type, operation, communicator, &request), "MPI_Iallreduce");
+  complete({&request, 1}, idle);
+}
+
 void receive_any_length(int from, int tag, MPI_Comm communicator, const std::function<void()>& idle,
                         std::vector<std::byte>& in) {
   MPI_Message message = MPI_MESSAGE_NULL;

@@ -29,6 +29,22 @@ struct AlignedDelete {
   void operator()(std::byte* p) const { ::operator delete[](p, alignment); }
 };
 
+/// SMPI makes messages copy bytes; these hand over a pointer.
+sim::CommPtr started(const sim::CommPtr& message) {
+  message->set_copy_data_callback(sim::Comm::copy_pointer_callback)->start();
+  return message;
+}
+
+template <class T>
+sim::CommPtr send(sim::Mailbox* mailbox, T* what, std::size_t simulated_bytes) {
+  return started(mailbox->put_init(what, simulated_bytes));
+}
+
+template <class T>
+sim::CommPtr expect(sim::Mailbox* mailbox, T*& where) {
+  return started(mailbox->get_init()->set_dst_data(reinterpret_cast<void**>(&where), sizeof(void*)));
+}
+
 /// One put on its way.
 struct Put {
   std::size_t offset;
@@ -40,7 +56,7 @@ struct InEdge {
   sim::Mailbox* mailbox;
   Put* arriving = nullptr;
   sim::CommPtr next{};
-  void expect() { next = mailbox->get_async<Put>(&arriving); }
+  void expect_next() { next = expect(mailbox, arriving); }
 };
 
 struct OutEdge {
@@ -66,7 +82,7 @@ struct Window::Handle {
   std::map<int, OutEdge> out;
   std::vector<Handle*> ranks;  // of one process
 
-  void expect_announcement() { next_announced = door->get_async<sim::Mailbox>(&announced); }
+  void expect_announcement() { next_announced = expect(door, announced); }
   OutEdge& edge_to(int target);
   std::vector<sim::CommPtr> events() const;
 };
@@ -77,7 +93,7 @@ OutEdge& Window::Handle::edge_to(int target) {
   Handle& there = *ranks[static_cast<std::size_t>(target)];
   edge.mailbox = sim::Mailbox::by_name(name + ">" + there.name);
   edge.mailbox->set_receiver(there.owner);
-  there.door->put_init(edge.mailbox, 0)->detach();
+  edge.under_way.push_back(send(there.door, edge.mailbox, 0));
   return edge;
 }
 
@@ -120,7 +136,7 @@ std::span<std::byte> Window::own() { return {handle_->memory.get(), handle_->byt
 void Window::put(std::span<const std::byte> bytes, int target, std::size_t offset) {
   OutEdge& edge = handle_->edge_to(target);
   auto put = std::make_unique<Put>(Put{.offset = offset, .bytes = {bytes.begin(), bytes.end()}});
-  edge.under_way.push_back(edge.mailbox->put_async(put.release(), bytes.size()));  // the receiver deletes it
+  edge.under_way.push_back(send(edge.mailbox, put.release(), bytes.size()));  // the receiver deletes it
 }
 
 void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
@@ -132,11 +148,11 @@ bool Window::flush(int target) { return handle_->edge_to(target).flushed(); }
 void Window::sync() {
   while (handle_->next_announced->test()) {
     handle_->in.push_back({.mailbox = handle_->announced});
-    handle_->in.back().expect();
+    handle_->in.back().expect_next();
     handle_->expect_announcement();
   }
   for (InEdge& edge : handle_->in) {
-    for (; edge.next->test(); edge.expect()) {
+    for (; edge.next->test(); edge.expect_next()) {
       const std::unique_ptr<Put> put(edge.arriving);
       std::memcpy(handle_->memory.get() + put->offset, put->bytes.data(), put->bytes.size());
     }
