@@ -17,6 +17,12 @@ execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpirun_v
 if(mpirun_version MATCHES "Open MPI|OpenRTE")
   # Unbound: two tests that run side by side would otherwise be bound to the same cores.
   set(HEARSAY_MPIRUN_ARGS --oversubscribe --bind-to none)
+elseif(HEARSAY_MPI STREQUAL "smpi")
+  # Every simulated rank gets a copy of the program, with globals of its own: doctest has some.
+  set(HEARSAY_MPIRUN_ARGS -platform ${PROJECT_SOURCE_DIR}/configs/platforms/ethernet-1g-32.xml
+      --cfg=smpi/privatization:dlopen --cfg=smpi/simulate-computation:no --cfg=contexts/factory:thread
+      --cfg=smpi/wtime:0 --cfg=smpi/test:0 --log=root.thres:critical)
+  add_compile_options(-fPIC -fno-gnu-unique)
 endif()
 cmake_host_system_information(RESULT HEARSAY_CORES QUERY NUMBER_OF_LOGICAL_CORES)
 
@@ -92,6 +98,9 @@ function(hearsay_add_mpi_test name)
   else()
     hearsay_add_test_program(${program} hearsay_mpi_test_main SOURCES ${ARG_SOURCES} LIBRARIES ${ARG_LIBRARIES}
                              hearsay_core)
+    if(HEARSAY_MPI STREQUAL "smpi")
+      target_link_options(${program} PRIVATE -shared)  # smpirun loads it
+    endif()
   endif()
   foreach(ranks IN LISTS ARG_RANKS)
     add_test(NAME ${name}.np${ranks}

@@ -20,7 +20,7 @@ std::exception_ptr thrown_by(const std::function<void()>& job) {
 
 void InlineEngine::wait_until(const std::function<bool()>& ready) {
   while (!ready()) {
-    if (!step_()) std::this_thread::yield();
+    if (!step_()) idle_();
   }
 }
 

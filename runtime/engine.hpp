@@ -41,7 +41,10 @@ class CommunicationEngine {
 /// Communication on the caller's own thread.
 class InlineEngine final : public CommunicationEngine {
  public:
-  explicit InlineEngine(ProgressStep step) : step_(std::move(step)) {}
+  /// `idle` runs in waits whenever a step has moved nothing; it returns when the next step may, at the latest.
+  explicit InlineEngine(
+      ProgressStep step, std::function<void()> idle = [] { std::this_thread::yield(); })
+      : step_(std::move(step)), idle_(std::move(idle)) {}
   void wake() override { step_(); }
   void wait_until(const std::function<bool()>& ready) override;
   void submit(std::function<void()> job) override { job(); }
@@ -50,6 +53,7 @@ class InlineEngine final : public CommunicationEngine {
 
  private:
   ProgressStep step_;
+  std::function<void()> idle_;
 };
 
 /// Communication on a thread of its own. While something moves, or somebody waits, it polls and yields; when idle it

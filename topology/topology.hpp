@@ -1,5 +1,7 @@
 #pragma once
 // Who may talk to whom, and how much each neighbour's model counts.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -62,6 +64,11 @@ struct Neighbourhood {
   double self_weight = 1.0;
   std::vector<int> neighbours;  ///< ascending; in- and out-neighbours are the same (undirected graphs)
   std::vector<double> weights;  ///< w_ij, in the order of `neighbours`
+
+  /// Where `neighbour` stands in `neighbours`.
+  std::size_t slot(int neighbour) const {
+    return static_cast<std::size_t>(std::ranges::lower_bound(neighbours, neighbour) - neighbours.begin());
+  }
 };
 
 /// A checked graph with its weights.

@@ -55,6 +55,8 @@ int watch_command(const std::filesystem::path& directory, double every_s, bool o
 /// Lists `benches`. Throws ConfigError if `arguments` are left, of which the first should have been a name.
 int bench_command(const std::vector<BenchName>& benches, const std::vector<std::string>& arguments);
 int bench_collectives_command(const BenchCollectivesArguments& arguments, MpiSlot& mpi);
+/// Becomes `simulator`, or the one that is found, with these arguments. Returns only by a ConfigError.
+int simulate_command(const std::optional<std::filesystem::path>& simulator, const std::vector<std::string>& arguments);
 int version_command();
 
 /// Reads the whole configuration as a run would, and builds its graph and weights.

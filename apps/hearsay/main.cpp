@@ -5,6 +5,7 @@
 
 #include "apps/hearsay/commands.hpp"
 #include "apps/hearsay/failure.hpp"
+#include "apps/simulator/options.hpp"
 #include "runtime/base/error.hpp"
 
 namespace {
@@ -25,6 +26,8 @@ struct CommandLine {
   double every_s = 1.0;
   bool once = false;
   BenchCollectivesArguments collectives;
+  SimulateArguments simulate;
+  std::vector<std::string> words;  ///< behind the command
   bool version = false;
 };
 
@@ -151,8 +154,10 @@ int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (app.got_subcommand("topology")) return topology_command(line.topology, line.ranks, line.dot_file);
   if (app.got_subcommand("compare")) return compare_command(line.runs, line.json);
   if (app.got_subcommand("watch")) return watch_command(line.watched, line.every_s, line.once);
+  if (app.got_subcommand("simulate")) return simulate_command(line.simulate.simulator, line.words);
   if (app.got_subcommand("bench")) return run_bench(*app.get_subcommand("bench"), line, mpi);
-  throw ConfigError("no command; one of train, list, describe, topology, compare, watch, bench (see hearsay --help)");
+  throw ConfigError(
+      "no command; one of train, list, describe, topology, compare, watch, bench, simulate (see hearsay --help)");
 }
 
 std::string joined(int argc, char** argv) {
@@ -168,6 +173,7 @@ int run(int argc, char** argv, MpiSlot& mpi) {
       "hearsay");
   CommandLine line;
   line.train.command = joined(argc, argv);
+  if (argc > 2) line.words.assign(argv + 2, argv + argc);
   app.add_flag("--version", line.version, "Version, commit, MPI, LibTorch, compiler and build type");
   add_train(app, line.train);
   add_list_and_describe(app, line);
@@ -175,6 +181,7 @@ int run(int argc, char** argv, MpiSlot& mpi) {
   add_compare(app, line);
   add_watch(app, line);
   add_bench(app, line);
+  add_simulate_options(*app.add_subcommand("simulate", "Run a configuration on a simulated cluster"), line.simulate);
   app.require_subcommand(0, 1);
   app.footer(
       "`hearsay COMMAND --help` explains a command. Exit codes: 0 done, 1 bug, 2 usage or configuration,\n"

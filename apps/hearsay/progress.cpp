@@ -10,8 +10,6 @@
 namespace hearsay {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::chrono::milliseconds between_bars{250};
 constexpr std::chrono::milliseconds between_lines{2000};
 constexpr double bytes_per_megabyte = 1e6;
@@ -36,11 +34,11 @@ std::string progress_line(const Progress& p) {
 }
 
 ProgressDisplay::ProgressDisplay(ProgressMode mode, std::FILE* out)
-    : mode_(resolved(mode, out)), out_(out), shown_(Clock::now()) {}
+    : mode_(resolved(mode, out)), out_(out), shown_(std::chrono::steady_clock::now()) {}
 
 void ProgressDisplay::update(const Progress& progress) {
   if (mode_ == ProgressMode::off) return;
-  const auto now = Clock::now();
+  const auto now = std::chrono::steady_clock::now();
   const bool due = now - shown_ >= (mode_ == ProgressMode::bar ? between_bars : between_lines);
   if (!due && progress.iteration < progress.iterations) return;
   shown_ = now;

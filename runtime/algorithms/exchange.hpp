@@ -73,6 +73,9 @@ struct WaitInterrupted : std::exception {
 /// `asynchronous`: never waits; whatever has arrived is used.
 enum class Schedule { lockstep, asynchronous };
 Schedule read_schedule(Config& exchange);
+inline const char* schedule_name(Schedule schedule) {
+  return schedule == Schedule::lockstep ? "lockstep" : "asynchronous";
+}
 
 /// A configured exchange before there is a replica: read and checked on every rank before any communication.
 class ExchangePlan {
@@ -102,5 +105,7 @@ const ExchangeEntry& chosen_exchange(Config& exchange);
 
 /// Reads `exchange:`, `trigger:` and `sparsify:` of the whole configuration.
 std::unique_ptr<ExchangePlan> plan_exchange(Config& root);
+/// Reads `topology:` where `exchange` uses a graph; else the complete one, without reading anything.
+std::unique_ptr<TopologyPlan> plan_topology(Config& root, const ExchangePlan& exchange);
 
 }  // namespace hearsay

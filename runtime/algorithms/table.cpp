@@ -31,6 +31,12 @@ std::unique_ptr<ExchangePlan> plan_exchange(Config& root) {
   return chosen_exchange(exchange).make(exchange, root);
 }
 
+std::unique_ptr<TopologyPlan> plan_topology(Config& root, const ExchangePlan& exchange) {
+  Config section = exchange.uses_graph() ? root.section("topology")
+                                         : Config::from_text("graph: {name: complete}\nweights: {name: uniform}");
+  return std::make_unique<TopologyPlan>(section);
+}
+
 Schedule read_schedule(Config& exchange) {
   const std::string name =
       exchange.choice("schedule", "lockstep", {"lockstep", "asynchronous"},

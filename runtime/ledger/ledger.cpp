@@ -12,9 +12,10 @@ void Staleness::record(std::int64_t iterations) {
   if (age > maximum.value()) maximum.add(age - maximum.value());
 }
 
-Ledger::Ledger(std::size_t neighbours, std::size_t segments)
+Ledger::Ledger(std::size_t neighbours, std::size_t segments, Clock clock)
     : neighbours_(neighbours),
       segment_count_(segments),
+      clock_(clock),
       edges_(std::make_unique<EdgeCounters[]>(neighbours)),
       segments_(std::make_unique<SegmentCounters[]>(segments)),
       staleness_(std::make_unique<Staleness[]>(neighbours)) {}
@@ -60,21 +61,26 @@ void Ledger::message_sent(std::size_t edge, const EncodedSize& content, std::siz
 }
 
 void Ledger::published(std::size_t edge, std::size_t packets, TimePoint from) {
-  if (observer_ != nullptr) observer_->packets_sent(edge, packets, from, std::chrono::steady_clock::now());
+  if (observer_ != nullptr) observer_->packets_sent(edge, packets, from, now());
 }
 
 void Ledger::taken(std::size_t edge) {
-  if (observer_ != nullptr) observer_->packet_taken(edge, std::chrono::steady_clock::now());
+  if (observer_ != nullptr) observer_->packet_taken(edge, now());
 }
 
 void Ledger::spend(const PhaseSpan& span) {
-  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(span.to - span.from).count();
-  nanoseconds_[static_cast<std::size_t>(span.phase)].add(static_cast<std::uint64_t>(nanoseconds));
+  nanoseconds_[static_cast<std::size_t>(span.phase)].add(static_cast<std::uint64_t>((span.to - span.from).count()));
   if (observer_ != nullptr) observer_->phase(span);
 }
 
 double Ledger::seconds(Phase phase) const {
   return 1e-9 * static_cast<double>(nanoseconds_[static_cast<std::size_t>(phase)].value());
+}
+
+std::uint64_t Ledger::staleness_max() const {
+  std::uint64_t largest = 0;
+  for (std::size_t i = 0; i < neighbours_; ++i) largest = std::max(largest, staleness_[i].maximum.value());
+  return largest;
 }
 
 LedgerTotals Ledger::totals() const {

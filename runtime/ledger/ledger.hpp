@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/base/clock.hpp"
 #include "runtime/mailbox/packet.hpp"
 #include "sparsify/sparsify.hpp"
 
@@ -72,7 +73,8 @@ struct LedgerTotals {
   std::uint64_t bytes() const { return payload_bytes + index_bytes + header_bytes + control_bytes; }
 };
 
-using TimePoint = std::chrono::steady_clock::time_point;
+/// A reading of the run's clock.
+using TimePoint = std::chrono::nanoseconds;
 
 /// Segments that one piece of work is about, both included.
 struct SegmentRange {
@@ -99,7 +101,8 @@ class LedgerObserver {
 
 class Ledger {
  public:
-  Ledger(std::size_t neighbours, std::size_t segments);
+  /// Times are readings of `clock`.
+  Ledger(std::size_t neighbours, std::size_t segments, Clock clock = steady_time);
   /// Null: nobody watches. Not while another thread uses the ledger.
   void watched_by(LedgerObserver* observer) { observer_ = observer; }
 
@@ -118,16 +121,19 @@ class Ledger {
   void taken(std::size_t edge);
   void spend(const PhaseSpan& span);
 
+  TimePoint now() const { return clock_(); }
   const EdgeCounters& edge(std::size_t i) const { return edges_[i]; }
   const SegmentCounters& segment(SegmentId s) const { return segments_[s]; }
   const Staleness& staleness(std::size_t edge) const { return staleness_[edge]; }
   std::size_t neighbours() const { return neighbours_; }
   std::size_t segments() const { return segment_count_; }
   double seconds(Phase phase) const;
+  std::uint64_t staleness_max() const;  ///< over all in-edges, since the start
   LedgerTotals totals() const;
 
  private:
   std::size_t neighbours_, segment_count_;
+  Clock clock_;
   std::unique_ptr<EdgeCounters[]> edges_;
   std::unique_ptr<SegmentCounters[]> segments_;
   std::unique_ptr<Staleness[]> staleness_;
@@ -139,10 +145,8 @@ class Ledger {
 class PhaseTimer {
  public:
   PhaseTimer(Ledger& ledger, Phase phase, std::optional<SegmentRange> segments = std::nullopt)
-      : ledger_(ledger), phase_(phase), segments_(segments) {}
-  ~PhaseTimer() {
-    ledger_.spend({.phase = phase_, .from = start_, .to = std::chrono::steady_clock::now(), .segments = segments_});
-  }
+      : ledger_(ledger), phase_(phase), segments_(segments), start_(ledger.now()) {}
+  ~PhaseTimer() { ledger_.spend({.phase = phase_, .from = start_, .to = ledger_.now(), .segments = segments_}); }
   PhaseTimer(const PhaseTimer&) = delete;
   PhaseTimer& operator=(const PhaseTimer&) = delete;
 
@@ -150,7 +154,7 @@ class PhaseTimer {
   Ledger& ledger_;
   Phase phase_;
   std::optional<SegmentRange> segments_;
-  TimePoint start_ = std::chrono::steady_clock::now();
+  TimePoint start_;
 };
 
 }  // namespace hearsay

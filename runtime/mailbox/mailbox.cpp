@@ -1,7 +1,5 @@
 #include "runtime/mailbox/mailbox.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -16,11 +14,6 @@ std::size_t aligned(std::size_t bytes) { return (bytes + MailboxMap::line - 1) /
 
 /// Said where a sender leaves the rest of the ring unused: a length of 0 where the next packet's header would be.
 constexpr PacketHeader start_anew{};
-
-int slot_of(const Neighbourhood& neighbourhood, int rank) {
-  const auto& list = neighbourhood.neighbours;
-  return static_cast<int>(std::lower_bound(list.begin(), list.end(), rank) - list.begin());
-}
 
 CommunicationError corrupt_packet(int sender, int receiver, const PacketHeader& header) {
   return CommunicationError("mailbox: a packet from rank " + std::to_string(sender) + " to rank " +
@@ -43,7 +36,7 @@ Mailbox::Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::
   for (const int neighbour : own.neighbours) {
     const Neighbourhood theirs = topology.neighbourhood(neighbour);
     const MailboxMap remote{.degree = static_cast<int>(theirs.neighbours.size()), .capacity_bytes = capacity_bytes};
-    const int slot = slot_of(theirs, rank);
+    const int slot = static_cast<int>(theirs.slot(rank));
     out_.push_back(std::make_unique<Outgoing>());
     out_.back()->neighbour = neighbour, out_.back()->remote = remote, out_.back()->remote_slot = slot;
     in_.push_back(std::make_unique<Incoming>());
@@ -68,6 +61,7 @@ void Mailbox::post(std::size_t edge, SharedPacket packet) {
   out.reserved = start_of(out.reserved, packet->bytes.size()) + aligned(packet->bytes.size());
   const std::lock_guard lock(mutex_);
   out.posted.push_back(std::move(packet));
+  ++unsent_;
 }
 
 std::optional<std::span<const std::byte>> Mailbox::front(std::size_t edge) const {
@@ -93,48 +87,51 @@ bool Mailbox::progress() {
   return sent || received || returned;
 }
 
-bool Mailbox::sending() const {
-  const std::lock_guard lock(mutex_);
-  return std::any_of(out_.begin(), out_.end(), [](const auto& out) { return !out->posted.empty(); });
-}
-
 std::uint64_t Mailbox::load_own(std::size_t offset) const {
   auto* word = reinterpret_cast<std::uint64_t*>(memory_.own().data() + offset);
   return std::atomic_ref(*word).load(std::memory_order_acquire);
 }
 
 // All packets of all edges are started before the first flush, so that they travel side by side; likewise the heads.
+// Where a flush does not wait, an edge goes on at a later call.
 bool Mailbox::send_posted() {
   bool any = false;
-  const auto start = std::chrono::steady_clock::now();
-  for (std::size_t edge = 0; edge < out_.size(); ++edge) {
-    Outgoing& out = *out_[edge];
-    out.tail.store(load_own(map_.tail(static_cast<int>(edge))), std::memory_order_release);
-    {
-      const std::lock_guard lock(mutex_);
-      out.in_flight.swap(out.posted);
-    }
-    for (const SharedPacket& packet : out.in_flight) put_packet(edge, out, *packet);
-    any = any || !out.in_flight.empty();
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) any = start_packets(edge) || any;
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) any = publish_packets(edge) || any;
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) any = finish_packets(edge) || any;
+  return any;
+}
+
+bool Mailbox::start_packets(std::size_t edge) {
+  Outgoing& out = *out_[edge];
+  out.tail.store(load_own(map_.tail(static_cast<int>(edge))), std::memory_order_release);
+  if (!out.in_flight.empty()) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    out.in_flight.swap(out.posted);
   }
-  if (!any) return false;
-  for (auto& out : out_) {
-    if (!out->in_flight.empty()) memory_.flush(out->neighbour);
-  }
-  for (std::size_t edge = 0; edge < out_.size(); ++edge) {
-    Outgoing& out = *out_[edge];
-    if (out.in_flight.empty()) continue;
-    out.head_word = out.published;
-    memory_.store(out.head_word, out.neighbour, out.remote.head(out.remote_slot));
-    ledger_.control_put(edge, sizeof out.head_word);
-  }
-  for (std::size_t edge = 0; edge < out_.size(); ++edge) {
-    Outgoing& out = *out_[edge];
-    if (out.in_flight.empty()) continue;
-    memory_.flush(out.neighbour);
-    ledger_.published(edge, out.in_flight.size(), start);
-    out.in_flight.clear();
-  }
+  out.put_from = ledger_.now();
+  for (const SharedPacket& packet : out.in_flight) put_packet(edge, out, *packet);
+  return !out.in_flight.empty();
+}
+
+bool Mailbox::publish_packets(std::size_t edge) {
+  Outgoing& out = *out_[edge];
+  if (out.in_flight.empty() || out.head_stored || !memory_.flush(out.neighbour)) return false;
+  out.head_word = out.published;
+  memory_.store(out.head_word, out.neighbour, out.remote.head(out.remote_slot));
+  ledger_.control_put(edge, sizeof out.head_word);
+  out.head_stored = true;
+  return true;
+}
+
+bool Mailbox::finish_packets(std::size_t edge) {
+  Outgoing& out = *out_[edge];
+  if (!out.head_stored || !memory_.flush(out.neighbour)) return false;
+  ledger_.published(edge, out.in_flight.size(), out.put_from);
+  unsent_ -= out.in_flight.size();
+  out.in_flight.clear();
+  out.head_stored = false;
   return true;
 }
 
@@ -186,19 +183,22 @@ std::vector<Mailbox::Arrived> Mailbox::check_arrived(std::size_t edge, std::uint
   return fresh;
 }
 
+// The flushes come after all stores, so that these travel side by side.
 bool Mailbox::return_places() {
-  std::vector<int> touched;
+  bool any = false;
   for (std::size_t edge = 0; edge < in_.size(); ++edge) {
     Incoming& in = *in_[edge];
     const std::uint64_t consumed = in.consumed.load(std::memory_order_acquire);
-    if (consumed == in.returned) continue;
+    if (in.tail_in_flight || consumed == in.returned) continue;
     in.returned = in.tail_word = consumed;
     memory_.store(in.tail_word, in.neighbour, in.remote.tail(in.remote_slot));
     ledger_.control_put(edge, sizeof in.tail_word);
-    touched.push_back(in.neighbour);
+    in.tail_in_flight = any = true;
   }
-  for (const int neighbour : touched) memory_.flush(neighbour);
-  return !touched.empty();
+  for (auto& in : in_) {
+    if (in->tail_in_flight) in->tail_in_flight = !memory_.flush(in->neighbour);
+  }
+  return any;
 }
 
 }  // namespace hearsay

@@ -22,6 +22,7 @@
 // Cost per packet: two puts (packet, head) and, per drained batch, one (tail); one copy, one checksum pass on either
 // side.
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -77,8 +78,8 @@ class Mailbox {
   /// Sends what is posted, looks for what has come, returns freed places. True if anything moved.
   /// Throws CommunicationError naming the edge for a packet whose checksum, sender or length is wrong.
   bool progress();
-  /// Whether posted packets are still to be sent.
-  bool sending() const;
+  /// Whether posted packets are still to be sent. Any thread.
+  bool sending() const { return unsent_ > 0; }
 
  private:
   struct Outgoing {  // edge rank → neighbour
@@ -89,8 +90,10 @@ class Mailbox {
     std::uint64_t published = 0;  // communication thread: the last head stored
     std::uint64_t head_word = 0;  // source of the store; stays until the flush
     std::atomic<std::uint64_t> tail{0};
-    std::vector<SharedPacket> posted;  // guarded by mutex_
-    std::vector<SharedPacket> in_flight;
+    std::vector<SharedPacket> posted;     // guarded by mutex_
+    std::vector<SharedPacket> in_flight;  // until their head is flushed
+    std::chrono::nanoseconds put_from{};  // when the first of them was put
+    bool head_stored = false;             // of those in flight
   };
   struct Arrived {
     std::uint64_t position;  // behind the packet
@@ -103,12 +106,16 @@ class Mailbox {
     std::uint64_t seen = 0;      // communication thread: position up to which packets were handed out
     std::uint64_t returned = 0;  // communication thread: the last tail stored
     std::uint64_t tail_word = 0;
+    bool tail_in_flight = false;
     std::atomic<std::uint64_t> consumed{0};
     std::deque<Arrived> arrived;  // guarded by mutex_
   };
 
   std::uint64_t start_of(std::uint64_t position, std::size_t bytes) const;  ///< where a packet at `position` begins
   bool send_posted();
+  bool start_packets(std::size_t edge);
+  bool publish_packets(std::size_t edge);
+  bool finish_packets(std::size_t edge);
   void put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& packet);
   bool receive_new();
   std::vector<Arrived> check_arrived(std::size_t edge, std::uint64_t head) const;
@@ -120,6 +127,7 @@ class Mailbox {
   int rank_;
   MailboxMap map_;
   mutable std::mutex mutex_;
+  std::atomic<std::size_t> unsent_{0};  // posted, head not flushed yet
   std::vector<std::unique_ptr<Outgoing>> out_;
   std::vector<std::unique_ptr<Incoming>> in_;
 };

@@ -3,39 +3,22 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include "runtime/mpi/check.hpp"
-#include "runtime/mpi/wait.hpp"
+#include "runtime/mpi/waiting.hpp"
 
 namespace hearsay::mpi {
 namespace {
 
 constexpr std::size_t piece = std::size_t{1} << 28;  // elements per MPI call: counts are ints
 
-/// Waits for a request, running `idle` meanwhile. False if `seconds` (> 0) have passed.
-bool complete(MPI_Request request, const std::function<void()>& idle, double seconds = 0.0) {
-  const auto start = std::chrono::steady_clock::now();
-  for (Backoff backoff;; backoff.pause()) {
-    int done = 0;
-    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-    if (done != 0) return true;
-    idle();
-    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
-    if (seconds > 0.0 && waited.count() > seconds) return false;
-  }
-}
-
 template <class T>
 void reduce(std::span<T> values, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator,
             const std::function<void()>& idle) {
   for (std::size_t done = 0; done < values.size(); done += piece) {
     const auto count = static_cast<int>(std::min(piece, values.size() - done));
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Iallreduce(MPI_IN_PLACE, values.data() + done, count, type, operation, communicator, &request),
-          "MPI_Iallreduce");
-    complete(request, idle);
+    all_reduce(values.data() + done, count, type, operation, communicator, idle);
   }
 }
 
@@ -59,13 +42,13 @@ Communicator::~Communicator() {
 void Communicator::barrier() {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(handle_->communicator, &request), "MPI_Ibarrier");
-  complete(request, idle_);
+  complete({&request, 1}, idle_);
 }
 
 bool Communicator::barrier_within(double seconds) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(handle_->communicator, &request), "MPI_Ibarrier");
-  return complete(request, idle_, seconds);
+  return complete({&request, 1}, idle_, seconds);
 }
 
 void Communicator::broadcast(std::span<std::byte> bytes, int root) {
@@ -73,7 +56,7 @@ void Communicator::broadcast(std::span<std::byte> bytes, int root) {
     const auto count = static_cast<int>(std::min(piece, bytes.size() - done));
     MPI_Request request = MPI_REQUEST_NULL;
     check(MPI_Ibcast(bytes.data() + done, count, MPI_BYTE, root, handle_->communicator, &request), "MPI_Ibcast");
-    complete(request, idle_);
+    complete({&request, 1}, idle_);
   }
 }
 
@@ -92,14 +75,14 @@ std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::by
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Igather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, handle_->communicator, &request),
         "MPI_Igather");
-  complete(request, idle_);
+  complete({&request, 1}, idle_);
   std::vector<int> starts(lengths.size());
   std::exclusive_scan(lengths.begin(), lengths.end(), starts.begin(), 0);
   std::vector<std::byte> all(lengths.empty() ? 0 : static_cast<std::size_t>(starts.back() + lengths.back()));
   check(MPI_Igatherv(bytes.data(), length, MPI_BYTE, all.data(), lengths.data(), starts.data(), MPI_BYTE, 0,
                      handle_->communicator, &request),
         "MPI_Igatherv");
-  complete(request, idle_);
+  complete({&request, 1}, idle_);
   std::vector<std::vector<std::byte>> result;
   for (std::size_t r = 0; r < lengths.size(); ++r) {
     const auto first = all.begin() + starts[r];

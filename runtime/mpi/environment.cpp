@@ -1,34 +1,19 @@
 #include "runtime/mpi/environment.hpp"
 
 #include <mpi.h>
-#include <unistd.h>
-
-#include <cstdlib>
 
 #include "runtime/mpi/check.hpp"
+#include "runtime/mpi/process.hpp"
 
 namespace hearsay::mpi {
-namespace {
-
-/// Open MPI's ranks spin while they wait. Where ranks outnumber cores, a spinning one keeps a working one from running:
-/// ask them to yield. Must come before MPI_Init; the user's own choice stays.
-void yield_where_ranks_outnumber_cores() {
-  const char* ranks_here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-  if (ranks_here == nullptr || std::atol(ranks_here) <= ::sysconf(_SC_NPROCESSORS_ONLN)) return;
-  constexpr int keep = 0;
-  ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", keep);
-}
-
-}  // namespace
-
 Environment::Environment() {
-  yield_where_ranks_outnumber_cores();
+  prepare_process();
   int provided = 0;
-  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+  check(MPI_Init_thread(nullptr, nullptr, needed_thread_level(), &provided), "MPI_Init_thread");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
-  if (provided < MPI_THREAD_SERIALIZED) {
+  if (provided < needed_thread_level()) {
     throw CommunicationError("this MPI offers thread level " + std::to_string(provided) +
                              ", Hearsay needs MPI_THREAD_SERIALIZED; use an MPI that was built with thread support");
   }
@@ -51,9 +36,6 @@ std::string Environment::library_version() {
   return version.substr(0, version.find('\n'));
 }
 
-void Environment::abort(int exit_code) {
-  MPI_Abort(MPI_COMM_WORLD, exit_code);
-  std::_Exit(exit_code);
-}
+void Environment::abort(int exit_code) { end_job(exit_code); }
 
 }  // namespace hearsay::mpi

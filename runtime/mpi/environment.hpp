@@ -4,7 +4,7 @@
 
 namespace hearsay::mpi {
 
-/// MPI_Init_thread(MPI_THREAD_SERIALIZED) … MPI_Finalize. One per process. MPI errors become CommunicationError.
+/// MPI_Init_thread(MPI_THREAD_SERIALIZED) … MPI_Finalize. One per process, or per simulated rank. MPI errors become CommunicationError.
 class Environment {
  public:
   /// Throws CommunicationError if MPI gives a lower thread level than SERIALIZED.

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/mpi/check.hpp"
-#include "runtime/mpi/wait.hpp"
+#include "runtime/mpi/waiting.hpp"
 
 namespace hearsay::mpi {
 namespace {
@@ -36,15 +36,7 @@ class Requests {
       done += part.size();
     } while (done < bytes.size());
   }
-  void wait(const std::function<void()>& idle) {
-    for (Backoff backoff;; backoff.pause()) {
-      int done = 0;
-      check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE),
-            "MPI_Testall");
-      if (done != 0) return;
-      idle();
-    }
-  }
+  void wait(const std::function<void()>& idle) { complete(requests_, idle); }
 
  private:
   MPI_Request& add() { return requests_.emplace_back(MPI_REQUEST_NULL); }
@@ -90,20 +82,7 @@ void Peers::exchange(int to, const Message& out, int from, std::vector<std::byte
     hooks_.sent(to, out);
     requests.start_send(out.bytes, to, handle_->communicator);
   }
-  if (from != nobody) {
-    MPI_Message message = MPI_MESSAGE_NULL;
-    MPI_Status status;
-    for (Backoff backoff;; backoff.pause()) {
-      int found = 0;
-      check(MPI_Improbe(from, tag, handle_->communicator, &found, &message, &status), "MPI_Improbe");
-      if (found != 0) break;
-      hooks_.idle();
-    }
-    int bytes = 0;
-    MPI_Get_count(&status, MPI_BYTE, &bytes);
-    in.resize(static_cast<std::size_t>(bytes));
-    check(MPI_Mrecv(in.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
-  }
+  if (from != nobody) receive_any_length(from, tag, handle_->communicator, hooks_.idle, in);
   if (to != nobody) requests.wait(hooks_.idle);
 }
 
@@ -124,16 +103,7 @@ void Peers::library_sum(std::span<float> values) {
     hooks_.sent((rank_ + 1) % size_, {.bytes = std::as_bytes(values), .payload_bytes = values.size_bytes()});
   for (std::size_t done = 0; done < values.size(); done += floats) {
     const auto part = values.subspan(done, std::min(floats, values.size() - done));
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Iallreduce(MPI_IN_PLACE, part.data(), static_cast<int>(part.size()), MPI_FLOAT, MPI_SUM,
-                         handle_->communicator, &request),
-          "MPI_Iallreduce");
-    for (Backoff backoff;; backoff.pause()) {
-      int over = 0;
-      check(MPI_Test(&request, &over, MPI_STATUS_IGNORE), "MPI_Test");
-      if (over != 0) break;
-      hooks_.idle();
-    }
+    all_reduce(part.data(), static_cast<int>(part.size()), MPI_FLOAT, MPI_SUM, handle_->communicator, hooks_.idle);
   }
 }
 

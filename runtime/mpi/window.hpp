@@ -1,5 +1,6 @@
 #pragma once
 // One RMA window per rank, open for puts from everybody during its whole lifetime.
+#include <limits>
 #include <memory>
 
 #include "runtime/mailbox/remote_memory.hpp"
@@ -20,8 +21,11 @@ class Window final : public RemoteMemory {
   std::span<std::byte> own() override;
   void put(std::span<const std::byte> bytes, int target, std::size_t offset) override;
   void store(const std::uint64_t& word, int target, std::size_t offset) override;
-  void flush(int target) override;
+  bool flush(int target) override;
   void sync() override;
+  /// Waits, at most `seconds`, until something may have changed here: in a simulation until a put has arrived or one of
+  /// this rank's own is complete, else for a moment. Any thread.
+  void wait(double seconds = std::numeric_limits<double>::infinity());
 
  private:
   struct Handle;

@@ -52,7 +52,7 @@ class EventList {
   Json take() { return std::move(events_); }
 
  private:
-  static double microseconds(std::chrono::steady_clock::duration time) {
+  static double microseconds(std::chrono::nanoseconds time) {
     return std::chrono::duration<double, std::micro>(time).count();
   }
   Json at(const char* name, const char* kind, Thread thread, TimePoint when) const {
@@ -86,10 +86,10 @@ Trace::Trace(Rank rank, Iteration iterations, TimePoint origin)
 
 bool Trace::over() const { return iterations_ > 0 && iteration_.load(std::memory_order_relaxed) >= iterations_; }
 
-void Trace::gradient(SegmentId segment) {
+void Trace::gradient(SegmentId segment, TimePoint at) {
   if (over()) return;
   const std::lock_guard lock(mutex_);
-  gradients_.push_back({segment, std::chrono::steady_clock::now(), iteration_});
+  gradients_.push_back({segment, at, iteration_});
 }
 
 void Trace::phase(const PhaseSpan& span) {
@@ -139,7 +139,7 @@ void Trace::write(const std::filesystem::path& directory) const {
                     {{"schema_version", report_schema_version},
                      {"rank", rank_.rank},
                      {"ranks", rank_.ranks},
-                     {"clock", "steady, 0 at the start of training"}}},
+                     {"clock", "of the run, 0 at the start of training"}}},
                    {"traceEvents", list.take()}};
   write_file(directory / trace_file(rank_.rank), trace.dump() + "\n");
 }

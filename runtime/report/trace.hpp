@@ -24,7 +24,7 @@ class Trace final : public LedgerObserver {
   /// From now on events belong to iteration k. Computing thread.
   void iteration(Iteration k) { iteration_.store(k, std::memory_order_relaxed); }
   /// The backward pass has the gradient of this segment. Computing thread.
-  void gradient(SegmentId segment);
+  void gradient(SegmentId segment, TimePoint at);
 
   void phase(const PhaseSpan& span) override;
   void packets_sent(std::size_t edge, std::size_t packets, TimePoint from, TimePoint to) override;

@@ -1,7 +1,9 @@
 #include "runtime/training/run_log.hpp"
 
+#include <torch/version.h>
+#include <hearsay_version.hpp>
+
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "runtime/base/error.hpp"
@@ -11,25 +13,17 @@ namespace {
 
 constexpr double seconds_between_progress = 0.25;
 
-std::uint64_t largest_staleness(const Ledger& ledger) {
-  std::uint64_t largest = 0;
-  for (std::size_t edge = 0; edge < ledger.neighbours(); ++edge)
-    largest = std::max(largest, ledger.staleness(edge).maximum.value());
-  return largest;
-}
-
 }  // namespace
 
 RunLog::RunLog(const Sources& sources)
     : sources_(sources),
       degree_(sources.topology.neighbourhood(sources.rank).neighbours.size()),
-      metrics_(sources.plan.report().directory, sources.rank) {}
+      metrics_(sources.plan.report().directory, sources.rank),
+      start_(sources.ledger.now()) {}
 
-void RunLog::start_clock() { start_ = std::chrono::steady_clock::now(); }
+void RunLog::start_clock() { start_ = sources_.ledger.now(); }
 
-double RunLog::seconds() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-}
+double RunLog::seconds() const { return std::chrono::duration<double>(sources_.ledger.now() - start_).count(); }
 
 void RunLog::iteration(Iteration k, double loss, const Exchange& exchange) {
   const ReportOptions& report = sources_.plan.report();
@@ -50,7 +44,7 @@ void RunLog::record(Iteration k, double loss, const std::vector<Share>& shares) 
                                  .time_s = seconds(),
                                  .loss = loss,
                                  .totals = sources_.ledger.totals(),
-                                 .staleness_max = largest_staleness(sources_.ledger),
+                                 .staleness_max = sources_.ledger.staleness_max(),
                                  .shares = std::move(fractions),
                                  .neighbour_bytes = std::move(neighbour_bytes)});
 }
@@ -101,57 +95,27 @@ Summary RunLog::summary(const std::string& status, Iteration done) const {
   summary.model = plan.task.model_name;
   summary.dataset = plan.task.dataset_name;
   summary.exchange = plan.exchange_name;
-  summary.schedule = plan.exchange->schedule() == Schedule::lockstep ? "lockstep" : "asynchronous";
-  const auto iterations = static_cast<std::uint64_t>(done);
-  const auto ranks = static_cast<std::uint64_t>(summary.ranks);
-  const bool neighbours = plan.exchange->uses_graph();
-  summary.messages_possible = neighbours ? summary.segments * summary.edges * iterations : 0;
-  summary.dense_payload_bytes =
-      sizeof(float) * summary.parameters * iterations * (neighbours ? summary.edges : 2 * (ranks - 1));
+  summary.schedule = schedule_name(plan.exchange->schedule());
+  count_possible(summary, plan.exchange->uses_graph());
   return summary;
 }
 
-namespace {
-
-void add_shares(Summary& summary, mpi::Communicator& communicator, const std::vector<Share>& shares) {
-  std::vector<double> sums;
-  for (const Share& share : shares) sums.insert(sums.end(), {share.part, share.whole});
-  if (sums.empty()) return;
-  communicator.sum(sums);
-  for (std::size_t i = 0; i < shares.size(); ++i)
-    summary.shares[std::string(shares[i].name)] = Share{{}, sums[2 * i], sums[2 * i + 1]}.fraction();
-}
-
-}  // namespace
-
-void complete_summary(Summary& summary, mpi::Communicator& communicator, const RunLog::Sources& sources,
-                      const Neighbourhood& neighbourhood, const RankResult& result) {
-  const RunTimes& times = result.times;
-  const std::uint64_t replica_hash = result.replica_hash;
-  add_shares(summary, communicator, result.shares);
-  std::vector<double> phases;
-  for (std::size_t phase = 0; phase < phase_names.size(); ++phase)
-    phases.push_back(sources.ledger.seconds(static_cast<Phase>(phase)) / communicator.size());
-  communicator.sum(phases);
-  summary.phase_seconds = phases;
-
-  std::vector<double> slowest{times.wall_s, times.wall_s - times.evaluate_s};
-  communicator.maximum(slowest);
-  summary.wall_time_s = slowest[0];
-  summary.time_per_iteration_s = summary.iterations > 0 ? slowest[1] / static_cast<double>(summary.iterations) : 0.0;
-
-  const auto hashes = communicator.gather(std::as_bytes(std::span(&replica_hash, 1)));
-  const auto ledgers = communicator.gather(pack_ledger(sources.ledger, neighbourhood));
-  if (communicator.rank() != 0) return;
-  for (const auto& bytes : hashes) std::memcpy(&summary.replica_hashes.emplace_back(), bytes.data(), bytes.size());
-  summary.totals = write_communication(sources.plan.report().directory, ledgers, sources.layout);
-}
-
-std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text) {
-  std::vector<std::string> texts;
-  for (const auto& bytes : communicator.gather(std::as_bytes(std::span(text))))
-    texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  return texts;
+void write_start(const RunLog::Sources& sources, const std::vector<std::string>& hosts) {
+  const RunPlan::Parts& plan = sources.plan.parts();
+  write_manifest(plan.report.directory,
+                 {.command = sources.options.command,
+                  .config_yaml = sources.plan.dump(),
+                  .hosts = hosts,
+                  .versions = {{"hearsay", std::string(full_version)},
+                               {"mpi", mpi::Environment::library_version()},
+                               {"libtorch", TORCH_VERSION},
+                               {"compiler", __VERSION__}},
+                  .seed = plan.seed,
+                  .iterations = sources.length.iterations,
+                  .model = plan.task.model_name,
+                  .dataset = plan.task.dataset_name,
+                  .exchange = plan.exchange_name},
+                 sources.topology, sources.layout);
 }
 
 void require_same_configuration(mpi::Communicator& communicator, const std::string& yaml) {

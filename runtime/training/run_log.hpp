@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/report/totals.hpp"
 #include "runtime/training/session.hpp"
 
 namespace hearsay {
@@ -23,7 +24,7 @@ class RunLog {
   };
   explicit RunLog(const Sources& sources);
 
-  /// Time counts from here.
+  /// Time, by the ledger's clock, counts from here.
   void start_clock();
   double seconds() const;  ///< since start_clock
 
@@ -41,30 +42,12 @@ class RunLog {
   Sources sources_;
   std::uint64_t degree_;
   MetricsWriter metrics_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::nanoseconds start_;
   double last_progress_s_ = 0.0;
 };
 
-/// How long a rank's training took, without evaluations.
-struct RunTimes {
-  double wall_s = 0.0;
-  double evaluate_s = 0.0;
-};
-
-/// What one rank knows at its end beside its ledger.
-struct RankResult {
-  RunTimes times;
-  std::uint64_t replica_hash = 0;
-  std::vector<Share> shares;
-};
-
-/// Adds what only all ranks together know: totals, times, hashes; writes communication.csv, segments.csv and
-/// staleness.csv on rank 0. Collective; calls MPI.
-void complete_summary(Summary& summary, mpi::Communicator& communicator, const RunLog::Sources& sources,
-                      const Neighbourhood& neighbourhood, const RankResult& result);
-
-/// Every rank's text on rank 0, in rank order; empty elsewhere. Collective; calls MPI.
-std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text);
+/// manifest.json and config.yaml; rank 0. `hosts`: one name a rank.
+void write_start(const RunLog::Sources& sources, const std::vector<std::string>& hosts);
 
 /// Throws ConfigError on rank 0, naming the ranks, if ranks have read different configurations. Collective; calls MPI.
 void require_same_configuration(mpi::Communicator& communicator, const std::string& yaml);

@@ -27,13 +27,7 @@ void read_exchange(Config& root, RunPlan::Parts& parts) {
   const ExchangeEntry& entry = chosen_exchange(exchange);
   parts.exchange_name = entry.name;
   parts.exchange = entry.make(exchange, root);
-  if (parts.exchange->uses_graph()) {
-    Config topology = root.section("topology");
-    parts.topology = std::make_unique<TopologyPlan>(topology);
-  } else {
-    Config topology = Config::from_text("graph: {name: complete}\nweights: {name: uniform}");
-    parts.topology = std::make_unique<TopologyPlan>(topology);
-  }
+  parts.topology = plan_topology(root, *parts.exchange);
 }
 
 void read_train(Config& root, RunPlan::Parts& parts) {
@@ -79,11 +73,6 @@ RunPlan::Parts read(Config root, Task task) {
 }
 
 }  // namespace
-
-std::uint64_t read_seed(Config& root) {
-  return static_cast<std::uint64_t>(
-      root.integer("seed", 1, Range::at_least(0), "every random number of the run comes from it"));
-}
 
 RunPlan::RunPlan(Config config, Task task) : parts_(read(std::move(config), std::move(task))) {}
 

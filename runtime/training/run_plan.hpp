@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/algorithms/exchange.hpp"
+#include "runtime/base/seed.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/data/image_batches.hpp"
 #include "runtime/data/partition.hpp"
@@ -26,9 +27,6 @@ struct Task {
   std::function<Model(const ImageSet& train)> make_model;  ///< called after LibTorch's generator has been seeded
   std::function<ImageData()> load_data;                    ///< called on every rank; the same data everywhere
 };
-
-/// The key `seed` of the whole configuration: every random number of a run comes from it.
-std::uint64_t read_seed(Config& root);
 
 class RunPlan {
  public:

@@ -1,21 +1,20 @@
 #include "runtime/training/session.hpp"
 
 #include <torch/torch.h>
-#include <torch/version.h>
-#include <hearsay_version.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <optional>
 
 #include "runtime/base/error.hpp"
+#include "runtime/mpi/driver.hpp"
 #include "runtime/mpi/peers.hpp"
 #include "runtime/mpi/window.hpp"
 #include "runtime/report/trace.hpp"
 #include "runtime/training/batches.hpp"
 #include "runtime/training/evaluator.hpp"
 #include "runtime/training/model.hpp"
+#include "runtime/training/rank_generator.hpp"
 #include "runtime/training/run_log.hpp"
 #include "runtime/training/set_up.hpp"
 #include "runtime/training/threads.hpp"
@@ -38,7 +37,6 @@ class Session {
 
  private:
   void prepare();
-  void write_start(const std::vector<std::string>& hosts);
   bool observe(Iteration k, double loss);
   void evaluate(Iteration done);
   void settle();
@@ -49,6 +47,8 @@ class Session {
   void count(int to, const Message& message);
   RunLog::Sources sources() const;
   RankResult result() const;
+  RankAccount account() const;
+  double compute();
 
   const RunPlan& plan_;
   const TrainOptions& options_;
@@ -59,6 +59,7 @@ class Session {
   const Neighbourhood neighbourhood_;
   const ImageData data_;
   Model model_;
+  RankGenerator random_;
   TrainingBatches batches_;
   const RunLength length_;
   Ledger ledger_;
@@ -69,7 +70,7 @@ class Session {
   mpi::Window window_;
   Mailbox mailbox_;
   std::optional<Trace> trace_;
-  ThreadEngine engine_;
+  std::unique_ptr<CommunicationEngine> engine_;
   Evaluator evaluator_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Exchange> exchange_;
@@ -88,9 +89,10 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
       neighbourhood_(topology_.neighbourhood(rank_)),
       data_(load_data(plan.parts())),
       model_(make_model(plan.parts(), data_.train, static_cast<std::uint64_t>(rank_))),
+      random_(options.shares_process),
       batches_(make_batches(plan.parts(), data_, environment.ranks(), rank_)),
       length_(plan.length(data_.train.size(), environment.ranks())),
-      ledger_(neighbourhood_.neighbours.size(), model_.replica().layout.count()),
+      ledger_(neighbourhood_.neighbours.size(), model_.replica().layout.count(), mpi::clock()),
       communicator_([this] { serve(); }),
       farewell_([this] { mailbox_.progress(); }),
       peers_({.idle = [this] { serve(); }, .sent = [this](int to, const Message& m) { count(to, m); }}),
@@ -98,8 +100,8 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
                          .capacity_bytes = ring_bytes(plan.parts(), model_.replica().layout)}
                   .total_bytes()),
       mailbox_(window_, topology_, rank_, ring_bytes(plan.parts(), model_.replica().layout), ledger_),
-      engine_([this] { return mailbox_.progress(); }),
-      evaluator_(model_, test_images(data_), communicator_, engine_, ledger_),
+      engine_(mpi::make_engine([this] { return mailbox_.progress(); }, window_)),
+      evaluator_(model_, test_images(data_), communicator_, *engine_, ledger_),
       optimizer_(plan.parts().optimizer->build(model_)) {}
 
 /// What the communication thread does while a collective operation waits.
@@ -110,8 +112,7 @@ void Session::serve() {
 
 /// Without the graph of the neighbour algorithms everybody is everybody's neighbour.
 void Session::count(int to, const Message& message) {
-  const auto neighbour = std::ranges::lower_bound(neighbourhood_.neighbours, to);
-  ledger_.message_sent(static_cast<std::size_t>(neighbour - neighbourhood_.neighbours.begin()),
+  ledger_.message_sent(neighbourhood_.slot(to),
                        {.payload_bytes = message.payload_bytes, .index_bytes = message.index_bytes},
                        message.bytes.size());
 }
@@ -126,69 +127,68 @@ RunLog::Sources Session::sources() const {
           .rank = rank_};
 }
 
+RankAccount Session::account() const {
+  return {.ledger = ledger_,
+          .neighbourhood = neighbourhood_,
+          .layout = model_.replica().layout,
+          .directory = plan_.report().directory};
+}
+
 RankResult Session::result() const {
   return {.times = times_, .replica_hash = replica_hash(model_.replica().values.span()), .shares = exchange_->shares()};
 }
 
 /// All ranks start from the same model and together.
 void Session::prepare() {
-  engine_.run([&] {
+  engine_->run([&] {
     start_from_rank_0(model_, communicator_);
     const auto hosts = gather_texts(communicator_, host_);
-    if (rank_ == 0) write_start(hosts);
+    if (rank_ == 0) write_start(sources(), hosts);
   });
   exchange_ = plan_.parts().exchange->build({.neighbourhood = neighbourhood_,
                                              .replica = model_.replica(),
                                              .mailbox = mailbox_,
-                                             .engine = engine_,
+                                             .engine = *engine_,
                                              .ledger = ledger_,
                                              .peers = peers_,
                                              .iterations_per_epoch = length_.iterations_per_epoch,
                                              .interrupted = [this] { return stop_.received() != 0; }});
   if (exchange_->layer_wise()) {
     model_.on_gradient([this](SegmentId s) {
-      if (trace_) trace_->gradient(s);
+      if (trace_) trace_->gradient(s, ledger_.now());
+      random_.keep();
       exchange_->gradient_ready(s);
+      random_.use();
     });
   }
-  trainer_ = std::make_unique<Trainer>(
-      Trainer::Parts{.exchange = *exchange_,
-                     .loss_and_gradient = [this] { return model_.loss_and_gradient(batches_.next()); },
-                     .optimizer = *optimizer_,
-                     .learning_rate = *plan_.parts().learning_rate,
-                     .ledger = ledger_,
-                     .rank = rank_});
+  trainer_ = std::make_unique<Trainer>(Trainer::Parts{.exchange = *exchange_,
+                                                      .loss_and_gradient = [this] { return compute(); },
+                                                      .optimizer = *optimizer_,
+                                                      .learning_rate = *plan_.parts().learning_rate,
+                                                      .ledger = ledger_,
+                                                      .rank = rank_});
   log_.emplace(sources());
-  engine_.run([&] { communicator_.barrier(); });
-}
-
-void Session::write_start(const std::vector<std::string>& hosts) {
-  const RunPlan::Parts& plan = plan_.parts();
-  write_manifest(plan.report.directory,
-                 {.command = options_.command,
-                  .config_yaml = plan_.dump(),
-                  .hosts = hosts,
-                  .versions = {{"hearsay", std::string(full_version)},
-                               {"mpi", mpi::Environment::library_version()},
-                               {"libtorch", TORCH_VERSION},
-                               {"compiler", __VERSION__}},
-                  .seed = plan.seed,
-                  .iterations = length_.iterations,
-                  .model = plan.task.model_name,
-                  .dataset = plan.task.dataset_name,
-                  .exchange = plan.exchange_name},
-                 topology_, model_.replica().layout);
+  engine_->run([&] { communicator_.barrier(); });
 }
 
 /// Draws the time line from now on, if the configuration asks for one.
 void Session::watch() {
   const ReportOptions& report = plan_.report();
   if (!report.trace) return;
-  engine_.run([&] {
+  engine_->run([&] {
     trace_.emplace(Trace::Rank{rank_, topology_.ranks(), neighbourhood_.neighbours}, report.trace_iterations,
-                   std::chrono::steady_clock::now());
+                   ledger_.now());
     ledger_.watched_by(&*trace_);
   });
+}
+
+/// Forward and backward at x_k, and the time that it is to take.
+double Session::compute() {
+  random_.use();
+  const double loss = model_.loss_and_gradient(batches_.next());
+  random_.keep();
+  if (options_.compute_s) mpi::pass_time(options_.compute_s(trainer_->iterations_done()), *engine_, window_);
+  return loss;
 }
 
 /// Between two iterations: records, progress, evaluation, stop. False ends training.
@@ -208,10 +208,8 @@ void Session::evaluate(Iteration done) {
 
 /// Everything posted is sent, and no rank leaves while another may still need it.
 void Session::settle() {
-  engine_.run([&] {
-    do {
-      mailbox_.progress();
-    } while (mailbox_.sending());
+  engine_->wait_until([this] { return !mailbox_.sending(); });
+  engine_->run([&] {
     communicator_.barrier();
     mailbox_.progress();
     communicator_.barrier();
@@ -251,8 +249,8 @@ Summary Session::finish() {
   summary.consensus_distance = mean_model_.consensus_distance;
   summary.accuracy_rank_min = ranks.accuracy_min;
   summary.accuracy_rank_mean = ranks.accuracy_mean;
-  engine_.run([&] {
-    complete_summary(summary, communicator_, sources(), neighbourhood_, result());
+  engine_->run([&] {
+    complete_summary(summary, communicator_, account(), result());
     if (rank_ == 0) write_summary(plan_.report().directory, summary);
     communicator_.barrier();
   });
@@ -267,9 +265,9 @@ void Session::leave_stopped() {
   if (trace_) trace_->write(plan_.report().directory);
   Summary summary = log_->summary("stopped", trainer_->iterations_done());
   summary.message = stopped.what();
-  engine_.run([&] {
+  engine_->run([&] {
     if (farewell_.barrier_within(patience_s))
-      complete_summary(summary, farewell_, sources(), neighbourhood_, result());
+      complete_summary(summary, farewell_, account(), result());
     else
       summary.message += "; not every rank has received the signal";
     if (rank_ == 0) write_summary(plan_.report().directory, summary);

@@ -21,9 +21,10 @@ ours='
 '
 
 # Who may include what is not ours (or hides LibTorch): header, then file. What no row names is free.
-libtorch='^(runtime/training/|apps/models/|apps/hearsay/train\.cpp|apps/(bench|examples)/|tests/(training|models|package)/)'
+libtorch='^(runtime/training/|apps/models/|apps/hearsay/(train|chosen_run)\.cpp|apps/(bench|examples)/|tests/(training|models|package)/)'
 others="
-^mpi\.h$                                                       ^runtime/mpi/(check\.hpp|[a-z_]+\.cpp)$
+^mpi\.h$                                                       ^runtime/mpi/((check|waiting)\.hpp|((real|simulated)/)?[a-z_]+\.cpp)$
+^simgrid/                                                      ^runtime/mpi/simulated/[a-z_]+\.cpp$
 ^torch/version\.h$                                             ^(runtime/training|apps/hearsay)/[a-z_]+\.cpp$
 ^(torch|c10|ATen|caffe2)/                                      $libtorch
 ^runtime/training/(model|batches|evaluator|set_up)\.hpp$       $libtorch|^runtime/hearsay\.hpp$
@@ -32,7 +33,7 @@ others="
 ^yaml-cpp/                                                     ^runtime/base/
 ^nlohmann/                                                     ^(runtime/(report|training)|apps/(hearsay|bench)|tests)/
 ^(zlib|lzma)\.h$                                               ^(apps/datasets|tests/data)/
-^CLI/                                                          ^apps/(hearsay|bench|examples)/
+^CLI/                                                          ^apps/(hearsay|simulator|bench|examples)/
 ^benchmark/                                                    ^apps/bench/
 ^(doctest/|rapidcheck)                                         ^tests/
 "

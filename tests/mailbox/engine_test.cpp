@@ -131,5 +131,12 @@ TEST_CASE("the inline engine moves communication on when it is called") {
   CHECK_THROWS_AS(engine.run([] { throw std::logic_error("job"); }), std::logic_error);
 }
 
+TEST_CASE("the inline engine is idle only after a step that moved nothing") {
+  int steps = 0, idle = 0;
+  InlineEngine engine([&] { return ++steps % 3 != 0; }, [&] { ++idle; });
+  engine.wait_until([&] { return steps == 9; });
+  CHECK(idle == 3);
+}
+
 }  // namespace
 }  // namespace hearsay

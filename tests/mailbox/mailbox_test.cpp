@@ -137,6 +137,44 @@ TEST_CASE("damaged bytes are an error that names the edge") {
   }
 }
 
+/// A memory whose puts are there at once, but which says so only when it is told to.
+class SlowMemory final : public RemoteMemory {
+ public:
+  SlowMemory(LocalBlocks& blocks, int rank) : memory_(blocks, rank) {}
+  std::span<std::byte> own() override { return memory_.own(); }
+  void put(std::span<const std::byte> bytes, int target, std::size_t offset) override {
+    memory_.put(bytes, target, offset);
+  }
+  void store(const std::uint64_t& word, int target, std::size_t offset) override {
+    memory_.store(word, target, offset);
+  }
+  bool flush(int) override { return arrived; }
+  void sync() override {}
+  bool arrived = false;
+
+ private:
+  LocalMemory memory_;
+};
+
+TEST_CASE("where a flush does not wait, a packet is seen no sooner than it has arrived, and sent once") {
+  LocalMailboxes mailboxes(2, MailboxMap::capacity_for(64));
+  SlowMemory memory(mailboxes.blocks, 0);
+  Ledger ledger(1, 0);
+  Mailbox sender(memory, mailboxes.topology, 0, MailboxMap::capacity_for(64), ledger);
+  sender.post(0, packet_of(64, 0, 0));
+  for (int look = 0; look < 3; ++look) sender.progress();
+  mailboxes[1].progress();
+  CHECK_FALSE(mailboxes[1].front(0));
+  CHECK(sender.sending());
+  memory.arrived = true;
+  CHECK(sender.progress());
+  CHECK_FALSE(sender.sending());
+  CHECK_FALSE(sender.progress());
+  mailboxes[1].progress();
+  CHECK(mailboxes[1].front(0));
+  CHECK(ledger.totals().puts == 2);  // packet and head
+}
+
 TEST_CASE("the ledger equals what went over: packets, markers, heads and tails") {
   LocalMailboxes mailboxes(2, MailboxMap::capacity_for(128));
   for (int k = 0; k < 10; ++k) {

@@ -58,13 +58,26 @@ class StressRank {
       bool posted = false;
       for (std::size_t e = 0; e < sent_.size(); ++e) posted = send_one(e) || posted;
       if (posted) engine_.wake();
-      for (std::size_t e = 0; e < received_.size(); ++e) take_one(e);
-      engine_.poll();
+      bool taken = false;
+      for (std::size_t e = 0; e < received_.size(); ++e) taken = take_one(e) || taken;
+      if (!posted && !taken) engine_.wait_until([this] { return finished() || something_to_do(); });
     }
     return result_;
   }
 
  private:
+  bool something_to_do() const {
+    for (std::size_t e = 0; e < sent_.size(); ++e) {
+      if (mailbox_.front(e)) return true;
+      if (sent_[e] < plan_.packets_per_edge && mailbox_.fits(e, bytes_of(next_body(e)))) return true;
+    }
+    return false;
+  }
+  std::vector<std::uint64_t> next_body(std::size_t edge) const {
+    return stress_body(plan_, neighbourhood_.rank, neighbourhood_.neighbours[edge], sent_[edge]);
+  }
+  static std::size_t bytes_of(const std::vector<std::uint64_t>& body) { return sizeof(PacketHeader) + 8 * body.size(); }
+
   bool finished() const {
     for (std::size_t e = 0; e < sent_.size(); ++e) {
       if (sent_[e] < plan_.packets_per_edge || received_[e] < plan_.packets_per_edge) return false;
@@ -74,11 +87,10 @@ class StressRank {
 
   bool send_one(std::size_t edge) {
     if (sent_[edge] == plan_.packets_per_edge) return false;
-    const auto body = stress_body(plan_, neighbourhood_.rank, neighbourhood_.neighbours[edge], sent_[edge]);
-    const std::size_t bytes = sizeof(PacketHeader) + 8 * body.size();
+    const auto body = next_body(edge);
+    const std::size_t bytes = bytes_of(body);
     if (!mailbox_.fits(edge, bytes)) {
       ++result_.refused;
-      std::this_thread::yield();
       return false;
     }
     auto packet = pool_.lend();
@@ -90,9 +102,9 @@ class StressRank {
     return true;
   }
 
-  void take_one(std::size_t edge) {
+  bool take_one(std::size_t edge) {
     const auto packet = mailbox_.front(edge);
-    if (!packet) return;
+    if (!packet) return false;
     if (random_.uniform() < plan_.consumer_naps) std::this_thread::sleep_for(plan_.nap);
     const PacketHeader header = packet_header(*packet);
     if (header.iteration != received_[edge]) ++result_.out_of_order;
@@ -102,6 +114,7 @@ class StressRank {
     mailbox_.pop(edge);
     ++received_[edge];
     ++result_.received;
+    return true;
   }
 
   StressPlan plan_;

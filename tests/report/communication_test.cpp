@@ -81,6 +81,20 @@ void spend_somehow(Ledger& ledger, Random& random) {
 
 }  // namespace
 
+/// A clock on which a second passes between two readings.
+std::chrono::nanoseconds ticking() {
+  static int readings = 0;
+  return std::chrono::seconds(readings++);
+}
+
+TEST_CASE("a ledger's times are readings of its clock") {
+  Ledger ledger(0, 0, ticking);
+  { const PhaseTimer timer(ledger, Phase::mix); }
+  { const PhaseTimer timer(ledger, Phase::mix); }
+  CHECK(ledger.seconds(Phase::mix) == 2.0);
+  CHECK(ledger.seconds(Phase::wait) == 0.0);
+}
+
 TEST_CASE("the tables of four random ledgers add up to the ledgers' own totals") {
   constexpr int ranks = 4;
   const TemporaryFolder folder;

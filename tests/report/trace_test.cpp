@@ -74,7 +74,7 @@ TEST_CASE("after the iterations asked for nothing is kept") {
   for (Iteration k = 0; k < 5; ++k) {
     trace.iteration(k);
     trace.phase({.phase = Phase::mix, .from = origin, .to = origin + 1us});
-    trace.gradient(0);
+    trace.gradient(0, origin);
     trace.packets_sent(0, 1, origin, origin + 1us);
     trace.packet_taken(0, origin);
   }

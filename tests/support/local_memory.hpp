@@ -53,7 +53,7 @@ class LocalMemory final : public RemoteMemory {
     auto* there = reinterpret_cast<std::uint64_t*>(range(target, offset, sizeof word).data());
     std::atomic_ref(*there).store(word, std::memory_order_release);
   }
-  void flush(int) override {}
+  bool flush(int) override { return true; }
   void sync() override {}
 
  private:

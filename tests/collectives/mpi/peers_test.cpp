@@ -46,9 +46,17 @@ TEST_CASE("messages of every length arrive whole and in order, known length or n
   CHECK(job.sent_bytes == 2 * 4 * (1 + 100 + 5000 + 3'000'000));
 }
 
-TEST_CASE("ranks of one machine share a node") {
+TEST_CASE("ranks of one machine, and no others, share a node") {
   Job job;
-  CHECK(job.peers.nodes() == std::vector<int>(static_cast<std::size_t>(job.peers.size()), 0));
+  const std::string host = mpi_environment().host();
+  std::vector<std::vector<std::byte>> hosts;
+  const auto own = std::as_bytes(std::span(host));
+  for (const OwnedMessage& message : all_gather(Group(job.peers), {.bytes = {own.begin(), own.end()}}))
+    hosts.push_back(message.bytes);
+  const std::vector<int> nodes = job.peers.nodes();
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    for (std::size_t j = 0; j < hosts.size(); ++j) CHECK((nodes[i] == nodes[j]) == (hosts[i] == hosts[j]));
+  }
 }
 
 TEST_CASE("dense sums: ours and the library's, the same bits on every rank") {

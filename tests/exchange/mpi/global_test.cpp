@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/mpi/driver.hpp"
 #include "runtime/mpi/peers.hpp"
 #include "runtime/mpi/window.hpp"
 #include "tests/exchange/global_job.hpp"
@@ -34,11 +35,11 @@ Outcome train(const std::string& yaml, Iteration iterations) {
   mpi::Peers peers({.idle = [&] { mailbox.progress(); }});
   Outcome outcome{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n), {}};
   {
-    ThreadEngine engine([&] { return mailbox.progress(); });
+    const auto engine = mpi::make_engine([&] { return mailbox.progress(); }, window);
     const auto exchange = plan->build({.neighbourhood = neighbourhood,
                                        .replica = replica,
                                        .mailbox = mailbox,
-                                       .engine = engine,
+                                       .engine = *engine,
                                        .ledger = ledger,
                                        .peers = peers});
     const auto g = replica.gradients.span();

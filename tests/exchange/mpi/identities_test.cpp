@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/mpi/driver.hpp"
 #include "runtime/mpi/peers.hpp"
 #include "runtime/mpi/window.hpp"
 #include "tests/exchange/configuration.hpp"
@@ -41,11 +42,11 @@ RankOutcome train(const std::string& yaml) {
   mpi::Peers peers({.idle = [&] { mailbox.progress(); }});
   RankOutcome outcome;
   {
-    ThreadEngine engine([&] { return mailbox.progress(); });
+    const auto engine = mpi::make_engine([&] { return mailbox.progress(); }, window);
     const ExchangeContext context{.neighbourhood = neighbourhood,
                                   .replica = replica,
                                   .mailbox = mailbox,
-                                  .engine = engine,
+                                  .engine = *engine,
                                   .ledger = ledger,
                                   .peers = peers};
     RankTrainer trainer(plan.exchange().build(context), replica, world.rank(), problem, learning_rate);
@@ -54,7 +55,7 @@ RankOutcome train(const std::string& yaml) {
       trainer.finish(k);
     }
     outcome = trainer.outcome();
-    engine.run([&] { serving.barrier(); });  // serves the others until all are done
+    engine->run([&] { serving.barrier(); });  // serves the others until all are done
   }
   world.barrier();
   read_ledger(ledger, outcome);

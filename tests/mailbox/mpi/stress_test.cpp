@@ -7,6 +7,7 @@
 
 #include "runtime/ledger/ledger.hpp"
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/mpi/driver.hpp"
 #include "runtime/mpi/window.hpp"
 #include "tests/mailbox/stress.hpp"
 
@@ -45,10 +46,10 @@ Flood flood(const StressPlan& plan, double hold_back_s = 0.0) {
   mpi::Communicator end([&] { mailbox.progress(); });
   Flood flood;
   {
-    ThreadEngine engine([&] { return mailbox.progress(); });
+    const auto engine = mpi::make_engine([&] { return mailbox.progress(); }, window);
     if (world.rank() == 0) std::this_thread::sleep_for(std::chrono::duration<double>(hold_back_s));
-    flood.result = StressRank(plan, neighbourhood, mailbox, engine).run();
-    engine.run([&] { end.barrier(); });
+    flood.result = StressRank(plan, neighbourhood, mailbox, *engine).run();
+    engine->run([&] { end.barrier(); });
   }
   world.barrier();
   test::check_stress(flood.result, plan, neighbourhood.neighbours.size());

@@ -3,8 +3,10 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
+#include <thread>
 
 #include "runtime/mpi/check.hpp"
 
@@ -84,12 +86,20 @@ void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
         "MPI_Accumulate");
 }
 
-void Window::flush(int target) { check(MPI_Win_flush(target, handle_->window), "MPI_Win_flush"); }
+bool Window::flush(int target) {
+  check(MPI_Win_flush(target, handle_->window), "MPI_Win_flush");
+  return true;
+}
 
 void Window::sync() {
   int arrived = 0;
   check(MPI_Test(&handle_->idle_request, &arrived, MPI_STATUS_IGNORE), "MPI_Test");
   check(MPI_Win_sync(handle_->window), "MPI_Win_sync");
+}
+
+void Window::wait(double seconds) {
+  constexpr double nap_s = 50e-6;
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::min(seconds, nap_s)));
 }
 
 }  // namespace hearsay::mpi

@@ -1,0 +1,32 @@
+#include "apps/simulator/job.hpp"
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "apps/hearsay/train_report.hpp"
+#include "apps/simulator/synthetic.hpp"
+
+namespace hearsay {
+namespace {
+
+SimulatedJob synthetic_job(const Config& root, SimulationPlan simulation, int ranks, const std::string& command) {
+  const auto run = std::make_shared<SyntheticRun>(read_synthetic_run(root, std::move(simulation), ranks, command));
+  prepare_run_folder(run->report);
+  return {.scale = run->simulation.scale, .run = [run](mpi::Environment& mpi) {
+            const Summary summary = run_synthetic(mpi, *run);
+            if (mpi.rank() == 0) std::printf("%s", outcome_text(summary, run->report.directory).c_str());
+          }};
+}
+
+}  // namespace
+
+SimulatedJob read_job(const SimulateArguments& arguments, const std::string& command) {
+  Config root = Config::from_file(arguments.config);
+  for (const std::string& assignment : arguments.assignments()) root.override_with(assignment);
+  SimulationPlan simulation = read_simulation(root);
+  const bool synthetic = simulation.gradients == Gradients::synthetic;
+  return (synthetic ? synthetic_job : read_training_job)(root, std::move(simulation), arguments.ranks, command);
+}
+
+}  // namespace hearsay

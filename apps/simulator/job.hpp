@@ -1,0 +1,23 @@
+#pragma once
+// What a simulated rank runs, chosen by the configuration.
+#include <functional>
+#include <string>
+
+#include "apps/simulator/options.hpp"
+#include "apps/simulator/plan.hpp"
+#include "runtime/mpi/environment.hpp"
+
+namespace hearsay {
+
+struct SimulatedJob {
+  double scale = 1.0;                                ///< of the platform's bandwidths
+  std::function<void(mpi::Environment& mpi)> run{};  ///< one rank, collective; rank 0 prints the outcome
+};
+
+/// Reads the configuration and prepares the run folder. `command` goes into the manifest. Throws ConfigError, DataError.
+SimulatedJob read_job(const SimulateArguments& arguments, const std::string& command);
+
+/// Of runs that train a model; the build without LibTorch has another one, which throws ConfigError.
+SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, int ranks, const std::string& command);
+
+}  // namespace hearsay

@@ -1,0 +1,66 @@
+// hearsay-simulator: what `hearsay simulate` starts. All ranks are threads of this one process, of which one runs at a
+// time, on a simulated cluster.
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "apps/hearsay/failure.hpp"
+#include "apps/hearsay/launch.hpp"
+#include "apps/simulator/job.hpp"
+#include "apps/simulator/options.hpp"
+#include "runtime/base/error.hpp"
+#include "runtime/mpi/simulated/cluster.hpp"
+
+namespace {
+
+using namespace hearsay;
+
+std::string joined(int argc, char** argv) {
+  std::string text = "hearsay simulate";
+  for (int i = 1; i < argc; ++i) text += " " + std::string(argv[i]);
+  return text;
+}
+
+/// One rank, from its MPI_Init to its MPI_Finalize. A failure ends the process.
+void run_rank(const SimulatedJob& job) {
+  std::unique_ptr<mpi::Environment> environment;
+  try {
+    environment = std::make_unique<mpi::Environment>();
+    job.run(*environment);
+  } catch (...) {
+    const Failure failure = failure_in_flight();
+    std::fprintf(stderr, "hearsay: [rank %d] %s\n", environment ? environment->rank() : 0, failure.message.c_str());
+    mpi::Environment::abort(failure.code);
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Runs a configuration on a simulated cluster, in simulated time.", "hearsay simulate");
+  SimulateArguments arguments;
+  add_simulate_options(app, arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& request) {
+    if (request.get_exit_code() == 0) return app.exit(request);  // --help
+    throw ConfigError(std::string(request.what()) + " (see hearsay simulate --help)");
+  }
+  default_to_one_thread();
+  const SimulatedJob job = read_job(arguments, joined(argc, argv));
+  mpi::run_cluster({.platform = arguments.platform, .ranks = arguments.ranks, .scale = job.scale},
+                   [&job] { run_rank(job); });
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (...) {
+    const Failure failure = failure_in_flight();
+    std::fprintf(stderr, "hearsay: %s\n", failure.message.c_str());
+    return failure.code;
+  }
+}

@@ -1,0 +1,58 @@
+#include "apps/simulator/plan.hpp"
+
+#include <algorithm>
+
+#include "runtime/base/random.hpp"
+
+namespace hearsay {
+namespace {
+
+void read_synthetic(Config& simulate, SimulationPlan& plan) {
+  constexpr double most_values = 4294967295.0;  // positions are 32-bit
+  plan.values = simulate.integer("values", 1000000, Range::between(1, most_values), "floats in a synthetic gradient");
+  plan.segments = simulate.integer("segments", 16, Range::at_least(1), "parameter tensors, of equal length");
+  plan.iterations = simulate.integer("iterations", 10, Range::at_least(1), "with synthetic gradients");
+  plan.learning_rate =
+      simulate.real("learning_rate", 0.01, Range::at_least(0.0), "step along synthetic gradients, which are N(0, 1)");
+  simulate.require(plan.segments <= plan.values, "segments", "there cannot be more segments than values");
+}
+
+}  // namespace
+
+SimulationPlan read_simulation(Config& root) {
+  Config simulate = root.section("simulate");
+  SimulationPlan plan;
+  plan.gradients =
+      simulate.choice("gradients", "model", {"model", "synthetic"},
+                      "train the model, or draw gradients at random and simulate the exchange only") == "model"
+          ? Gradients::model
+          : Gradients::synthetic;
+  plan.compute_s =
+      simulate.real("compute_s", 0.1, Range::at_least(0.0), "seconds that a rank computes in one iteration");
+  plan.jitter = simulate.real("jitter", 0.0, Range::fraction_below_one(),
+                              "each iteration's compute time is drawn uniformly from compute_s (1 ± jitter)");
+  plan.slow_ranks = simulate.integers("slow_ranks", {}, Range::at_least(0), "stragglers");
+  plan.slow_factor = simulate.real("slow_factor", 1.0, Range::above(0.0), "how many times as long stragglers compute");
+  plan.scale = simulate.real("scale", 1.0, Range::at_least(1.0),
+                             "all bandwidths are divided by it: a message then takes as long as one so many times as "
+                             "long on the platform itself");
+  if (plan.gradients == Gradients::synthetic) read_synthetic(simulate, plan);
+  return plan;
+}
+
+std::function<double(Iteration k)> SimulationPlan::compute_time(std::uint64_t seed, int rank) const {
+  const bool slow = std::ranges::find(slow_ranks, rank) != slow_ranks.end();
+  return [mean = compute_s * (slow ? slow_factor : 1.0), jitter_ = jitter,
+          random = Random(stream_seed(seed, "compute time", static_cast<std::uint64_t>(rank)))](Iteration) mutable {
+    return jitter_ > 0.0 ? mean * random.uniform(1.0 - jitter_, 1.0 + jitter_) : mean;
+  };
+}
+
+Layout SimulationPlan::layout() const {
+  Layout layout;
+  for (std::int64_t s = 0; s < segments; ++s)
+    layout.append("segment" + std::to_string(s), {values * (s + 1) / segments - values * s / segments});
+  return layout;
+}
+
+}  // namespace hearsay

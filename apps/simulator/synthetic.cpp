@@ -1,0 +1,199 @@
+#include "apps/simulator/synthetic.hpp"
+
+#include <limits>
+#include <utility>
+
+#include "hearsay_version.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/base/seed.hpp"
+#include "runtime/mpi/driver.hpp"
+#include "runtime/mpi/peers.hpp"
+#include "runtime/report/totals.hpp"
+
+namespace hearsay {
+namespace {
+
+/// One rank's replica, its exchange and all that this needs.
+class SyntheticRank {
+ public:
+  SyntheticRank(const mpi::Environment& environment, const SyntheticRun& run);
+  Summary operator()();
+
+ private:
+  std::size_t ring_bytes() const { return MailboxMap::capacity_for(run_.exchange->packet_bound(replica_.layout)); }
+  void count(int to, const Message& message);
+  void write_start();
+  void iterate(Exchange& exchange, Iteration k);
+  void draw_gradient(Iteration k);
+  void record(const Exchange& exchange, Iteration k);
+  void settle();
+  Summary summary() const;
+  double seconds() const { return std::chrono::duration<double>(ledger_.now() - start_).count(); }
+
+  const mpi::Environment& environment_;
+  const SyntheticRun& run_;
+  const int rank_;
+  const Neighbourhood neighbourhood_;
+  Parameters replica_;
+  Ledger ledger_;
+  mpi::Communicator communicator_;
+  mpi::Peers peers_;
+  mpi::Window window_;
+  Mailbox mailbox_;
+  std::unique_ptr<CommunicationEngine> engine_;
+  MetricsWriter metrics_;
+  std::function<double(Iteration)> compute_time_;
+  std::chrono::nanoseconds start_{};
+};
+
+SyntheticRank::SyntheticRank(const mpi::Environment& environment, const SyntheticRun& run)
+    : environment_(environment),
+      run_(run),
+      rank_(environment.rank()),
+      neighbourhood_(run.topology->neighbourhood(rank_)),
+      replica_(run.simulation.layout()),
+      ledger_(neighbourhood_.neighbours.size(), replica_.layout.count(), mpi::clock()),
+      peers_({.idle = [] {}, .sent = [this](int to, const Message& message) { count(to, message); }}),
+      window_(MailboxMap{.degree = static_cast<int>(neighbourhood_.neighbours.size()), .capacity_bytes = ring_bytes()}
+                  .total_bytes()),
+      mailbox_(window_, *run.topology, rank_, ring_bytes(), ledger_),
+      engine_(mpi::make_engine([this] { return mailbox_.progress(); }, window_)),
+      metrics_(run.report.directory, rank_),
+      compute_time_(run.simulation.compute_time(run.seed, rank_)) {}
+
+void SyntheticRank::count(int to, const Message& message) {
+  ledger_.message_sent(neighbourhood_.slot(to),
+                       {.payload_bytes = message.payload_bytes, .index_bytes = message.index_bytes},
+                       message.bytes.size());
+}
+
+void SyntheticRank::write_start() {
+  const auto hosts = gather_texts(communicator_, environment_.host());
+  if (rank_ != 0) return;
+  write_manifest(run_.report.directory,
+                 {.command = run_.command,
+                  .config_yaml = run_.config_yaml,
+                  .hosts = hosts,
+                  .versions = {{"hearsay", std::string(full_version)},
+                               {"mpi", mpi::Environment::library_version()},
+                               {"compiler", __VERSION__}},
+                  .seed = run_.seed,
+                  .model = "synthetic",
+                  .dataset = "none",
+                  .exchange = run_.exchange_name},
+                 *run_.topology, replica_.layout);
+}
+
+void SyntheticRank::draw_gradient(Iteration k) {
+  const auto rank = static_cast<std::uint64_t>(rank_);
+  Random random(stream_seed(stream_seed(run_.seed, "gradient", rank), "iteration", static_cast<std::uint64_t>(k)));
+  for (float& g : replica_.gradients.span()) g = static_cast<float>(random.normal());
+}
+
+/// The training loop of runtime/algorithms/exchange.hpp.
+void SyntheticRank::iterate(Exchange& exchange, Iteration k) {
+  exchange.start(k);
+  draw_gradient(k);
+  {
+    const PhaseTimer timer(ledger_, Phase::compute);
+    mpi::pass_time(compute_time_(k), *engine_, window_);
+  }
+  if (exchange.layer_wise()) {
+    for (std::size_t s = replica_.layout.count(); s-- > 0;) exchange.gradient_ready(static_cast<SegmentId>(s));
+  }
+  exchange.finish(k);
+  const auto x = replica_.values.span();
+  const auto g = replica_.gradients.span();
+  const auto rate = static_cast<float>(run_.simulation.learning_rate);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] -= rate * g[i];
+  exchange.stepped(k);
+}
+
+void SyntheticRank::record(const Exchange& exchange, Iteration k) {
+  if ((k + 1) % run_.report.every_iterations != 0 && k + 1 != run_.simulation.iterations) return;
+  IterationRecord record{.iteration = k,
+                         .epoch = 0.0,
+                         .time_s = seconds(),
+                         .loss = std::numeric_limits<double>::quiet_NaN(),
+                         .totals = ledger_.totals(),
+                         .staleness_max = ledger_.staleness_max()};
+  for (const Share& share : exchange.shares()) record.shares.emplace_back(share.name, share.fraction());
+  metrics_.write(record);
+}
+
+/// Everything posted is sent, and no rank leaves while another may still need it.
+void SyntheticRank::settle() {
+  engine_->wait_until([this] { return !mailbox_.sending(); });
+  engine_->run([this] { communicator_.barrier(); });
+}
+
+Summary SyntheticRank::summary() const {
+  Summary summary;
+  summary.ranks = environment_.ranks();
+  summary.iterations = run_.simulation.iterations;
+  summary.parameters = replica_.layout.size();
+  summary.segments = replica_.layout.count();
+  summary.edges = static_cast<std::uint64_t>(run_.topology->directed_edges());
+  summary.spectral_gap = run_.topology->spectrum.gap;
+  summary.model = "synthetic";
+  summary.dataset = "none";
+  summary.exchange = run_.exchange_name;
+  summary.schedule = schedule_name(run_.exchange->schedule());
+  count_possible(summary, run_.exchange->uses_graph());
+  return summary;
+}
+
+Summary SyntheticRank::operator()() {
+  write_start();
+  const auto exchange = run_.exchange->build({.neighbourhood = neighbourhood_,
+                                              .replica = replica_,
+                                              .mailbox = mailbox_,
+                                              .engine = *engine_,
+                                              .ledger = ledger_,
+                                              .peers = peers_});
+  communicator_.barrier();
+  start_ = ledger_.now();
+  for (Iteration k = 0; k < run_.simulation.iterations; ++k) {
+    iterate(*exchange, k);
+    record(*exchange, k);
+  }
+  const RankResult result{.times = {.wall_s = seconds()},
+                          .replica_hash = replica_hash(replica_.values.span()),
+                          .shares = exchange->shares()};
+  settle();
+  Summary total = summary();
+  complete_summary(total, communicator_,
+                   {.ledger = ledger_,
+                    .neighbourhood = neighbourhood_,
+                    .layout = replica_.layout,
+                    .directory = run_.report.directory},
+                   result);
+  if (rank_ == 0) write_summary(run_.report.directory, total);
+  communicator_.barrier();
+  return total;
+}
+
+}  // namespace
+
+SyntheticRun read_synthetic_run(Config root, SimulationPlan simulation, int ranks, const std::string& command) {
+  SyntheticRun run;
+  run.simulation = std::move(simulation);
+  run.command = command;
+  run.seed = read_seed(root);
+  Config exchange = root.section("exchange");
+  run.exchange_name = chosen_exchange(exchange).name;
+  run.exchange = plan_exchange(root);
+  const auto topology = plan_topology(root, *run.exchange);
+  Config report = root.section("report");
+  run.report = read_report_options(report, "simulated-" + run.exchange_name);
+  root.throw_if_invalid();
+  run.topology = topology->build(ranks);
+  run.config_yaml = root.dump();
+  return run;
+}
+
+Summary run_synthetic(const mpi::Environment& environment, const SyntheticRun& run) {
+  return SyntheticRank(environment, run)();
+}
+
+}  // namespace hearsay

@@ -1,0 +1,29 @@
+// Simulated runs that train a model: `hearsay train`'s run, its ranks in one process.
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include "apps/hearsay/chosen_run.hpp"
+#include "apps/hearsay/train_report.hpp"
+#include "apps/simulator/job.hpp"
+#include "runtime/training/session.hpp"
+
+namespace hearsay {
+
+SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, int ranks, const std::string& command) {
+  const auto run = std::make_shared<ChosenRun>(root);
+  static_cast<void>(run->plan().topology(ranks));
+  run->check();
+  prepare_run_folder(run->plan().report());
+  const auto cluster = std::make_shared<SimulationPlan>(std::move(simulation));
+  return {.scale = cluster->scale, .run = [run, cluster, command](mpi::Environment& mpi) {
+            const RunPlan& plan = run->plan();
+            const Summary summary = train(mpi, plan,
+                                          {.command = command,
+                                           .compute_s = cluster->compute_time(plan.parts().seed, mpi.rank()),
+                                           .shares_process = true});
+            if (mpi.rank() == 0) std::printf("%s", outcome_text(summary, plan.report().directory).c_str());
+          }};
+}
+
+}  // namespace hearsay

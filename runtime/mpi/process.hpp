@@ -1,0 +1,13 @@
+#pragma once
+// How a rank begins and ends. Written twice: in real/ and in simulated/. Included in runtime/mpi/ only.
+
+namespace hearsay::mpi {
+
+/// Before MPI_Init.
+void prepare_process();
+/// The thread level that the engine of this build needs.
+int needed_thread_level();
+/// Ends every rank of the job; never returns.
+[[noreturn]] void end_job(int exit_code);
+
+}  // namespace hearsay::mpi

@@ -1,0 +1,22 @@
+#include "runtime/mpi/driver.hpp"
+
+#include <simgrid/s4u.hpp>
+#include <utility>
+
+namespace hearsay::mpi {
+namespace {
+
+std::chrono::nanoseconds simulated_time() {
+  const std::chrono::duration<double> now(simgrid::s4u::Engine::get_clock());
+  return std::chrono::round<std::chrono::nanoseconds>(now);
+}
+
+}  // namespace
+
+Clock clock() { return simulated_time; }
+
+std::unique_ptr<CommunicationEngine> make_engine(ProgressStep step, Window& window) {
+  return std::make_unique<InlineEngine>(std::move(step), [&window] { window.wait(); });
+}
+
+}  // namespace hearsay::mpi

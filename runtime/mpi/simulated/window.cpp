@@ -1,0 +1,168 @@
+// The window of a simulated rank, on SimGrid's own messages: SMPI's MPI_Put cannot be asked whether it has arrived, only
+// waited for, and a rank without a thread for its communication would stop computing meanwhile.
+//
+// An edge is a SimGrid mailbox whose receiver takes without asking, as TCP does: a message is on its way from the moment
+// in which it is put, whatever its receiver is doing. The receiver writes what has come into its memory when it looks.
+#include "runtime/mpi/window.hpp"
+
+#include <mpi.h>
+
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <map>
+#include <new>
+#include <simgrid/s4u.hpp>
+#include <string>
+#include <vector>
+
+#include "runtime/mpi/check.hpp"
+
+namespace hearsay::mpi {
+namespace {
+
+namespace sim = simgrid::s4u;
+
+constexpr std::align_val_t alignment{64};
+
+struct AlignedDelete {
+  void operator()(std::byte* p) const { ::operator delete[](p, alignment); }
+};
+
+/// SMPI makes messages copy bytes; these hand over a pointer.
+sim::CommPtr started(const sim::CommPtr& message) {
+  message->set_copy_data_callback(sim::Comm::copy_pointer_callback)->start();
+  return message;
+}
+
+template <class T>
+sim::CommPtr send(sim::Mailbox* mailbox, T* what, std::size_t simulated_bytes) {
+  return started(mailbox->put_init(what, simulated_bytes));
+}
+
+template <class T>
+sim::CommPtr expect(sim::Mailbox* mailbox, T*& where) {
+  return started(mailbox->get_init()->set_dst_data(reinterpret_cast<void**>(&where), sizeof(void*)));
+}
+
+/// One put on its way.
+struct Put {
+  std::size_t offset;
+  std::vector<std::byte> bytes;
+};
+
+/// What comes from one rank, in order.
+struct InEdge {
+  sim::Mailbox* mailbox;
+  Put* arriving = nullptr;
+  sim::CommPtr next{};
+  void expect_next() { next = expect(mailbox, arriving); }
+};
+
+struct OutEdge {
+  sim::Mailbox* mailbox = nullptr;
+  std::vector<sim::CommPtr> under_way{};
+  bool flushed() {
+    std::erase_if(under_way, [](const sim::CommPtr& put) { return put->test(); });
+    return under_way.empty();
+  }
+};
+
+}  // namespace
+
+struct Window::Handle {
+  std::unique_ptr<std::byte[], AlignedDelete> memory;
+  std::size_t bytes;
+  sim::ActorPtr owner = sim::Actor::self();
+  std::string name;
+  sim::Mailbox* door = nullptr;  // where ranks that have never put before announce their edge
+  sim::Mailbox* announced = nullptr;
+  sim::CommPtr next_announced;
+  std::deque<InEdge> in;
+  std::map<int, OutEdge> out;
+  std::vector<Handle*> ranks;  // of one process
+
+  void expect_announcement() { next_announced = expect(door, announced); }
+  OutEdge& edge_to(int target);
+  std::vector<sim::CommPtr> events() const;
+};
+
+OutEdge& Window::Handle::edge_to(int target) {
+  OutEdge& edge = out[target];
+  if (edge.mailbox != nullptr) return edge;
+  Handle& there = *ranks[static_cast<std::size_t>(target)];
+  edge.mailbox = sim::Mailbox::by_name(name + ">" + there.name);
+  edge.mailbox->set_receiver(there.owner);
+  edge.under_way.push_back(send(there.door, edge.mailbox, 0));
+  return edge;
+}
+
+std::vector<sim::CommPtr> Window::Handle::events() const {
+  std::vector<sim::CommPtr> all{next_announced};
+  for (const InEdge& edge : in) all.push_back(edge.next);
+  for (const auto& [target, edge] : out) all.insert(all.end(), edge.under_way.begin(), edge.under_way.end());
+  return all;
+}
+
+Window::Window(std::size_t bytes) : handle_(std::make_unique<Handle>()) {
+  handle_->bytes = bytes;
+  handle_->memory.reset(new (alignment) std::byte[bytes]());
+  // The time keeps the mailboxes of windows apart that are made one after the other.
+  handle_->name = std::to_string(sim::this_actor::get_pid()) + "@" + std::to_string(sim::Engine::get_clock());
+  handle_->door = sim::Mailbox::by_name(handle_->name);
+  handle_->door->set_receiver(handle_->owner);
+  handle_->expect_announcement();
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  handle_->ranks.resize(static_cast<std::size_t>(size));
+  Handle* const own = handle_.get();
+  check(MPI_Allgather(&own, sizeof own, MPI_BYTE, handle_->ranks.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD),
+        "MPI_Allgather");
+}
+
+Window::~Window() {
+  if (std::uncaught_exceptions() > 0) return;
+  for (auto& [target, edge] : handle_->out) {
+    for (const sim::CommPtr& put : edge.under_way) put->wait();
+  }
+  MPI_Barrier(MPI_COMM_WORLD);  // everything has arrived
+  sync();
+  for (const InEdge& edge : handle_->in) edge.next->cancel();
+  handle_->next_announced->cancel();
+}
+
+std::span<std::byte> Window::own() { return {handle_->memory.get(), handle_->bytes}; }
+
+void Window::put(std::span<const std::byte> bytes, int target, std::size_t offset) {
+  OutEdge& edge = handle_->edge_to(target);
+  auto put = std::make_unique<Put>(Put{.offset = offset, .bytes = {bytes.begin(), bytes.end()}});
+  edge.under_way.push_back(send(edge.mailbox, put.release(), bytes.size()));  // the receiver deletes it
+}
+
+void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
+  put(std::as_bytes(std::span(&word, 1)), target, offset);
+}
+
+bool Window::flush(int target) { return handle_->edge_to(target).flushed(); }
+
+void Window::sync() {
+  while (handle_->next_announced->test()) {
+    handle_->in.push_back({.mailbox = handle_->announced});
+    handle_->in.back().expect_next();
+    handle_->expect_announcement();
+  }
+  for (InEdge& edge : handle_->in) {
+    for (; edge.next->test(); edge.expect_next()) {
+      const std::unique_ptr<Put> put(edge.arriving);
+      std::memcpy(handle_->memory.get() + put->offset, put->bytes.data(), put->bytes.size());
+    }
+  }
+}
+
+void Window::wait(double seconds) {
+  constexpr double forever = -1.0;
+  const bool limited = seconds < std::numeric_limits<double>::infinity();
+  sim::Comm::wait_any_for(handle_->events(), limited ? seconds : forever);
+}
+
+}  // namespace hearsay::mpi

@@ -1,0 +1,57 @@
+#include "runtime/report/totals.hpp"
+
+#include <cstring>
+
+namespace hearsay {
+namespace {
+
+void add_shares(Summary& summary, mpi::Communicator& communicator, const std::vector<Share>& shares) {
+  std::vector<double> sums;
+  for (const Share& share : shares) sums.insert(sums.end(), {share.part, share.whole});
+  if (sums.empty()) return;
+  communicator.sum(sums);
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    summary.shares[std::string(shares[i].name)] = Share{{}, sums[2 * i], sums[2 * i + 1]}.fraction();
+}
+
+}  // namespace
+
+void count_possible(Summary& summary, bool neighbours) {
+  const auto iterations = static_cast<std::uint64_t>(summary.iterations);
+  const auto ranks = static_cast<std::uint64_t>(summary.ranks);
+  summary.messages_possible = neighbours ? summary.segments * summary.edges * iterations : 0;
+  summary.dense_payload_bytes =
+      sizeof(float) * summary.parameters * iterations * (neighbours ? summary.edges : 2 * (ranks - 1));
+}
+
+void complete_summary(Summary& summary, mpi::Communicator& communicator, const RankAccount& account,
+                      const RankResult& result) {
+  const RunTimes& times = result.times;
+  const std::uint64_t replica_hash = result.replica_hash;
+  add_shares(summary, communicator, result.shares);
+  std::vector<double> phases;
+  for (std::size_t phase = 0; phase < phase_names.size(); ++phase)
+    phases.push_back(account.ledger.seconds(static_cast<Phase>(phase)) / communicator.size());
+  communicator.sum(phases);
+  summary.phase_seconds = phases;
+
+  std::vector<double> slowest{times.wall_s, times.wall_s - times.evaluate_s};
+  communicator.maximum(slowest);
+  summary.wall_time_s = slowest[0];
+  summary.time_per_iteration_s = summary.iterations > 0 ? slowest[1] / static_cast<double>(summary.iterations) : 0.0;
+
+  const auto hashes = communicator.gather(std::as_bytes(std::span(&replica_hash, 1)));
+  const auto ledgers = communicator.gather(pack_ledger(account.ledger, account.neighbourhood));
+  if (communicator.rank() != 0) return;
+  for (const auto& bytes : hashes) std::memcpy(&summary.replica_hashes.emplace_back(), bytes.data(), bytes.size());
+  summary.totals = write_communication(account.directory, ledgers, account.layout);
+}
+
+std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text) {
+  std::vector<std::string> texts;
+  for (const auto& bytes : communicator.gather(std::as_bytes(std::span(text))))
+    texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return texts;
+}
+
+}  // namespace hearsay

@@ -1,0 +1,46 @@
+#pragma once
+// What only all ranks together know of a run: the second half of its summary.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runtime/algorithms/exchange.hpp"
+#include "runtime/mpi/communicator.hpp"
+#include "runtime/report/report.hpp"
+
+namespace hearsay {
+
+/// How long a rank's training took, with and without evaluations.
+struct RunTimes {
+  double wall_s = 0.0;
+  double evaluate_s = 0.0;
+};
+
+/// What one rank knows at its end beside its ledger.
+struct RankResult {
+  RunTimes times;
+  std::uint64_t replica_hash = 0;
+  std::vector<Share> shares;
+};
+
+/// One rank's account and where the files of all ranks go.
+struct RankAccount {
+  const Ledger& ledger;
+  const Neighbourhood& neighbourhood;
+  const Layout& layout;
+  const std::filesystem::path& directory;
+};
+
+/// Sets what the dense algorithm of the same path would have sent; ranks, iterations, edges, parameters and segments
+/// are there already. `neighbours`: the path along the edges of a graph, else the global one.
+void count_possible(Summary& summary, bool neighbours);
+
+/// Adds what only all ranks together know: totals, times, hashes; writes communication.csv, segments.csv and
+/// staleness.csv on rank 0. Collective; calls MPI.
+void complete_summary(Summary& summary, mpi::Communicator& communicator, const RankAccount& account,
+                      const RankResult& result);
+
+/// Every rank's text on rank 0, in rank order; empty elsewhere. Collective; calls MPI.
+std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text);
+
+}  // namespace hearsay

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# simulate_test.sh SIMULATOR SOURCE_DIR TRAINS: simulated runs as their users meet them. TRAINS: whether the simulator has
+# LibTorch (ON, OFF).
+set -u
+simulator=$(realpath "$1")
+source_dir=$(realpath "$2")
+trains=$3
+platforms=$source_dir/configs/platforms
+ethernet=$platforms/ethernet-1g-32.xml
+work=$(mktemp -d "${TMPDIR:-/tmp}/hearsay-simulate-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+  failures=$((failures + 1))
+  printf 'FAILED: %s\n' "$1"
+  head -n 25 output
+}
+
+# expect CODE DESCRIPTION PATTERN ARGUMENT…: the simulator's exit code and what it says.
+expect() {
+  local code=$1 description=$2 pattern=$3 actual
+  shift 3
+  timeout --kill-after=5 300 "$simulator" "$@" >output 2>&1 </dev/null
+  actual=$?
+  [ "$actual" = "$code" ] || fail "$description: exit code $actual, expected $code"
+  grep -qE -- "$pattern" output || fail "$description: nothing matches '$pattern'"
+}
+
+# The value of a field of a run's summary; lists in one line.
+field() { tr -d '\n ' <"$1/summary.json" | sed -E "s/.*\"$2\":(\[[^]]*\]|\"[^\"]*\"|[^,}]*).*/\1/"; }
+
+# equal DESCRIPTION RUN RUN FIELD…: the same in both.
+equal() {
+  local description=$1 first=$2 second=$3 name
+  shift 3
+  for name in "$@"; do
+    [ -n "$(field "$first" "$name")" ] && [ "$(field "$first" "$name")" = "$(field "$second" "$name")" ] ||
+      fail "$description: $name is $(field "$first" "$name") and $(field "$second" "$name")"
+  done
+}
+
+# between DESCRIPTION LOW VALUE HIGH
+between() {
+  awk -v low="$2" -v x="$3" -v high="$4" 'BEGIN { exit !(low <= x && x <= high) }' || fail "$1: $3 is not in $2 … $4"
+}
+
+cat >exchange.yaml <<'YAML'
+seed: 3
+topology:  {graph: {name: ring}, weights: {name: uniform}}
+exchange:  {name: eventgrad, schedule: asynchronous, mixing: {name: stale}}
+trigger:   {name: adaptive, horizon: 1.0, history: 2, warmup_iterations: 2}
+simulate:
+  gradients: synthetic
+  values: 20000
+  segments: 5
+  iterations: 40
+  compute_s: 0.01
+  jitter: 0.3
+  slow_ranks: [1]
+  slow_factor: 4
+YAML
+cat >dense.yaml <<'YAML'
+exchange: {name: allreduce}
+simulate: {gradients: synthetic, values: 64000, segments: 1, iterations: 2, compute_s: 0}
+YAML
+
+# A run is its command: nothing of the machine is in it.
+for run in a b; do expect 0 "asynchronous run $run" finished exchange.yaml --platform "$ethernet" -n 6 -o "$run"; done
+equal "an asynchronous run twice" a b replica_hash wall_time_s messages bytes_sent wait_s
+cmp -s a/communication.csv b/communication.csv || fail "an asynchronous run twice: communication.csv differs"
+expect 0 "another seed" finished exchange.yaml --platform "$ethernet" -n 6 -o c --set seed=4
+[ "$(field a replica_hash)" != "$(field c replica_hash)" ] || fail "another seed gives the same run"
+
+# Nobody waits for the straggler, which takes 40 times 40 ms; in lockstep everybody does.
+between "asynchronous ranks do not wait" 0 "$(field a wait_s)" 1e-9
+expect 0 "lockstep" finished exchange.yaml --platform "$ethernet" -n 6 -o d --set exchange.schedule=lockstep
+[ "$(awk -v a="$(field d wait_s)" 'BEGIN { print (a > 0.5) }')" = 1 ] || fail "lockstep ranks wait for the straggler"
+
+# A ring all-reduce takes what the α-β model says: 2 (P − 1) (α + m / P · β), headers excepted.
+expect 0 "dense ring" finished dense.yaml --platform "$ethernet" -n 8 -o e
+predicted=$(awk 'BEGIN { print 14 * (0.436e-3 + 8000 * 3.6e-8) }')
+between "time of a ring" "$predicted" "$(field e time_per_iteration_s)" "$(awk -v t="$predicted" 'BEGIN { print 1.01 * t }')"
+# A tenth of the values at a tenth of the bandwidth takes as long.
+expect 0 "scaled" finished dense.yaml --platform "$ethernet" -n 8 -o f --set simulate.values=6400 --set simulate.scale=10
+between "scaled time" "$predicted" "$(field f time_per_iteration_s)" "$(awk -v t="$predicted" 'BEGIN { print 1.02 * t }')"
+
+# What cannot be is said in one sentence.
+expect 2 "too few hosts" 'has 32 hosts, which is too few for 33 ranks' dense.yaml --platform "$ethernet" -n 33 -o g
+expect 2 "no such platform" 'no such file' dense.yaml --platform missing.xml -n 2 -o g
+printf 'hosts: 4\n' >not.xml
+expect 2 "no platform" 'not a platform of SimGrid' dense.yaml --platform not.xml -n 2 -o g
+expect 2 "unknown key" 'compute_ms' dense.yaml --platform "$ethernet" -n 2 -o g --set simulate.compute_ms=3
+expect 2 "a run that is there" 'already holds a run' dense.yaml --platform "$ethernet" -n 8 -o e
+for platform in "$platforms"/*.xml; do
+  expect 0 "$(basename "$platform")" finished dense.yaml --platform "$platform" -n 4 -o platform --overwrite
+done
+
+if [ "$trains" = ON ]; then
+  train=(--set 'data.batch_size=8' --set train.iterations=12 --compute-s 0.01)
+  for run in h i; do
+    expect 0 "asynchronous training $run" finished "$source_dir/configs/simulate/straggler.yaml" \
+      --platform "$ethernet" -n 6 -o "$run" "${train[@]}"
+  done
+  equal "asynchronous training twice" h i replica_hash wall_time_s messages accuracy_mean_model
+else
+  expect 2 "no LibTorch" 'built without LibTorch' "$source_dir/configs/simulate/straggler.yaml" \
+    --platform "$ethernet" -n 2 -o j
+  echo "skipped: simulated training: this build has no LibTorch"
+fi
+
+[ "$failures" = 0 ] && echo "all simulated runs are as they should be"
+[ "$failures" = 0 ]
