@@ -66,6 +66,9 @@ void complete_summary(Summary& summary, mpi::Communicator& communicator, const R
 /// Every rank's text on rank 0, in rank order; empty elsewhere. Collective; calls MPI.
 std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text);
 
+/// Throws ConfigError on rank 0, naming the ranks, if ranks run different builds. Collective; calls MPI.
+void require_same_program(mpi::Communicator& communicator);
+
 /// Throws ConfigError on rank 0, naming the ranks, if ranks have read different configurations. Collective; calls MPI.
 void require_same_configuration(mpi::Communicator& communicator, const std::string& yaml);
 
