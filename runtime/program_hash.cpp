@@ -1,5 +1,6 @@
 #include "runtime/program_hash.hpp"
 
+#define XXH_INLINE_ALL  // as elsewhere: no library to link
 #include <xxhash.h>
 
 #include <fstream>

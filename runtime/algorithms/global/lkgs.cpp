@@ -165,7 +165,8 @@ class LayerWiseTopKPlan final : public ExchangePlan {
     shape.k = std::max(shape.k, layout.count());  // at least one value a segment
     // The budgets are not known before training, so entries are counted as in one message, headers segment by segment.
     constexpr std::size_t wire_header_bytes = 8;
-    const SparseWire wire(*settings_.read().codec, layout.size(), {});
+    const Sparsifier sparsifier = settings_.read();
+    const SparseWire wire(*sparsifier.codec, layout.size(), {});
     shape.message_bytes = wire.bound(shape.k) + layout.count() * (wire_header_bytes + gather_header_bytes);
     ExchangeCost cost = layerwise_cost(shape, layout.count(), assumptions);
     cost.overlaps = overlap_;
