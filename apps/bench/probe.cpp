@@ -1,6 +1,7 @@
 #include "apps/bench/probe.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "apps/bench/ping_pong.hpp"
 #include "apps/bench/sparse_passes.hpp"
@@ -14,14 +15,18 @@ constexpr int ping_pongs = 200;  // of a size, at most
 constexpr int passes = 20;
 constexpr std::uint64_t seed = 1;
 
-void measure_passes(Network& network) {
+/// On all ranks at once, as in training: they share memory, and often cores. The slowest rank's.
+void measure_passes(Network& network, mpi::Communicator& world) {
   const SelectionTiming selection = measure_selection(seed, passes);
   const auto n = static_cast<double>(selection.values);
   constexpr double bytes_of_addition = 12.0;  // two values read, one written
   network.memory_s = selection.addition_s / (bytes_of_addition * n);
   network.selection_s = selection.selection_s / n;
   const MergeTiming merge = measure_merge(seed, passes);
-  network.merge_s = merge.median_s / (2.0 * static_cast<double>(merge.entries));
+  std::array<double, 3> slowest{network.memory_s, network.selection_s,
+                                merge.median_s / (2.0 * static_cast<double>(merge.entries))};
+  world.maximum(slowest);
+  network.memory_s = slowest[0], network.selection_s = slowest[1], network.merge_s = slowest[2];
 }
 
 }  // namespace
@@ -54,14 +59,13 @@ Network measure_network(const std::function<void(const std::string& what)>& begu
     }
     world.barrier();
   }
+  if (peers.rank() == 0) begun("sums, selections and merges on all ranks at once");
+  measure_passes(network, world);
   if (peers.rank() == 0) {
-    begun("sums, selections and merges on rank 0");
-    measure_passes(network);
     // One kind of link may be missing; a single host has no network, a host with one rank no inside.
     network.between = slowest_link(network.links, false, slowest_link(network.links, true, {}));
     network.inside = slowest_link(network.links, true, network.between);
   }
-  world.barrier();
   return network;
 }
 

@@ -8,6 +8,9 @@ bridge=$prefix-br
 subnet=198.18.$testbed # of the range that RFC 2544 sets aside for benchmarks: nobody's real network
 launcher=$subnet.254   # this machine's own address, where mpirun is reached
 
+segment_bytes=16000 # the longest run of frames that the kernel sends as one
+bucket_bytes=20000
+
 namespace() { echo "$prefix-h$1"; }
 port() { echo "$prefix-p$1"; } # the switch's end of a host's cable
 
@@ -59,18 +62,15 @@ make_host() {
   ip link set "$port" master "$bridge" up
   ip -n "$host" link set lo up
   ip -n "$host" address add "$subnet.$1/24" dev eth0
-  ip -n "$host" link set eth0 up
+  ip -n "$host" link set eth0 gso_max_size $segment_bytes up
   set_rate "$1" "$2"
 }
 
-# set_rate NUMBER RATE: in both directions. The bucket holds 1 ms of the rate, but at least one 64 kB segment as the
-# kernel hands it over; what waits longer than 50 ms is dropped, as a switch would.
+# set_rate NUMBER RATE: in both directions. The bucket holds little more than one segment as the kernel hands it over, so that
+# even a message of 64 kB travels at the rate; what waits longer than 50 ms is dropped, as a switch would.
 set_rate() {
-  local bits burst
-  bits=$(numfmt --from=si "$(tr 'kmg' 'KMG' <<<"${2%bit}")")
-  burst=$((bits / 8000 > 65536 ? bits / 8000 : 65536))
-  ip netns exec "$(namespace "$1")" tc qdisc replace dev eth0 root tbf rate "$2" burst "$burst" latency 50ms
-  tc qdisc replace dev "$(port "$1")" root tbf rate "$2" burst "$burst" latency 50ms
+  ip netns exec "$(namespace "$1")" tc qdisc replace dev eth0 root tbf rate "$2" burst $bucket_bytes latency 50ms
+  tc qdisc replace dev "$(port "$1")" root tbf rate "$2" burst $bucket_bytes latency 50ms
 }
 
 # The folder of a host's processor limit: cgroup version 1 or 2, whichever this machine has.
