@@ -130,3 +130,10 @@ function(hearsay_add_script_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS}
                        ENVIRONMENT "${HEARSAY_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
 endfunction()
+
+# hearsay_add_testbed_test(NAME COMMAND … ): a script test on the hosts of scripts/testbed, one at a time; skipped where
+# network namespaces are not permitted (the script says why).
+function(hearsay_add_testbed_test name)
+  hearsay_add_script_test(${name} ${ARGN} TIMEOUT 600 PROCESSORS ${HEARSAY_CORES} LABELS testbed mpi)
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK testbed)
+endfunction()

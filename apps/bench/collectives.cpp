@@ -5,14 +5,16 @@
 #include <utility>
 
 #include "apps/bench/oracle.hpp"
-#include "apps/bench/timing.hpp"
 #include "runtime/algorithms/global/sparse_sgd.hpp"
+#include "runtime/base/timing.hpp"
 #include "runtime/collectives/gtopk.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/peers.hpp"
 
 namespace hearsay {
 namespace {
+
+constexpr std::size_t bytes_per_entry = 8;  // a value and a position
 
 /// What a sparse sum gives a rank.
 struct Outcome {
@@ -29,7 +31,7 @@ enum class Result { sum, largest_of_sum, truncated };
 struct SparseAlgorithm {
   std::string_view name;
   Result result;
-  CommunicationCost (*cost)(int ranks, std::size_t k);
+  CommunicationCost (*cost)(int ranks, std::size_t message_bytes);
   Outcome (*run)(const Group& group, const SparseVector& own, const SparseWire& wire, std::size_t k);
 };
 
@@ -116,7 +118,8 @@ CollectivesReport Bench::run() {
 }
 
 void Bench::measure_model() {
-  if (peers_.rank() < 2) report_.ping_pong = ping_pong(peers_, options_.calls);
+  const int rank = peers_.rank();
+  if (rank < 2) report_.ping_pong = ping_pong(peers_, 1 - rank, rank == 0, options_.calls);
   if (peers_.rank() == 0) report_.model = fitted(report_.ping_pong);
   world_.barrier();
 }
@@ -208,8 +211,8 @@ void Bench::measure_sparse(std::size_t m, double density) {
     begin(algorithm.name, m, density);
     check(algorithm, wire, m, k);
     time(
-        {.algorithm = algorithm.name, .values = m, .density = density, .k = k}, algorithm.cost(peers_.size(), k), [] {},
-        [&] { algorithm.run(group_, own, wire, k); });
+        {.algorithm = algorithm.name, .values = m, .density = density, .k = k},
+        algorithm.cost(peers_.size(), bytes_per_entry * k), [] {}, [&] { algorithm.run(group_, own, wire, k); });
   }
 }
 

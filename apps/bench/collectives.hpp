@@ -11,7 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/bench/alpha_beta.hpp"
+#include "apps/bench/ping_pong.hpp"
+#include "runtime/cost/cost.hpp"
 
 namespace hearsay {
 

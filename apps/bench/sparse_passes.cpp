@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "apps/bench/oracle.hpp"
-#include "apps/bench/timing.hpp"
 #include "runtime/algorithms/global/error_feedback.hpp"
 #include "runtime/base/random.hpp"
+#include "runtime/base/timing.hpp"
 
 namespace hearsay {
 namespace {

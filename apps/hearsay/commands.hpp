@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/mpi/environment.hpp"
+#include "runtime/parameters.hpp"
 #include "topology/topology.hpp"
 
 namespace hearsay {
@@ -37,6 +38,24 @@ struct BenchCollectivesArguments {
   bool json = false;
 };
 
+struct BenchExchangesArguments {
+  double values = 1e6;  ///< a number, as it may be written like 25e6
+  int segments = 60;
+  double density = 0.001;
+  int iterations = 5;
+  double seconds = 20.0;
+  std::string only{};
+  std::optional<std::filesystem::path> network{};  ///< measured if left out
+};
+
+struct PlanArguments {
+  ConfigArguments config;
+  std::filesystem::path network = "network.yaml";  ///< as `hearsay probe` writes it
+  std::optional<int> ranks, hosts;                 ///< default: as many as were probed
+  std::optional<double> compute_s;                 ///< default: measured
+  double density = 0.01, events = 1.0;
+};
+
 /// What `hearsay bench NAME` can measure.
 struct BenchName {
   std::string name, summary;
@@ -57,9 +76,20 @@ int bench_command(const std::vector<BenchName>& benches, const std::vector<std::
 int bench_collectives_command(const BenchCollectivesArguments& arguments, MpiSlot& mpi);
 /// Becomes `simulator`, or the one that is found, with these arguments. Returns only by a ConfigError.
 int simulate_command(const std::optional<std::filesystem::path>& simulator, const std::vector<std::string>& arguments);
+int probe_command(const std::filesystem::path& file, MpiSlot& mpi);
+int plan_command(const PlanArguments& arguments);
+int bench_exchanges_command(const BenchExchangesArguments& arguments, MpiSlot& mpi);
 int version_command();
 
 /// Reads the whole configuration as a run would, and builds its graph and weights.
 Topology planned_topology(const ConfigArguments& config, int ranks);
+
+struct PlannedModel {
+  Layout layout;
+  Topology topology;  ///< the configured graph; a ring if the configured exchange has none
+  double compute_s;   ///< forward and backward pass of a batch, measured on this machine
+};
+/// Reads the whole configuration as a run would, loads the data and makes the model.
+PlannedModel planned_model(const ConfigArguments& config, int ranks);
 
 }  // namespace hearsay

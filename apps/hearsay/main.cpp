@@ -28,6 +28,9 @@ struct CommandLine {
   BenchCollectivesArguments collectives;
   SimulateArguments simulate;
   std::vector<std::string> words;  ///< behind the command
+  BenchExchangesArguments exchanges;
+  std::filesystem::path network_file = "network.yaml";
+  PlanArguments plan;
   bool version = false;
 };
 
@@ -105,6 +108,30 @@ void add_watch(CLI::App& app, CommandLine& line) {
       "Example:\n  hearsay watch runs/eventgrad-mnist_cnn");
 }
 
+void add_bench_exchanges(CLI::App& bench, BenchExchangesArguments& arguments) {
+  CLI::App& command =
+      *bench.add_subcommand("exchanges", "an iteration of every exchange on noise, held against its prediction");
+  command.add_option("--values", arguments.values, "Parameters; 25e6 is 25 million")
+      ->type_name("N")
+      ->default_str("1e6");
+  command.add_option("--segments", arguments.segments, "Segments they are cut into")
+      ->type_name("S")
+      ->capture_default_str();
+  command.add_option("--density", arguments.density, "Fraction that sparse algorithms send, in (0, 1]")
+      ->type_name("RHO")
+      ->capture_default_str();
+  command.add_option("--iterations", arguments.iterations, "Timed iterations of each algorithm, at most")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--seconds", arguments.seconds, "No more iterations of an algorithm after so many seconds")
+      ->type_name("S")
+      ->capture_default_str();
+  command.add_option("--only", arguments.only, "Only algorithms whose name contains this")->type_name("TEXT");
+  command.add_option("--network", arguments.network, "What `hearsay probe` has written; measured if left out")
+      ->type_name("FILE");
+  command.footer("Example:\n  mpirun -n 4 --map-by node hearsay bench exchanges --values 25e6 --density 0.001");
+}
+
 void add_bench(CLI::App& app, CommandLine& line) {
   CLI::App& bench = *app.add_subcommand("bench", "Measure this machine; alone: list what can be measured");
   BenchCollectivesArguments& arguments = line.collectives;
@@ -132,13 +159,40 @@ void add_bench(CLI::App& app, CommandLine& line) {
       "Examples:\n"
       "  mpirun -n 4 hearsay bench collectives\n"
       "  mpirun -n 8 hearsay bench collectives --values 25e6 --density 0.001,0.01,0.1 --calls 50 --json");
+  add_bench_exchanges(bench, line.exchanges);
   bench.require_subcommand(0, 1);
   bench.allow_extras();  // a name that is not known is refused by bench_command, which says the known ones
   bench.footer("Examples:\n  hearsay bench\n  mpirun -n 4 hearsay bench collectives");
 }
 
+void add_probe_and_plan(CLI::App& app, CommandLine& line) {
+  CLI::App& probe = *app.add_subcommand("probe", "Measure the network and the machines of the MPI job");
+  probe.add_option("-o,--output", line.network_file, "What was measured, for `hearsay plan`")
+      ->type_name("FILE")
+      ->default_str("network.yaml");
+  probe.footer("Example:\n  mpirun -n 4 --map-by node hearsay probe");
+  CLI::App& plan = *app.add_subcommand("plan", "Predict what an iteration of every algorithm takes on a network");
+  add_config(plan, line.plan.config);
+  plan.add_option("--network", line.plan.network, "What `hearsay probe` has written")
+      ->type_name("FILE")
+      ->default_str("network.yaml");
+  plan.add_option("-n,--ranks", line.plan.ranks, "Number of ranks; as many as were probed if left out")->type_name("P");
+  plan.add_option("--hosts", line.plan.hosts, "Number of hosts; filled as they were probed if left out")
+      ->type_name("M");
+  plan.add_option("--density", line.plan.density, "Fraction that sparse algorithms send, in (0, 1]")
+      ->type_name("RHO")
+      ->capture_default_str();
+  plan.add_option("--events", line.plan.events, "Fraction of the segments whose trigger fires")
+      ->type_name("F")
+      ->capture_default_str();
+  plan.add_option("--compute", line.plan.compute_s, "Seconds of a forward and backward pass; measured if left out")
+      ->type_name("S");
+  plan.footer("Example:\n  hearsay plan configs/mnist/dpsgd-ring.yaml --network network.yaml -n 32 --density 0.001");
+}
+
 int run_bench(const CLI::App& bench, const CommandLine& line, MpiSlot& mpi) {
   if (bench.got_subcommand("collectives")) return bench_collectives_command(line.collectives, mpi);
+  if (bench.got_subcommand("exchanges")) return bench_exchanges_command(line.exchanges, mpi);
   std::vector<BenchName> benches;
   for (const CLI::App* known : bench.get_subcommands(nullptr))
     benches.push_back({known->get_name(), known->get_description()});
@@ -156,8 +210,11 @@ int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (app.got_subcommand("watch")) return watch_command(line.watched, line.every_s, line.once);
   if (app.got_subcommand("simulate")) return simulate_command(line.simulate.simulator, line.words);
   if (app.got_subcommand("bench")) return run_bench(*app.get_subcommand("bench"), line, mpi);
+  if (app.got_subcommand("probe")) return probe_command(line.network_file, mpi);
+  if (app.got_subcommand("plan")) return plan_command(line.plan);
   throw ConfigError(
-      "no command; one of train, list, describe, topology, compare, watch, bench, simulate (see hearsay --help)");
+      "no command; one of train, list, describe, topology, compare, watch, bench, probe, plan, simulate (see hearsay "
+      "--help)");
 }
 
 std::string joined(int argc, char** argv) {
@@ -182,6 +239,7 @@ int run(int argc, char** argv, MpiSlot& mpi) {
   add_watch(app, line);
   add_bench(app, line);
   add_simulate_options(*app.add_subcommand("simulate", "Run a configuration on a simulated cluster"), line.simulate);
+  add_probe_and_plan(app, line);
   app.require_subcommand(0, 1);
   app.footer(
       "`hearsay COMMAND --help` explains a command. Exit codes: 0 done, 1 bug, 2 usage or configuration,\n"

@@ -11,11 +11,13 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "runtime/collectives/peers.hpp"
+#include "runtime/cost/cost.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/ledger/ledger.hpp"
 #include "runtime/mailbox/mailbox.hpp"
@@ -88,6 +90,12 @@ class ExchangePlan {
   /// Bytes that all ranks together can send in one iteration, at worst.
   virtual std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const {
     return static_cast<std::size_t>(topology.directed_edges()) * packet_bound(layout);
+  }
+  /// What an iteration costs by the formulas of runtime/cost, with this plan's settings; nothing where there is none.
+  virtual std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                           const CostAssumptions& assumptions) const {
+    static_cast<void>(layout), static_cast<void>(topology), static_cast<void>(assumptions);
+    return std::nullopt;
   }
   /// Whether ranks talk along the edges of the configured graph. If not, everybody may talk to everybody: the run's
   /// graph is the complete one, and a section `topology:` is an error.

@@ -12,6 +12,7 @@ namespace hearsay {
 namespace {
 
 using Lengths = std::array<std::uint64_t, 3>;  // bytes, of which payload, of which index
+static_assert(sizeof(Lengths) == gather_header_bytes);
 
 /// The first `count` messages as one.
 OwnedMessage pack(const std::vector<OwnedMessage>& messages, std::size_t count) {

@@ -7,7 +7,8 @@ namespace hearsay::mpi {
 /// MPI_Init_thread(MPI_THREAD_SERIALIZED) … MPI_Finalize. One per process, or per simulated rank. MPI errors become CommunicationError.
 class Environment {
  public:
-  /// Throws CommunicationError if MPI gives a lower thread level than SERIALIZED.
+  /// Throws CommunicationError if MPI gives a lower thread level than SERIALIZED, or if the launcher belongs to another
+  /// MPI, so that every process believes that it is alone.
   Environment();
   ~Environment();
   Environment(const Environment&) = delete;

@@ -51,6 +51,14 @@ struct DryRun {
 /// Loads the data and makes the model, but no window; trains nothing; not collective. Throws ConfigError, DataError.
 DryRun dry_run(const RunPlan& plan, int ranks);
 
+/// The model of a run, and what a forward and a backward pass of one batch take here.
+struct MeasuredModel {
+  Layout layout;
+  double step_s = 0.0;  ///< median of five
+};
+/// Loads the data and makes the model; not collective. Throws ConfigError, DataError.
+MeasuredModel measure_model(const RunPlan& plan, int ranks);
+
 /// Trains, evaluates and writes the run folder. Collective over all ranks; the summary is complete on rank 0 and has
 /// the run's own fields (ranks, iterations, parameters, …) elsewhere.
 ///

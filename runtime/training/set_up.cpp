@@ -4,7 +4,9 @@
 
 #include "runtime/base/error.hpp"
 #include "runtime/base/random.hpp"
+#include "runtime/base/timing.hpp"
 #include "runtime/training/session.hpp"
+#include "runtime/training/threads.hpp"
 
 namespace hearsay {
 
@@ -67,6 +69,21 @@ DryRun dry_run(const RunPlan& plan, int ranks) {
       .worst_case_bytes_per_iteration = plan.parts().exchange->worst_case_bytes(layout, topology),
       .iterations_per_epoch = length.iterations_per_epoch,
       .iterations = length.iterations};
+}
+
+MeasuredModel measure_model(const RunPlan& plan, int ranks) {
+  use_threads(plan.parts().threads);
+  const ImageData data = load_data(plan.parts());
+  Model model = make_model(plan.parts(), data.train, 0);
+  TrainingBatches batches = make_batches(plan.parts(), data, ranks, 0);
+  constexpr int steps = 5;
+  std::vector<double> seconds;
+  model.loss_and_gradient(batches.next());  // the first one allocates
+  for (int i = 0; i < steps; ++i) {
+    const Batch batch = batches.next();
+    seconds.push_back(seconds_taken([&] { model.loss_and_gradient(batch); }));
+  }
+  return {.layout = model.replica().layout, .step_s = median(std::move(seconds))};
 }
 
 }  // namespace hearsay

@@ -1,62 +1,6 @@
 #!/usr/bin/env bash
 # cli_test.sh HEARSAY SOURCE_DIR: the program as its users meet it: exit codes, messages, files.
-# MPIEXEC (default mpirun) starts the few jobs of more than one rank; the arguments in MPIEXEC_ARGS go to it.
-set -u
-export LC_ALL=C.UTF-8 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_hwloc_base_binding_policy=none
-hearsay=$(realpath "$1")
-source_dir=$(realpath "$2")
-mpiexec=${MPIEXEC:-mpirun}
-read -r -a mpiexec_args <<<"${MPIEXEC_ARGS:-}"
-work=$(mktemp -d "${TMPDIR:-/tmp}/hearsay-cli-XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-
-checks=0
-failures=0
-fail() {
-  failures=$((failures + 1))
-  printf 'FAILED: %s\n' "$1"
-  sed 's/^/    | /' output | head -n 25
-}
-
-# expect CODE DESCRIPTION PATTERN… -- COMMAND…: runs the command; its exit code must be CODE, and each extended regular
-# expression must match a line of what it writes to stdout or stderr; one that begins with ! must not.
-expect() {
-  local code=$1 description=$2 pattern actual
-  local -a patterns=()
-  shift 2
-  while [ "$1" != -- ]; do
-    patterns+=("$1")
-    shift
-  done
-  shift
-  checks=$((checks + 1))
-  timeout --kill-after=5 120 "$@" >stdout 2>stderr </dev/null
-  actual=$?
-  cat stdout stderr >output
-  if [ "$actual" != "$code" ]; then
-    fail "$description: exit code $actual, expected $code"
-    return
-  fi
-  for pattern in "${patterns[@]}"; do
-    if [ "${pattern#!}" != "$pattern" ]; then
-      if grep -qE -- "${pattern#!}" output; then fail "$description: '${pattern#!}' must not be there"; fi
-    elif ! grep -qE -- "$pattern" output; then
-      fail "$description: nothing matches '$pattern'"
-    fi
-  done
-}
-
-# holds DESCRIPTION COMMAND…: the command must succeed.
-holds() {
-  local description=$1
-  shift
-  checks=$((checks + 1))
-  "$@" >output 2>&1 || fail "$description"
-}
-
-two_ranks=("$mpiexec" "${mpiexec_args[@]}" -n 2)
+source "$(dirname "$0")/expect.sh"
 
 cat >small.yaml <<'YAML'
 seed: 3
@@ -74,7 +18,7 @@ train=("$hearsay" train small.yaml --progress off)
 
 # ---------------------------------------------------------------- help, version, usage
 expect 0 "help" "topology" "Exit codes" -- "$hearsay" --help
-for command in train list describe topology compare watch bench; do
+for command in train list describe topology compare watch bench probe plan; do
   expect 0 "help of $command" "Examples?:" "hearsay $command" -- "$hearsay" "$command" --help
 done
 expect 0 "version" "^hearsay +[0-9]+\.[0-9]+" "^MPI +." "^LibTorch +[0-9]" "^compiler +." "^build +." -- "$hearsay" --version
@@ -183,7 +127,8 @@ holds "one message, not two" test "$(grep -c '^hearsay: ' output)" = 1
 # ---------------------------------------------------------------- every configuration that comes with the program
 configurations=0
 for file in "$source_dir"/configs/*/*.yaml; do
-  [[ $file == */configs/sweeps/* ]] && continue # lists of runs, for scripts/sweep
+  [[ $file == */configs/sweeps/* ]] && continue   # lists of runs, for scripts/sweep
+  [[ $file == */configs/simulate/* ]] && continue # for `hearsay simulate`
   configurations=$((configurations + 1))
   expect 0 "dry run of $file" "directed edges +0$" "parameters +[0-9,]+ in [0-9]+ segments" "iterations +[0-9]" \
     "spectral gap +1" "window" "bytes per iteration" -- env HEARSAY_DATA=good "$hearsay" train "$file" --dry-run
@@ -311,7 +256,7 @@ expect 0 "watch a run that goes on" "running|diverged" -- "$hearsay" watch --onc
 # ---------------------------------------------------------------- bench
 expect 0 "bench alone lists what there is" "^collectives  ." "hearsay bench NAME --help" -- "$hearsay" bench
 expect 0 "help of a bench" "--density .*0.001,0.01" "Examples:" -- "$hearsay" bench collectives --help
-expect 2 "unknown bench" "^hearsay: unknown bench 'colectives'; known: collectives — did you mean 'collectives'" -- \
+expect 2 "unknown bench" "^hearsay: unknown bench 'colectives'; known: collectives, exchanges — did you mean 'collectives'" -- \
   "$hearsay" bench colectives
 bench=("$hearsay" bench collectives)
 expect 2 "bench with one rank" "^hearsay: bench collectives .*at least two.*mpirun" -- "${bench[@]}"
@@ -338,4 +283,4 @@ expect 0 "bench of three ranks" "^3 ranks" "^gtopk_butterfly +0.3 +15 +2 " -- \
   "$mpiexec" "${mpiexec_args[@]}" -n 3 "${bench[@]}" --values 50 --density 0.3 --calls 2
 
 printf '%d checks, %d failures\n' "$checks" "$failures"
-[ "$failures" = 0 ] && [ "$checks" -ge 115 ]
+[ "$failures" = 0 ] && [ "$checks" -ge 117 ]

@@ -77,6 +77,14 @@ class AllReducePlan final : public ExchangePlan {
     if (p == 1) return 0;
     return (settings_.ring ? 2 * (p - 1) : p) * layout.size() * sizeof(float);
   }
+  /// MPI's own algorithm is not known: the ring's formula stands for it.
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    const std::size_t buckets = Buckets(layout, settings_.bucket_bytes).count();
+    ExchangeCost cost = allreduce_cost(topology.ranks(), layout.size(), buckets, assumptions);
+    cost.overlaps = settings_.overlap;
+    return cost;
+  }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<AllReduce>(context, settings_);
   }

@@ -51,7 +51,21 @@ class GradientDroppingPlan final : public ExchangePlan {
     const double pull_density = settings_.pull_density > 0.0 ? settings_.pull_density : density;
     const std::size_t pulled =
         settings_.pull_density == 1.0 ? longest : sparsifier.selector->most(kept_count(pull_density, longest), longest);
-    return p * (p - 1) * (push + wire.bound(pulled) + 24);
+    return p * (p - 1) * (push + wire.bound(pulled) + gather_header_bytes);
+  }
+  /// The paper's selectors keep about k, not exactly k.
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    SparseShape shape = settings_.push.shape(layout, topology.ranks());
+    const Sparsifier sparsifier = settings_.push.read();
+    const std::size_t shard = part_of(layout.size(), shape.ranks, 0).length;
+    const SparseWire wire(*sparsifier.codec, shard, {});
+    shape.message_bytes = wire.bound(shape.k / static_cast<std::size_t>(shape.ranks));
+    const double density = settings_.pull_density > 0.0 ? settings_.pull_density : sparsifier.selector->density();
+    const std::size_t pulled = density == 1.0 ? shard : kept_count(density, shard);
+    ExchangeCost cost = sharded_cost(shape, wire.bound(pulled) + gather_header_bytes, assumptions);
+    cost.waits = schedule_ == Schedule::lockstep;
+    return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     const auto ranks = static_cast<std::size_t>(context.peers.size());

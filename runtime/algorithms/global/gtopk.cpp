@@ -59,6 +59,9 @@ class GTopK final : public SparseCollective {
     if (!settings_.butterfly) return (p - 1) * (message + flagged);
     return core * rounds * message + (p - core) * (message + flagged);
   }
+  ExchangeCost cost(SparseShape shape, const CostAssumptions& assumptions) const override {
+    return gtopk_cost(shape, settings_.butterfly, assumptions);
+  }
 
  private:
   Settings settings_;

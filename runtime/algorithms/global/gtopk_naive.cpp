@@ -20,7 +20,11 @@ class ExactGlobalTopK final : public SparseCollective {
   }
   std::size_t worst_case_bytes(int ranks, std::size_t message) const override {
     const auto p = static_cast<std::size_t>(ranks);
-    return p * (p - 1) * (message + 24);
+    return p * (p - 1) * (message + gather_header_bytes);
+  }
+  ExchangeCost cost(SparseShape shape, const CostAssumptions& assumptions) const override {
+    shape.message_bytes += gather_header_bytes;
+    return gathered_cost(shape, assumptions);
   }
 
  private:

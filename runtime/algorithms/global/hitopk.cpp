@@ -23,8 +23,6 @@
 namespace hearsay {
 namespace {
 
-constexpr std::size_t gather_header_bytes = 24;  // of every message in an all-gather
-
 /// A shard of the block and how sparse parts of it travel.
 struct Shard {
   Part part;
@@ -159,6 +157,21 @@ class HiTopKPlan final : public ExchangePlan {
   }
   void require_ranks(int ranks) const override {
     if (node_size_ > 0) require_equal_nodes(node_size_, ranks);
+  }
+  /// None where the hosts do not have equally many ranks each: that run is refused.
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    const int ranks = topology.ranks(), nodes = node_size_ > 0 ? ranks / node_size_ : assumptions.hosts;
+    if (nodes == 0 || ranks % nodes != 0) return std::nullopt;
+    const auto n = static_cast<std::size_t>(ranks / nodes);
+    const Sparsifier sparsifier = settings_.read();
+    const double density = sparsifier.selector->density();
+    const LastStep last = plan_last_step(sparsifier, density, layout.size(), n, static_cast<std::size_t>(nodes));
+    return hierarchical_cost({.ranks = ranks,
+                              .values = layout.size(),
+                              .k = kept_count(density, part_of(layout.size(), ranks / nodes, 0).length),
+                              .message_bytes = last.message + gather_header_bytes},
+                             ranks / nodes, last.forwards ? last.forwarded : 0, assumptions);
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<HiTopK>(context, settings_, node_groups(context.peers, node_size_));

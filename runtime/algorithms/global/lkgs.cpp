@@ -156,8 +156,22 @@ class LayerWiseTopKPlan final : public ExchangePlan {
     const Sparsifier sparsifier = settings_.read();
     std::size_t bytes = 2 * (p - 1) * layout.count() * sizeof(float);
     for (const Segment& s : layout.segments())
-      if (s.length > 0) bytes += p * (p - 1) * (wire_of(*sparsifier.codec, layout, s).bound(s.length) + 24);
+      if (s.length > 0)
+        bytes += p * (p - 1) * (wire_of(*sparsifier.codec, layout, s).bound(s.length) + gather_header_bytes);
     return bytes;
+  }
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    SparseShape shape = settings_.shape(layout, topology.ranks());
+    shape.k = std::max(shape.k, layout.count());  // at least one value a segment
+    // The budgets are not known before training, so entries are counted as in one message, headers segment by segment.
+    constexpr std::size_t wire_header_bytes = 8;
+    const Sparsifier sparsifier = settings_.read();
+    const SparseWire wire(*sparsifier.codec, layout.size(), {});
+    shape.message_bytes = wire.bound(shape.k) + layout.count() * (wire_header_bytes + gather_header_bytes);
+    ExchangeCost cost = layerwise_cost(shape, layout.count(), assumptions);
+    cost.overlaps = overlap_;
+    return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<LayerWiseTopK>(context, settings_, overlap_);

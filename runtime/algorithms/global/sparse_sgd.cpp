@@ -72,6 +72,10 @@ class SparseSgdPlan final : public ExchangePlan {
     const std::size_t longest = wire.bound(sparsifier.selector->most(k, layout.size()));
     return make_()->worst_case_bytes(topology.ranks(), longest);
   }
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    return make_()->cost(settings_.shape(layout, topology.ranks()), assumptions);
+  }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return make_sparse_sgd(context, settings_, make_());
   }
@@ -97,6 +101,13 @@ Sparsifier SparseSgdSettings::read() const {
   Config section = sparsify_section;
   return read_sparsifier(section,
                          {.selector = default_selector, .per_segment = false, .scope_is_fixed = scope_is_fixed});
+}
+
+SparseShape SparseSgdSettings::shape(const Layout& layout, int ranks) const {
+  const Sparsifier sparsifier = read();
+  const std::size_t k = BlockSelection(sparsifier, layout).count(sparsifier.selector->density());
+  const SparseWire wire(*sparsifier.codec, layout.size(), {});
+  return {.ranks = ranks, .values = layout.size(), .k = k, .message_bytes = wire.bound(k)};
 }
 
 std::unique_ptr<Exchange> make_sparse_sgd(const ExchangeContext& context, const SparseSgdSettings& settings,

@@ -7,6 +7,7 @@
 
 #include "runtime/algorithms/exchange.hpp"
 #include "runtime/algorithms/global/error_feedback.hpp"
+#include "runtime/collectives/gather.hpp"
 #include "runtime/collectives/ring.hpp"
 #include "runtime/collectives/sparse_vector.hpp"
 
@@ -28,6 +29,7 @@ class SparseCollective {
   virtual std::vector<Share> shares() const { return {}; }
   /// Bytes that all ranks together may send in one iteration; `message` is the longest that one rank's k entries make.
   virtual std::size_t worst_case_bytes(int ranks, std::size_t message) const = 0;
+  virtual ExchangeCost cost(SparseShape shape, const CostAssumptions& assumptions) const = 0;
 };
 
 /// Sum of all members' vectors by an all-gather, pairwise in the order of the group. Cost: that of `all_gather`.
@@ -39,6 +41,9 @@ struct SparseSgdSettings {
   /// With `scope_is_fixed` there is no key `sparsify.selector.scope`: the algorithm says where it selects.
   SparseSgdSettings(Config& exchange, Config& root, std::string_view default_selector = "topk",
                     bool scope_is_fixed = false);
+
+  /// The longest message of the later iterations' k entries, out of `values`.
+  SparseShape shape(const Layout& layout, int ranks) const;
 
   FeedbackOptions feedback;
   Config sparsify_section;

@@ -43,6 +43,12 @@ class DPsgdPlan final : public ExchangePlan {
   std::size_t packet_bound(const Layout& layout) const override {
     return sizeof(PacketHeader) + layout.count() * sizeof(SegmentHeader) + layout.size() * sizeof(float);
   }
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), 0, {.hosts = assumptions.hosts});
+    cost.waits = schedule_ == Schedule::lockstep;
+    return cost;
+  }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<DPsgd>(context, schedule_);
   }

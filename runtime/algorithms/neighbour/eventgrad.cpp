@@ -94,6 +94,14 @@ class EventGradPlan final : public ExchangePlan {
     for (const Segment& s : layout.segments()) bytes += segment_bound(bound_with_, s.length);
     return bytes;
   }
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    std::size_t selected = 0;
+    for (const Segment& s : layout.segments()) selected += travels_whole(bound_with_, s.length) ? 0 : s.length;
+    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), selected, assumptions);
+    cost.waits = schedule_ == Schedule::lockstep;
+    return cost;
+  }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     auto mixing = make_mixing();
     const NeighbourLink::Options options{.schedule = schedule_, .keep_own_copies = mixing->needs_own_copy()};

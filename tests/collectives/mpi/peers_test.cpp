@@ -1,8 +1,12 @@
 // Point-to-point messages over MPI, and the same collectives as in one process.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "runtime/collectives/gather.hpp"
 #include "runtime/collectives/gtopk.hpp"
@@ -26,6 +30,11 @@ struct Job {
                         }}};
 };
 
+OwnedMessage own_message(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {.bytes = {bytes.begin(), bytes.end()}};
+}
+
 }  // namespace
 
 TEST_CASE("messages of every length arrive whole and in order, known length or not") {
@@ -46,17 +55,18 @@ TEST_CASE("messages of every length arrive whole and in order, known length or n
   CHECK(job.sent_bytes == 2 * 4 * (1 + 100 + 5000 + 3'000'000));
 }
 
-TEST_CASE("ranks of one machine, and no others, share a node") {
+TEST_CASE("ranks share a node where they share a machine; nodes are numbered by their first rank") {
   Job job;
-  const std::string host = mpi_environment().host();
-  std::vector<std::vector<std::byte>> hosts;
-  const auto own = std::as_bytes(std::span(host));
-  for (const OwnedMessage& message : all_gather(Group(job.peers), {.bytes = {own.begin(), own.end()}}))
-    hosts.push_back(message.bytes);
-  const std::vector<int> nodes = job.peers.nodes();
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    for (std::size_t j = 0; j < hosts.size(); ++j) CHECK((nodes[i] == nodes[j]) == (hosts[i] == hosts[j]));
+  const std::string own = mpi_environment().host();
+  std::vector<std::string> hosts;  // numbered as they first appear
+  std::vector<int> expected;
+  for (const OwnedMessage& message : all_gather(Group(job.peers), own_message(own))) {
+    const std::string host(reinterpret_cast<const char*>(message.bytes.data()), message.bytes.size());
+    const auto known = std::ranges::find(hosts, host);
+    expected.push_back(static_cast<int>(known - hosts.begin()));
+    if (known == hosts.end()) hosts.push_back(host);
   }
+  CHECK(job.peers.nodes() == expected);
 }
 
 TEST_CASE("dense sums: ours and the library's, the same bits on every rank") {

@@ -1,21 +1,17 @@
-#include "apps/bench/alpha_beta.hpp"
+#include "apps/bench/ping_pong.hpp"
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <stdexcept>
 #include <utility>
 
-#include "apps/bench/timing.hpp"
+#include "runtime/base/timing.hpp"
 
 namespace hearsay {
 namespace {
 
 constexpr double bytes_per_word = 4.0;
-constexpr double words_per_entry = 2.0;
-
-/// ⌈log2 P⌉.
-double rounds(int ranks) { return static_cast<double>(std::bit_width(static_cast<unsigned>(ranks) - 1U)); }
+constexpr double long_s = 0.2;  // a message that takes so long says all about β
 
 /// Large messages are repeated less often: 32 MB a size are enough.
 int repeats_of(std::size_t bytes, int repeats) {
@@ -25,10 +21,9 @@ int repeats_of(std::size_t bytes, int repeats) {
   return std::max(least, std::min(repeats, affordable));
 }
 
-/// Both sides know the length, as in the dense ring.
-void bounce(Peers& peers, std::span<std::byte> bytes) {
-  const int other = 1 - peers.rank();
-  for (const bool sends : {peers.rank() == 0, peers.rank() != 0}) {
+/// There and back; both sides know the length, as in the dense ring.
+void bounce(Peers& peers, int other, bool leads, std::span<std::byte> bytes) {
+  for (const bool sends : {leads, !leads}) {
     if (sends) {
       peers.send(other, {.bytes = bytes, .payload_bytes = bytes.size()});
     } else {
@@ -37,39 +32,30 @@ void bounce(Peers& peers, std::span<std::byte> bytes) {
   }
 }
 
+/// The leader says whether there is more to come.
+bool agreed(Peers& peers, int other, bool leads, bool more) {
+  std::byte word{more ? std::uint8_t{1} : std::uint8_t{0}};
+  if (leads) {
+    peers.send(other, {.bytes = {&word, 1}});
+  } else {
+    peers.exchange(Peers::nobody, {}, other, std::span(&word, 1));
+  }
+  return word != std::byte{0};
+}
+
 }  // namespace
 
-CommunicationCost ring_cost(int ranks, std::size_t values) {
-  const double p = ranks;
-  return {.messages = 2.0 * (p - 1.0), .words = 2.0 * (p - 1.0) / p * static_cast<double>(values)};
-}
-
-CommunicationCost gather_cost(int ranks, std::size_t k) {
-  return {.messages = rounds(ranks), .words = words_per_entry * (ranks - 1) * static_cast<double>(k)};
-}
-
-CommunicationCost tree_cost(int ranks, std::size_t k) {
-  const double messages = 2.0 * rounds(ranks);
-  return {.messages = messages, .words = words_per_entry * messages * static_cast<double>(k)};
-}
-
-CommunicationCost butterfly_cost(int ranks, std::size_t k) {
-  const auto p = static_cast<unsigned>(ranks);
-  const double core = static_cast<double>(std::bit_width(p) - 1);
-  const double messages = std::has_single_bit(p) ? core : core + 2.0;
-  return {.messages = messages, .words = words_per_entry * messages * static_cast<double>(k)};
-}
-
-std::vector<PingPong> ping_pong(Peers& peers, int repeats) {
+std::vector<PingPong> ping_pong(Peers& peers, int other, bool leads, int repeats) {
   constexpr std::array<std::size_t, 6> sizes{4, 64'000, 256'000, 1'000'000, 4'000'000, 16'000'000};
   std::vector<PingPong> times;
   for (const std::size_t size : sizes) {
     std::vector<std::byte> bytes(size);
-    bounce(peers, bytes);  // the first one sets up the connection
+    bounce(peers, other, leads, bytes);  // the first one sets up the connection
     std::vector<double> one_way;
     for (int i = 0; i < repeats_of(size, repeats); ++i)
-      one_way.push_back(0.5 * seconds_taken([&] { bounce(peers, bytes); }));
+      one_way.push_back(0.5 * seconds_taken([&] { bounce(peers, other, leads, bytes); }));
     times.push_back({.bytes = size, .one_way_s = median(std::move(one_way))});
+    if (!agreed(peers, other, leads, times.back().one_way_s < long_s)) break;
   }
   return times;
 }

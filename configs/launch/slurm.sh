@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+#SBATCH --job-name=hearsay
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=8
+#SBATCH --cpus-per-task=2
+#SBATCH --time=02:00:00
+#SBATCH --signal=TERM@120
+# Trains on a Slurm cluster: sbatch configs/launch/slurm.sh CONFIG [OPTIONS of hearsay train …]
+#
+# One rank a task, two cores each: one computes, one communicates. Two minutes before the time is up Slurm sends SIGTERM,
+# at which every rank saves its model. FABRIC=tcp or ucx in the environment; NETWORK=10.0.0.0/16 for tcp.
+set -euo pipefail
+[[ $# -ge 1 ]] || { echo "slurm.sh: which configuration? sbatch configs/launch/slurm.sh CONFIG" >&2; exit 2; }
+program=${HEARSAY:-build/release/apps/hearsay}
+[[ -x $program ]] || { echo "slurm.sh: no program at $program; build it, or set HEARSAY" >&2; exit 3; }
+
+case ${FABRIC:-tcp} in
+  tcp)
+    [[ -n ${NETWORK:-} ]] || { echo "slurm.sh: FABRIC=tcp needs NETWORK, as in NETWORK=10.0.0.0/16" >&2; exit 2; }
+    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_osc=^ucx
+    export OMPI_MCA_btl_tcp_if_include=$NETWORK OMPI_MCA_oob_tcp_if_include=$NETWORK
+    ;;
+  ucx) export OMPI_MCA_pml=ucx OMPI_MCA_osc=ucx ;;
+  *) echo "slurm.sh: FABRIC is tcp or ucx, not '$FABRIC'" >&2; exit 2 ;;
+esac
+export OMP_NUM_THREADS=1
+# srun needs a Slurm with PMIx; without it: mpirun "$program" train "$@"
+exec srun --mpi=pmix "$program" train "$@"

@@ -1,0 +1,24 @@
+#pragma once
+// The α-β model: a message of w words of 4 bytes takes α + w β seconds. α and β are measured; what a collective should
+// then take is computed from the messages and words of the rank that sends or receives most, one after the other.
+//
+// The model knows no other rank on the same core, and no memory bus or switch that ranks share.
+
+namespace hearsay {
+
+struct AlphaBeta {
+  double alpha_s = 0.0;  ///< of a message
+  double beta_s = 0.0;   ///< of a word of 4 bytes
+};
+
+/// What the busiest rank does, one thing after the other.
+struct CommunicationCost {
+  double messages = 0.0, words = 0.0;
+  double seconds(const AlphaBeta& model) const { return messages * model.alpha_s + words * model.beta_s; }
+};
+
+inline CommunicationCost operator+(const CommunicationCost& a, const CommunicationCost& b) {
+  return {.messages = a.messages + b.messages, .words = a.words + b.words};
+}
+
+}  // namespace hearsay

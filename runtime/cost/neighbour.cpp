@@ -1,0 +1,23 @@
+// Packets of b bytes to d neighbours: d (4 α + b/4 β). The four: the packet, its flush there and back, the head.
+// lian2017dpsgd: a rank's messages grow with its degree, not with P. Every neighbour receives as much as it sends, at the
+// same time, over a link that does both.
+#include "runtime/cost/cost.hpp"
+#include "runtime/cost/rounds.hpp"
+
+namespace hearsay {
+
+ExchangeCost neighbour_cost(const NeighbourShape& shape, const CostAssumptions& assumptions) {
+  constexpr double latencies = 4.0;
+  const double d = shape.degree;
+  const CommunicationCost messages{.messages = latencies * d, .words = d * shape.packet_bytes / bytes_per_word};
+  ExchangeCost cost = flat_cost(messages, shape.mean_degree * shape.packet_bytes, assumptions);
+  const double n = static_cast<double>(shape.values), b = shape.packet_bytes;
+  // Norms read x; a packet is written and its checksum read, and read again at each neighbour, where it becomes a copy;
+  // mixing reads x and d copies and writes x.
+  cost.local = {.moved_bytes = bytes_per_word * n + 3.0 * b + 3.0 * d * b + bytes_per_word * n * (d + 2.0),
+                .selected_values = shape.selected_values};
+  cost.overlaps = true;
+  return cost;
+}
+
+}  // namespace hearsay

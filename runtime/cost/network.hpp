@@ -1,0 +1,33 @@
+#pragma once
+// What `hearsay probe` has measured of a network and its machines, and the file that it is kept in.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runtime/cost/alpha_beta.hpp"
+
+namespace hearsay {
+
+/// A link between rank 0 and another rank.
+struct Link {
+  int rank = 0;
+  bool same_host = false;
+  AlphaBeta model{};
+};
+
+struct Network {
+  int ranks = 2, hosts = 1;  ///< where it was measured
+  AlphaBeta inside{};        ///< between two ranks of one host: the slowest link measured
+  AlphaBeta between{};       ///< between hosts: the slowest link measured; `inside` if there was one host only
+  /// Seconds per byte that r += g reads or writes, per value of an exact top-k with the sum before it and the clearing
+  /// after it, and per entry of two sparse lists that are merged.
+  double memory_s = 0.0, selection_s = 0.0, merge_s = 0.0;
+  std::vector<Link> links{};
+};
+
+/// YAML that `read_network` reads. `origin` goes into a comment: who measured, with what.
+std::string network_yaml(const Network& network, const std::string& origin);
+/// Throws DataError if the file cannot be read, ConfigError (file:line:column) if it is not what `hearsay probe` writes.
+Network read_network(const std::filesystem::path& file);
+
+}  // namespace hearsay

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# network_test.sh HEARSAY SOURCE_DIR: what measures and predicts networks, and ranks that do not belong together.
+source "$(dirname "$0")/expect.sh"
+
+number='[0-9.e-]+ (µs|ms|s)'
+bytes='[0-9.]+ (bytes|kB|MB|GB)'
+
+# ---------------------------------------------------------------- probe
+expect 2 "probe with one rank" "^hearsay: a network needs two ranks: mpirun" -- "$hearsay" probe
+expect 3 "probe into no folder" "^hearsay: .*nowhere/network.yaml: cannot be written" -- \
+  "${two_ranks[@]}" "$hearsay" probe -o nowhere/network.yaml
+expect 0 "probe" "^2 ranks on 1 host" "^rank 0 and 1, same host +$number" "^memory +[0-9.]+ GB/s" "^selection +$number" \
+  "^merge +$number" "^written to network.yaml" -- "${two_ranks[@]}" "$hearsay" probe
+holds "the file says what was measured" grep -q "^between: {alpha_s: [0-9.e-]*, beta_s_per_word: [0-9.e-]*}" network.yaml
+
+# ---------------------------------------------------------------- plan
+plan=("$hearsay" plan "$source_dir/configs/digits/dpsgd.yaml")
+expect 0 "plan" "^[0-9,]+ parameters in [0-9]+ segments, 8 ranks on 1 host, graph ring, density 0.01" \
+  "^dpsgd +8 +$bytes +$number +$number +$number" "^gtopk, tree +" "^the same gradient everywhere, fastest: " \
+  "^with neighbours only, fastest: " -- "${plan[@]}" -n 8 --compute 0.01
+holds "at most 100 columns" test "$(wc -L <stdout)" -le 100
+for exchange in $("$hearsay" list exchange | awk 'NF > 1 && $1 ~ /^[a-z_]+$/ { print $1 }'); do
+  holds "plan knows $exchange" grep -q "^$exchange" stdout
+done
+# A network without latency whose bytes cost much, and one that costs nothing but work in memory.
+cat >slow.yaml <<'YAML'
+ranks: 2
+hosts: 2
+inside: {alpha_s: 0, beta_s_per_word: 0}
+between: {alpha_s: 0, beta_s_per_word: 1}
+memory_s_per_byte: 0
+selection_s_per_value: 0
+merge_s_per_entry: 0
+YAML
+sed 's/beta_s_per_word: 1/beta_s_per_word: 0/; s/^\(sel\|mer\)\(.*\): 0/\1\2: 1/' slow.yaml >free.yaml
+expect 0 "plan where bytes are dear" "fastest: gtopk" -- "${plan[@]}" --network slow.yaml -n 16 --compute 0 --density 0.001
+expect 0 "plan where they are free: dense" "everywhere, fastest: allreduce" -- "${plan[@]}" --network free.yaml -n 16 --compute 0
+expect 0 "plan with the probed ranks, computing measured" "2 ranks on 2 hosts" "^forward and backward pass $number" -- \
+  "${plan[@]}" --network slow.yaml
+expect 3 "plan without a network" "none.yaml" -- "${plan[@]}" --network none.yaml
+sed 's/^hosts: 2/host: 2/' slow.yaml >wrong.yaml
+expect 2 "plan with a wrong network" "wrong.yaml:2:1: host: unknown key, did you mean 'hosts'" -- "${plan[@]}" --network wrong.yaml
+expect 2 "plan for no ranks" "^hearsay: -n 0: .*at least 1 rank" -- "${plan[@]}" -n 0
+expect 2 "plan for no hosts" "^hearsay: --hosts 0: .*at least 1 host" -- "${plan[@]}" --hosts 0
+expect 2 "plan at density 2" "^hearsay: --density 2: .*\(0, 1\]" -- "${plan[@]}" --density 2
+expect 2 "plan for -1 events" "^hearsay: --events -1: " -- "${plan[@]}" --events -1
+expect 2 "plan for less than no time" "^hearsay: --compute -1: " -- "${plan[@]}" --compute -1
+
+# ---------------------------------------------------------------- bench exchanges
+bench=("$hearsay" bench exchanges)
+expect 2 "bench with one rank" "^hearsay: an exchange needs two ranks" -- "${bench[@]}"
+expect 2 "bench of no values" "^hearsay: --values 0: a whole number" -- "${bench[@]}" --values 0
+expect 2 "bench of no segments" "^hearsay: --segments 0: " -- "${bench[@]}" --segments 0
+expect 2 "bench of no iterations" "^hearsay: --iterations 0: " -- "${bench[@]}" --iterations 0
+expect 0 "bench of every exchange" "^2 ranks of 2,000 values in 4 segments, density 0.1" \
+  "^dpsgd +8.10 kB +8.10 kB +$number" "^allreduce +8.00 kB +8.00 kB " "^topk +1.63 kB +1.63 kB " "^gradient_dropping +" -- \
+  "${two_ranks[@]}" "${bench[@]}" --values 2000 --segments 4 --density 0.1 --iterations 2 --network network.yaml
+
+# ---------------------------------------------------------------- ranks that do not belong together
+cat >tiny.yaml <<'YAML'
+model: {name: mlp, hidden: [8]}
+data: {name: synthetic_digits, train_size: 64, test_size: 16, batch_size: 16}
+exchange: {name: dpsgd}
+train: {epochs: 1}
+report: {directory: runs/tiny}
+YAML
+cp "$hearsay" another && printf 'another build' >>another
+train=(train tiny.yaml --progress off)
+expect 2 "two builds" "program of rank 1 is another build than that of rank 0" -- \
+  "$mpiexec" "${mpiexec_args[@]}" -n 1 "$hearsay" "${train[@]}" : -n 1 ./another "${train[@]}"
+expect 2 "two configurations" "configuration of rank 1 differs from that of rank 0" -- \
+  "$mpiexec" "${mpiexec_args[@]}" -n 1 "$hearsay" "${train[@]}" : -n 1 "$hearsay" "${train[@]}" --set seed=8
+expect 4 "the launcher of another MPI" "^hearsay: the launcher has started 3 processes, but .* sees only itself" -- \
+  env PMI_SIZE=3 PMI_RANK=0 "$hearsay" "${train[@]}"
+
+printf '%d checks, %d failures\n' "$checks" "$failures"
+[ "$failures" = 0 ] && [ "$checks" -ge 35 ]
