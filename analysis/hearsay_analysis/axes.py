@@ -16,7 +16,9 @@ def bytes_axis(axes):
     axes.xaxis.set_major_formatter(FuncFormatter(lambda n, _: re.sub(r"\.0+ ", " ", text.byte_count(n))))
     low, high = axes.get_xlim()
     decades = math.log10(high / low)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if decades > 2.2 else (1.0, 3.0) if decades > 0.9 else (1, 2, 3, 5, 7)))
+    axes.xaxis.set_major_locator(
+        LogLocator(subs=(1.0,) if decades > 2.2 else (1.0, 3.0) if decades > 0.9 else (1, 2, 3, 5, 7))
+    )
     axes.xaxis.set_minor_locator(NullLocator())
 
 
@@ -31,11 +33,33 @@ def log_axis(axis):
 def accuracy_axis(axes, accuracies):
     """y is accuracy, spaced by the logarithm of the error: 98 and 99 % are as far apart as 80 and 90 %."""
     errors = [max(1 - a, 1e-4) for a in accuracies]
-    axes.set_yscale("function", functions=(lambda a: -_log10(1 - a), lambda y: 1 - 10 ** -y))
+    axes.set_yscale("function", functions=(lambda a: -_log10(1 - a), lambda y: 1 - 10**-y))
     worst, best = min(1.0, 1.3 * max(errors)), min(errors) / 1.3
     axes.set_ylim(1 - worst, 1 - best)
-    candidates = [0.1, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.96, 0.97, 0.975, 0.98, 0.985, 0.99, 0.993,
-                  0.995, 0.997, 0.998, 0.999]
+    candidates = [
+        0.1,
+        0.2,
+        0.3,
+        0.5,
+        0.6,
+        0.7,
+        0.8,
+        0.85,
+        0.9,
+        0.93,
+        0.95,
+        0.96,
+        0.97,
+        0.975,
+        0.98,
+        0.985,
+        0.99,
+        0.993,
+        0.995,
+        0.997,
+        0.998,
+        0.999,
+    ]
     ticks = _apart([t for t in candidates if worst >= 1 - t >= best], math.log10(worst / best) / 9)
     axes.yaxis.set_major_locator(FixedLocator(ticks))
     axes.yaxis.set_major_formatter(FixedFormatter([f"{100 * t:.4g} %" for t in ticks]))
@@ -74,7 +98,7 @@ def spread(positions, distance):
 
 
 def label_ends(axes, ends):
-    """Writes each series' name beside its last point: ends is a list of (y, name, colour). Call it last: it measures."""
+    """Writes each series' name beside its last point: ends [(y, name, colour)]. Call it last: it measures."""
     ends = [(y, name, colour) for y, name, colour in ends if text.is_number(y)]
     if not ends:
         return
@@ -83,5 +107,14 @@ def label_ends(axes, ends):
     to_fraction = axes.transData + axes.transAxes.inverted()
     heights = [min(max(to_fraction.transform((axes.get_xlim()[1], y))[1], 0), 1) for y, *_ in ends]
     for place, (_, name, colour) in zip(spread(heights, _LINE_HEIGHT_PT / height_pt), ends):
-        axes.annotate(text.shortened(name, 18), (1.0, place), xycoords="axes fraction", xytext=(5, 0),
-                      textcoords="offset points", color=colour, va="center", fontsize=8, annotation_clip=False)
+        axes.annotate(
+            text.shortened(name, 18),
+            (1.0, place),
+            xycoords="axes fraction",
+            xytext=(5, 0),
+            textcoords="offset points",
+            color=colour,
+            va="center",
+            fontsize=8,
+            annotation_clip=False,
+        )

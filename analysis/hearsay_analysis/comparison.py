@@ -23,37 +23,69 @@ def _row(number, run, first):
     messages, sent = run.totals["messages"], run.totals["bytes_sent"]
     possible = run.messages_per_iteration * run.iterations
     fraction = messages / possible if possible and messages is not None else None
-    return [page.swatch(number) + page.escaped(run.name), page.escaped(run.status),
-            page.value(run.iterations, text.count(run.iterations)),
-            page.value(accuracy, text.percent(accuracy)), page.value(worst, text.percent(worst)),
-            page.value(distance, text.significant(distance, 3)), page.value(messages, text.count(messages)),
-            page.value(fraction, text.number_of_percent(fraction)),
-            page.value(_of_first(run, first, "messages"), text.number_of_percent(_of_first(run, first, "messages"))),
-            page.value(sent, text.byte_count(sent)),
-            page.value(_of_first(run, first, "bytes_sent"), text.number_of_percent(_of_first(run, first, "bytes_sent"))),
-            page.value(time, text.duration(time))]
+    return [
+        page.swatch(number) + page.escaped(run.name),
+        page.escaped(run.status),
+        page.value(run.iterations, text.count(run.iterations)),
+        page.value(accuracy, text.percent(accuracy)),
+        page.value(worst, text.percent(worst)),
+        page.value(distance, text.significant(distance, 3)),
+        page.value(messages, text.count(messages)),
+        page.value(fraction, text.number_of_percent(fraction)),
+        page.value(_of_first(run, first, "messages"), text.number_of_percent(_of_first(run, first, "messages"))),
+        page.value(sent, text.byte_count(sent)),
+        page.value(_of_first(run, first, "bytes_sent"), text.number_of_percent(_of_first(run, first, "bytes_sent"))),
+        page.value(time, text.duration(time)),
+    ]
 
 
 def comparison_table(runs):
-    heads = ["run", "status", "iterations", "accuracy, averaged", "worst rank", "consensus distance", "messages",
-             "% of D-PSGD's", "% of first", "bytes", "% of first", "time per iteration"]
+    heads = [
+        "run",
+        "status",
+        "iterations",
+        "accuracy, averaged",
+        "worst rank",
+        "consensus distance",
+        "messages",
+        "% of D-PSGD's",
+        "% of first's messages",
+        "bytes",
+        "% of first's bytes",
+        "time per iteration",
+    ]
     return page.table(heads, [_row(number, run, runs[0]) for number, run in enumerate(runs)])
 
 
 def bytes_table(runs):
     """Every byte by kind; the last column is the sum of the others."""
     names = [*BYTE_KINDS, "bytes_sent"]
-    rows = [[page.swatch(number) + page.escaped(run.name),
-             *(page.value(run.totals[name], text.count(run.totals[name])) for name in [*names, "packets", "puts", "deferred"])]
-            for number, run in enumerate(runs)]
-    return page.table(["run", "payload", "index", "header", "control", "all bytes", "packets", "puts", "deferred"], rows)
+    rows = [
+        [
+            page.swatch(number) + page.escaped(run.name),
+            *(
+                page.value(run.totals[name], text.count(run.totals[name]))
+                for name in [*names, "packets", "puts", "deferred"]
+            ),
+        ]
+        for number, run in enumerate(runs)
+    ]
+    return page.table(
+        ["run", "payload", "index", "header", "control", "all bytes", "packets", "puts", "deferred"], rows
+    )
 
 
 def _experiment(run):
     topology = run.manifest.get("topology", {})
     schedule = (run.summary or run.config.get("exchange", {})).get("schedule")
-    facts = {"ranks": run.ranks, "directed edges": topology.get("directed_edges"), "model": run.manifest["model"],
-             "parameters": run.manifest.get("parameters"), "data": run.manifest["dataset"], "schedule": schedule}
+    facts = {
+        "ranks": run.ranks,
+        "directed edges": topology.get("directed_edges"),
+        "model": run.manifest["model"],
+        "parameters": run.manifest.get("parameters"),
+        "data": run.manifest["dataset"],
+        "schedule": schedule,
+    }
     if run.status == "finished":
         facts["iterations"] = run.iterations
     return facts
@@ -61,8 +93,11 @@ def _experiment(run):
 
 def _differences(run, first):
     theirs = _experiment(first)
-    return [f"{what} {here} (first run: {theirs[what]})" for what, here in _experiment(run).items()
-            if None not in (here, theirs.get(what)) and here != theirs[what]]
+    return [
+        f"{what} {here} (first run: {theirs[what]})"
+        for what, here in _experiment(run).items()
+        if None not in (here, theirs.get(what)) and here != theirs[what]
+    ]
 
 
 def comparison_notes(runs):
@@ -71,12 +106,17 @@ def comparison_notes(runs):
     for run in runs:
         after = f"after {text.count(run.iterations)} iterations"
         if run.status == IN_PROGRESS:
-            sentences.append(f"{run.name} has no summary: it is still in progress, or it was killed. Its numbers are of its "
-                             f"last records, {after}.")
+            sentences.append(
+                f"{run.name} has no summary: it is still in progress, or it was killed. Its numbers are of its "
+                f"last records, {after}."
+            )
         elif run.status != "finished":
-            sentences.append(f"{run.name} {run.status} {after}: {run.summary.get('message') or 'no reason given'}. Its "
-                             "counts are of its last records." if not run.counted_by_summary else
-                             f"{run.name} {run.status} {after}: {run.summary.get('message') or 'no reason given'}.")
+            sentences.append(
+                f"{run.name} {run.status} {after}: {run.summary.get('message') or 'no reason given'}. Its "
+                "counts are of its last records."
+                if not run.counted_by_summary
+                else f"{run.name} {run.status} {after}: {run.summary.get('message') or 'no reason given'}."
+            )
     for run in runs[1:]:
         differences = _differences(run, runs[0])
         if differences:
@@ -101,8 +141,12 @@ def configuration_table(runs):
 
     def cell(value):
         return page.escaped(text.NO_NUMBER if value is None else value if isinstance(value, str) else json.dumps(value))
-    return page.table(["key", *(run.name for run in runs)],
-                      [[page.escaped(key), *(cell(value) for value in values)] for key, values in rows], "words")
+
+    return page.table(
+        ["key", *(run.name for run in runs)],
+        [[page.escaped(key), *(cell(value) for value in values)] for key, values in rows],
+        "words",
+    )
 
 
 def commands(runs):
@@ -122,7 +166,13 @@ def origins(runs):
     for run in runs:
         hosts = list(dict.fromkeys(run.manifest.get("hosts", [])))
         versions = ", ".join(f"{name} {version}" for name, version in run.manifest.get("versions", {}).items())
-        rows.append([page.escaped(run.name), page.escaped(run.manifest.get("started_utc", text.NO_NUMBER)),
-                     page.escaped(f"{run.ranks} on {', '.join(hosts)}"), page.escaped(versions),
-                     page.element("code", page.escaped(run.manifest["command"]))])
+        rows.append(
+            [
+                page.escaped(run.name),
+                page.escaped(run.manifest.get("started_utc", text.NO_NUMBER)),
+                page.escaped(f"{run.ranks} on {', '.join(hosts)}"),
+                page.escaped(versions),
+                page.element("code", page.escaped(run.manifest["command"])),
+            ]
+        )
     return page.table(["run", "started", "ranks", "versions", "started as"], rows, "words")

@@ -1,4 +1,5 @@
 """What a figure of the page is: a drawing and the numbers that it shows."""
+import functools
 from dataclasses import dataclass
 
 import matplotlib.figure
@@ -16,6 +17,11 @@ class Figure:
     caption: str
     data: pd.DataFrame
     plot: matplotlib.figure.Figure
+
+    @functools.cached_property
+    def svg(self):
+        """A stand-alone SVG document. Drawing is what costs, so it is done once."""
+        return style.svg(self.plot, self.name)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,12 @@ import sys
 from hearsay_analysis.errors import DataError
 
 DISTRIBUTION = "/usr/bin/python3"
-_DEBIAN = {"numpy": "python3-numpy", "pandas": "python3-pandas", "matplotlib": "python3-matplotlib", "yaml": "python3-yaml"}
+_DEBIAN = {
+    "numpy": "python3-numpy",
+    "pandas": "python3-pandas",
+    "matplotlib": "python3-matplotlib",
+    "yaml": "python3-yaml",
+}
 
 
 def missing(packages):
@@ -24,5 +29,7 @@ def need(*packages):
     if sys.executable != DISTRIBUTION and os.access(DISTRIBUTION, os.X_OK):
         sys.stdout.flush()
         os.execv(DISTRIBUTION, [DISTRIBUTION, *sys.argv])
-    raise DataError(f"{sys.executable} has no {', '.join(absent)}; on Debian: "
-                    f"apt-get install {' '.join(_DEBIAN[package] for package in absent)}")
+    raise DataError(
+        f"{sys.executable} has no {', '.join(absent)}; on Debian: "
+        f"apt-get install {' '.join(_DEBIAN[package] for package in absent)}"
+    )

@@ -11,8 +11,10 @@ def read_object(path):
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
-        raise DataError(f"{path} is not whole JSON ({error}); it was damaged after the run, which writes it in one "
-                        "piece: train again") from None
+        raise DataError(
+            f"{path} is not whole JSON ({error}); it was damaged after the run, which writes it in one "
+            "piece: train again"
+        ) from None
     if not isinstance(value, dict):
         raise DataError(f"{path} holds no JSON object: not a file of a run")
     return value

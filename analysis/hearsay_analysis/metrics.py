@@ -7,8 +7,18 @@ import pandas as pd
 from hearsay_analysis.errors import DataError
 from hearsay_analysis.json_files import read_lines
 
-COUNTERS = ["events", "messages", "deferred", "packets", "puts", "bytes_sent", "payload_bytes", "index_bytes",
-            "header_bytes", "control_bytes"]
+COUNTERS = [
+    "events",
+    "messages",
+    "deferred",
+    "packets",
+    "puts",
+    "bytes_sent",
+    "payload_bytes",
+    "index_bytes",
+    "header_bytes",
+    "control_bytes",
+]
 BYTE_KINDS = ["payload_bytes", "index_bytes", "header_bytes", "control_bytes"]
 
 
@@ -25,10 +35,11 @@ class SegmentHistory:
 
 @dataclass(frozen=True)
 class Metrics:
-    """iterations: a row for every iteration that all ranks have recorded; counters summed over ranks, `loss` their mean,
-    `time_s` the slowest rank's. evaluations: rank 0's. last: totals of the counters, each rank at its own last
-    record; None where there is none.
-    segments: rank → SegmentHistory."""
+    """What all ranks have recorded.
+
+    iterations: a row for every iteration that all ranks have; counters summed over ranks, `loss` their mean, `time_s` the
+    slowest rank's. evaluations: rank 0's. last: totals of the counters, each rank at its own last record; None where
+    there is none. segments: rank → SegmentHistory."""
 
     iterations: pd.DataFrame
     evaluations: pd.DataFrame
@@ -48,8 +59,9 @@ def _history(records):
     def stacked(key):
         return np.array([r[key] for r in rows], dtype=float) if key in rows[0] else None
 
-    return SegmentHistory(np.array([r["iteration"] for r in rows]), stacked("events"), stacked("norms"),
-                          stacked("thresholds"))
+    return SegmentHistory(
+        np.array([r["iteration"] for r in rows]), stacked("events"), stacked("norms"), stacked("thresholds")
+    )
 
 
 def _combined(tables):

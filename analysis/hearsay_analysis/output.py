@@ -28,8 +28,10 @@ class FigureFolder:
 
     def _save_one(self, figure):
         stem = self._folder / figure.name
-        stem.with_name(f"{figure.name}.svg").write_text(style.svg(figure.plot, figure.name), encoding="utf-8")
-        figure.plot.savefig(stem.with_name(f"{figure.name}.pdf"), facecolor=style.PAPER, metadata={"CreationDate": None})
+        stem.with_name(f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8")
+        figure.plot.savefig(
+            stem.with_name(f"{figure.name}.pdf"), facecolor=style.PAPER, metadata={"CreationDate": None}
+        )
         figure.data.to_csv(stem.with_name(f"{figure.name}.csv"), index=False)
 
     def links(self, figure):
@@ -56,5 +58,14 @@ def write_page(path, text):
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished.write_text(text, encoding="utf-8")
         os.replace(unfinished, path)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror}") from None
+
+
+def write_picture(path, plot):
+    """The figure alone, on paper colour, in the format of the name's ending. Throws DataError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        plot.savefig(path, facecolor=style.PAPER, dpi=160)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror}") from None

@@ -50,7 +50,7 @@ def _figure_html(figure, links):
     caption = escaped(figure.caption)
     if links:
         caption += " " + " · ".join(f'<a href="{escaped(target)}">{kind}</a>' for kind, target in links)
-    drawing = style.inline_svg(figure.plot, figure.name, escaped(figure.title))
+    drawing = style.inline_svg(figure.svg, figure.name, escaped(figure.title))
     return f"<figure><h3>{escaped(figure.title)}</h3>{drawing}<figcaption>{caption}</figcaption></figure>"
 
 
@@ -59,23 +59,33 @@ def _absences(absent):
     runs = {}
     for figure in absent:
         runs.setdefault((figure.title, figure.reason), []).append(figure.run)
-    return [f"{title}{' of ' + listed(names) if any(names) else ''}: not drawn, {reason}."
-            for (title, reason), names in runs.items()]
+    return [
+        f"{title}{' of ' + listed(names) if any(names) else ''}: not drawn, {reason}."
+        for (title, reason), names in runs.items()
+    ]
 
 
 def figures(drawn, links_of):
-    """Figures side by side where there is room, then what could not be drawn and why. links_of(figure) → [(kind, target)]."""
+    """Figures side by side where there is room, then what could not be drawn and why.
+
+    links_of(figure) → [(kind, target)] are the files that the caption links to."""
     there = [figure for figure in drawn if not isinstance(figure, Absent)]
     absent = [figure for figure in drawn if isinstance(figure, Absent)]
-    shown = element("div", "".join(_figure_html(figure, links_of(figure)) for figure in there), "figures") if there else ""
+    shown = (
+        element("div", "".join(_figure_html(figure, links_of(figure)) for figure in there), "figures") if there else ""
+    )
     return shown + "".join(element("p", escaped(line), "quiet") for line in _absences(absent))
 
 
 def document(title, body):
     """A whole page. body is HTML."""
     css = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
-    themes = (f":root {{ {style.css_variables(False)} }}\n@media screen and (prefers-color-scheme: dark) "
-              f"{{ :root {{ {style.css_variables(True)} }} }}\n")
-    return ('<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{escaped(title)}</title>\n<style>\n{themes}{css}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n")
+    themes = (
+        f":root {{ {style.css_variables(False)} }}\n@media screen and (prefers-color-scheme: dark) "
+        f"{{ :root {{ {style.css_variables(True)} }} }}\n"
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escaped(title)}</title>\n<style>\n{themes}{css}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )

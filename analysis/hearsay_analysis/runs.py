@@ -93,8 +93,10 @@ def _read_config(folder):
 
 def _check(path, values, keys):
     if values.get("schema_version") != SCHEMA_VERSION:
-        raise DataError(f"{path} has schema_version {values.get('schema_version')!r}, this script reads {SCHEMA_VERSION}; "
-                        "use the scripts of the version that trained it")
+        raise DataError(
+            f"{path} has schema_version {values.get('schema_version')!r}, this script reads {SCHEMA_VERSION}; "
+            "use the scripts of the version that trained it"
+        )
     absent = [key for key in keys if key not in values]
     if absent:
         raise DataError(f"{path} has no {absent[0]!r}: it was edited or damaged; train again")
@@ -113,7 +115,9 @@ def read_run(folder, name):
     summary = None
     if (folder / "summary.json").exists():
         summary = read_object(folder / "summary.json")
-        _check(folder / "summary.json", summary, ["status", "iterations", "messages_possible", "replica_hash", *COUNTERS])
+        _check(
+            folder / "summary.json", summary, ["status", "iterations", "messages_possible", "replica_hash", *COUNTERS]
+        )
     return Run(folder, name, manifest, _read_config(folder), summary, read_metrics(folder, manifest["ranks"]))
 
 

@@ -11,9 +11,19 @@ import matplotlib
 
 INK, MUTED, GRID, PAPER = "#1b1c1e", "#686d75", "#dddfe3", "#fefefe"
 SERIES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7d6a00", "#56b4e9", "#767b84"]
-_DARK = {INK: "#e8e9eb", MUTED: "#a3a8b0", GRID: "#3a3d43", PAPER: "#17181b",
-         "#0072b2": "#58a9e0", "#d55e00": "#ff8f52", "#009e73": "#3ccb9f", "#cc79a7": "#e6a3c8",
-         "#7d6a00": "#e0c34a", "#56b4e9": "#a5dbfa", "#767b84": "#b9bdc4"}
+_DARK = {
+    INK: "#e8e9eb",
+    MUTED: "#a3a8b0",
+    GRID: "#3a3d43",
+    PAPER: "#17181b",
+    "#0072b2": "#58a9e0",
+    "#d55e00": "#ff8f52",
+    "#009e73": "#3ccb9f",
+    "#cc79a7": "#e6a3c8",
+    "#7d6a00": "#e0c34a",
+    "#56b4e9": "#a5dbfa",
+    "#767b84": "#b9bdc4",
+}
 _DASHES = ["-", (0, (5, 2)), (0, (1.5, 1.5))]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 
@@ -22,14 +32,38 @@ WIDTH_IN = 4.8  # drawn as wide as a phone shows it, so that its letters stay re
 
 def apply():
     """Sets matplotlib up for all figures."""
-    matplotlib.rcParams.update({
-        "svg.fonttype": "none", "pdf.fonttype": 42, "font.family": "sans-serif", "font.size": 9,
-        "axes.titlesize": 9, "axes.labelsize": 9, "xtick.labelsize": 8, "ytick.labelsize": 8,
-        "text.color": INK, "axes.labelcolor": INK, "axes.titlecolor": INK, "xtick.color": MUTED, "ytick.color": MUTED,
-        "xtick.labelcolor": INK, "ytick.labelcolor": INK, "axes.edgecolor": MUTED, "grid.color": GRID,
-        "grid.linewidth": 0.6, "axes.grid": True, "axes.axisbelow": True, "axes.spines.top": False,
-        "axes.spines.right": False, "figure.facecolor": "none", "axes.facecolor": "none", "lines.linewidth": 1.5,
-        "savefig.facecolor": "none", "hatch.color": PAPER, "hatch.linewidth": 1.0})
+    matplotlib.rcParams.update(
+        {
+            "svg.fonttype": "none",
+            "pdf.fonttype": 42,
+            "font.family": "sans-serif",
+            "font.size": 9,
+            "axes.titlesize": 9,
+            "axes.labelsize": 9,
+            "xtick.labelsize": 8,
+            "ytick.labelsize": 8,
+            "text.color": INK,
+            "axes.labelcolor": INK,
+            "axes.titlecolor": INK,
+            "xtick.color": MUTED,
+            "ytick.color": MUTED,
+            "xtick.labelcolor": INK,
+            "ytick.labelcolor": INK,
+            "axes.edgecolor": MUTED,
+            "grid.color": GRID,
+            "grid.linewidth": 0.6,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "figure.facecolor": "none",
+            "axes.facecolor": "none",
+            "lines.linewidth": 1.5,
+            "savefig.facecolor": "none",
+            "hatch.color": PAPER,
+            "hatch.linewidth": 1.0,
+        }
+    )
 
 
 def colour(number):
@@ -67,17 +101,21 @@ def svg(figure, name):
     return buffer.getvalue()
 
 
-def inline_svg(figure, name, description):
-    """The figure as an <svg> element for a page: themed, with identifiers of its own, without a reference outside."""
-    text = svg(figure, name)
-    text = text[text.index("<svg"):]
+def inline_svg(text, name, description):
+    """A document that `svg` made as an element of a page: themed, with identifiers of its own, without references."""
+    text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r' xmlns(:xlink)?="[^"]*"', "", text).replace("xlink:href", "href")
     text = re.sub(r'\bid="', f'id="{name}-', text)
-    text = re.sub(r'url\(#', f"url(#{name}-", text)
+    text = re.sub(r"url\(#", f"url(#{name}-", text)
     text = re.sub(r'href="#', f'href="#{name}-', text)
     for light in _DARK:
         text = re.sub(light, var(light), text, flags=re.IGNORECASE)
-    text = re.sub(r"<svg [^>]*?viewBox=\"([^\"]*)\"[^>]*>",
-                  rf'<svg viewBox="\1" role="img" aria-label="{description}">', text, count=1)
+    text = re.sub(
+        r"<svg [^>]*?viewBox=\"([^\"]*)\"[^>]*>",
+        rf'<svg viewBox="\1" role="img" aria-label="{description}">',
+        text,
+        count=1,
+    )
+    text = re.sub(r"base64,\s*", "base64,", text)
     return re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)

@@ -10,7 +10,7 @@ from hearsay_analysis.json_files import read_object
 
 @dataclass(frozen=True)
 class Point:
-    """One method, ranks and axis values, over its seeds. Only finished runs count in the figures; diverged and unfinished
+    """One method, ranks and axis values, over its seeds. The figures are of finished runs only; diverged and unfinished
     are numbers of runs."""
 
     method: str
@@ -68,10 +68,16 @@ def _gathered(key, summaries):
     method, ranks, axis = key
     good = [s for s in summaries if s and s["status"] == "finished" and s["accuracy_mean_model"] is not None]
     names = ("messages_fraction", "bytes_fraction", "accuracy_rank_min")
-    return Point(method, ranks, axis, tuple(s["accuracy_mean_model"] for s in good), tuple(s["bytes_sent"] for s in good),
-                 {name: tuple(s.get(name) for s in good) for name in names},
-                 sum(1 for s in summaries if s and s["status"] == "diverged"),
-                 sum(1 for s in summaries if not s or s["status"] not in ("finished", "diverged")))
+    return Point(
+        method,
+        ranks,
+        axis,
+        tuple(s["accuracy_mean_model"] for s in good),
+        tuple(s["bytes_sent"] for s in good),
+        {name: tuple(s.get(name) for s in good) for name in names},
+        sum(1 for s in summaries if s and s["status"] == "diverged"),
+        sum(1 for s in summaries if not s or s["status"] not in ("finished", "diverged")),
+    )
 
 
 def read_sweep(folder):
@@ -92,11 +98,13 @@ def read_sweep(folder):
 
 
 def pareto_front(points):
-    """Those points that no other beats: no other is at least as accurate with at most as many bytes, and better in one of
-    the two. Means over seeds; points of which a run diverged are out. In the order of bytes."""
+    """Those points that no other beats: is as accurate or more with as many bytes or fewer, and better in one of the two.
+
+    Means over seeds; points of which a run diverged are out. In the order of bytes."""
     able = [p for p in points if p.seeds and not p.diverged]
 
     def beats(a, b):
         no_worse = a.accuracy >= b.accuracy and a.bytes_mean <= b.bytes_mean
         return no_worse and (a.accuracy > b.accuracy or a.bytes_mean < b.bytes_mean)
+
     return sorted((p for p in able if not any(beats(other, p) for other in able)), key=lambda p: p.bytes_mean)

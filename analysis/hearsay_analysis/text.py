@@ -62,7 +62,7 @@ def duration(seconds):
 
 def shortened(name, width=22):
     """The end of a path is what tells runs apart."""
-    return name if len(name) <= width else "…" + name[1 - width:]
+    return name if len(name) <= width else "…" + name[1 - width :]
 
 
 def listed(words):

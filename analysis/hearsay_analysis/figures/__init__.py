@@ -1,7 +1,6 @@
 """The figures of the comparison page, in its order. To add one: a file with draw(runs, options) → list of Figure and
 Absent, and its line here."""
-from hearsay_analysis.figures import (consensus, events, learning, messages, network, norms, staleness,
-                                      time_breakdown)
+from hearsay_analysis.figures import consensus, events, learning, messages, network, norms, staleness, time_breakdown
 
 SECTIONS = [
     ("Learning", [learning.draw]),

@@ -41,8 +41,10 @@ def _figure(number, run):
     names = run.segment_names
     every = int(starts[1] - starts[0]) if len(starts) > 1 else 1
     end = min(int(history.iterations[len(history.iterations) - 1]) for history in histories) + 1
-    caption = (f"Opacity: the fraction of iterations and ranks at which a segment was sent, over stretches of {every} "
-               f"iteration{'s' if every > 1 else ''}. All {rates.shape[0]} segments, first layer on top.")
+    caption = (
+        f"Opacity: the fraction of iterations and ranks at which a segment was sent, over stretches of {every} "
+        f"iteration{'s' if every > 1 else ''}. All {rates.shape[0]} segments, first layer on top."
+    )
     data = pd.DataFrame(rates, index=pd.Index(names, name="segment"), columns=starts).reset_index()
     return Figure(f"events-{number + 1}", f"{title}: {run.name}", caption, data, _drawn(names, starts, end, rates))
 

@@ -8,8 +8,11 @@ from hearsay_analysis import axes as scales
 from hearsay_analysis import style
 from hearsay_analysis.figure import Absent, Figure, canvas
 
-_AGAINST = {"epochs": ("epoch", "epochs"), "bytes": ("bytes_sent", "bytes sent by all ranks"),
-            "time": ("time_s", "time, s")}
+_AGAINST = {
+    "epochs": ("epoch", "epochs"),
+    "bytes": ("bytes_sent", "bytes sent by all ranks"),
+    "time": ("time_s", "time, s"),
+}
 
 
 def _smoothed(losses):
@@ -19,8 +22,16 @@ def _smoothed(losses):
 
 def _training(run):
     table = run.metrics.iterations
-    return pd.DataFrame({"run": run.name, "iteration": table["iteration"], "epoch": table["epoch"],
-                         "bytes_sent": table["bytes_sent"], "time_s": table["time_s"], "loss": _smoothed(table["loss"])})
+    return pd.DataFrame(
+        {
+            "run": run.name,
+            "iteration": table["iteration"],
+            "epoch": table["epoch"],
+            "bytes_sent": table["bytes_sent"],
+            "time_s": table["time_s"],
+            "loss": _smoothed(table["loss"]),
+        }
+    )
 
 
 def _bytes_at(run, iterations_done):
@@ -30,16 +41,24 @@ def _bytes_at(run, iterations_done):
 
 
 def evaluated(run):
-    """A row an evaluation of the averaged model: run, iteration, epoch, bytes_sent, time_s, accuracy, loss, consensus."""
+    """A row an evaluation of the averaged model."""
     table = run.metrics.evaluations
     if table.empty:
-        return pd.DataFrame(columns=["run", "iteration", "epoch", "bytes_sent", "time_s", "accuracy", "loss",
-                                     "consensus_distance"])
-    return pd.DataFrame({"run": run.name, "iteration": table["iteration"], "epoch": table["epoch"],
-                         "bytes_sent": _bytes_at(run, table["iteration"]), "time_s": table["time_s"],
-                         "accuracy": pd.to_numeric(table["accuracy_mean_model"]),
-                         "loss": pd.to_numeric(table["loss_mean_model"]),
-                         "consensus_distance": pd.to_numeric(table["consensus_distance"])})
+        return pd.DataFrame(
+            columns=["run", "iteration", "epoch", "bytes_sent", "time_s", "accuracy", "loss", "consensus_distance"]
+        )
+    return pd.DataFrame(
+        {
+            "run": run.name,
+            "iteration": table["iteration"],
+            "epoch": table["epoch"],
+            "bytes_sent": _bytes_at(run, table["iteration"]),
+            "time_s": table["time_s"],
+            "accuracy": pd.to_numeric(table["accuracy_mean_model"]),
+            "loss": pd.to_numeric(table["loss_mean_model"]),
+            "consensus_distance": pd.to_numeric(table["consensus_distance"]),
+        }
+    )
 
 
 def draw_series(plot_axes, series, x, y, marked):
@@ -47,8 +66,14 @@ def draw_series(plot_axes, series, x, y, marked):
     ends = []
     for number, (name, rows) in enumerate(series):
         rows = rows.dropna(subset=[x, y])
-        plot_axes.plot(rows[x], rows[y], color=style.colour(number), linestyle=style.dashes(number),
-                       marker=style.marker(number) if marked else None, markersize=4)
+        plot_axes.plot(
+            rows[x],
+            rows[y],
+            color=style.colour(number),
+            linestyle=style.dashes(number),
+            marker=style.marker(number) if marked else None,
+            markersize=4,
+        )
         if not rows.empty:
             ends.append((rows[y].iloc[-1], name, style.colour(number)))
     return ends
@@ -74,8 +99,16 @@ def _figures(series, y, marked, caption):
     data = pd.concat([rows for _, rows in series])
     if data.empty or data[y].dropna().empty:
         return [Absent(f"{title} against epochs, bytes and time", "no run has recorded any yet")]
-    return [Figure(f"{y}-{against}", f"{title} against {'bytes sent' if against == 'bytes' else against}", caption, data,
-                   _drawn(series, column, y, marked)) for against, (column, _) in _AGAINST.items()]
+    return [
+        Figure(
+            f"{y}-{against}",
+            f"{title} against {'bytes sent' if against == 'bytes' else against}",
+            caption,
+            data,
+            _drawn(series, column, y, marked),
+        )
+        for against, (column, _) in _AGAINST.items()
+    ]
 
 
 def draw(runs, _options):
@@ -83,5 +116,7 @@ def draw(runs, _options):
     loss = "Mean over ranks of their batches' losses, as a moving mean over a twentieth of the run."
     evaluations = [(run.name, evaluated(run)) for run in runs]
     training = [(run.name, _training(run)) for run in runs]
-    pairs = itertools.zip_longest(_figures(evaluations, "accuracy", True, accuracy), _figures(training, "loss", False, loss))
+    pairs = itertools.zip_longest(
+        _figures(evaluations, "accuracy", True, accuracy), _figures(training, "loss", False, loss)
+    )
     return [figure for pair in pairs for figure in pair if figure]

@@ -26,8 +26,8 @@ def chosen_segments(run, history, wanted):
 
 
 def held_norms(norms, events):
-    """The norm at the last event, iteration by iteration: neighbours' copies have it unless only part of the segment was
-    sent; NaN before the first event."""
+    """The norm at the last event, iteration by iteration: neighbours' copies have it unless only part of the segment
+    was sent; NaN before the first event."""
     at_events = pd.Series(np.where(events > 0, norms, np.nan))
     return at_events.ffill().to_numpy()
 
@@ -57,9 +57,18 @@ def _norm_panel(history):
         axes.plot(history.iterations, history.norms[:, number], color=colour)
         fired = history.iterations[history.events[:, number] > 0]
         shown = fired[:: max(1, -(-len(fired) // _MOST_MARKS))]
-        axes.plot(shown, np.full(len(shown), 0.04), transform=axes.get_xaxis_transform(), linestyle="none", marker="|",
-                  markersize=5, markeredgewidth=0.7, color=style.INK)
+        axes.plot(
+            shown,
+            np.full(len(shown), 0.04),
+            transform=axes.get_xaxis_transform(),
+            linestyle="none",
+            marker="|",
+            markersize=5,
+            markeredgewidth=0.7,
+            color=style.INK,
+        )
         axes.margins(y=0.15)
+
     return draw_panel
 
 
@@ -67,6 +76,7 @@ def _threshold_panel(history):
     def draw_panel(axes, number, colour):
         axes.plot(history.iterations, history.thresholds[:, number], color=colour, linewidth=1)
         axes.set_ylim(bottom=0)
+
     return draw_panel
 
 
@@ -76,10 +86,16 @@ def _close_up_panel(history, start):
     def draw_panel(axes, number, colour):
         norms, events = history.norms[:, number], history.events[:, number]
         fired = np.flatnonzero(events[stretch]) + start
-        axes.step(history.iterations[stretch], held_norms(norms, events)[stretch], where="post", color=style.MUTED,
-                  linewidth=1)
+        axes.step(
+            history.iterations[stretch],
+            held_norms(norms, events)[stretch],
+            where="post",
+            color=style.MUTED,
+            linewidth=1,
+        )
         axes.plot(history.iterations[stretch], norms[stretch], color=colour, linewidth=1.3)
         axes.plot(history.iterations[fired], norms[fired], linestyle="none", marker="*", markersize=7, color=style.INK)
+
     return draw_panel
 
 
@@ -92,8 +108,9 @@ def _figures(place, run, options):
     title = "Norms and thresholds"
     history = run.metrics.segments.get(options.rank)
     if history is None and run.metrics.segments:
-        raise UsageError(f"--rank {options.rank}: {run.folder} has recorded segments of ranks "
-                         f"0 to {max(run.metrics.segments)}")
+        raise UsageError(
+            f"--rank {options.rank}: {run.folder} has recorded segments of ranks " f"0 to {max(run.metrics.segments)}"
+        )
     if history is None:
         return [Absent(title, "not recorded; train with --set report.segments=true", run.name)]
     if history.norms is None:
@@ -102,17 +119,36 @@ def _figures(place, run, options):
     data, colour = _long_table(run, history, numbers), style.colour(place)
 
     def figure(name, words, caption, quantity, panel):
-        return Figure(f"{name}-{place + 1}", f"{words}: {run.name}", caption, data,
-                      _stack(run, numbers, quantity, colour, panel))
+        return Figure(
+            f"{name}-{place + 1}", f"{words}: {run.name}", caption, data, _stack(run, numbers, quantity, colour, panel)
+        )
 
     rank = f"Rank {options.rank}. "
-    return [figure("norms", "Norms and events", rank + f"Marks below are events; at most {_MOST_MARKS} of them are drawn "
-                   "a segment, every one is in the CSV file.", "‖x‖", _norm_panel(history)),
-            figure("thresholds", "Thresholds", rank + "What the change of the norm was compared with.", "threshold",
-                   _threshold_panel(history)),
-            figure("close-up", "Norms between events", rank + f"{_CLOSE_UP_ITERATIONS} iterations in the middle of the run: "
-                   "the norm, its events (stars) and, grey, the norm at the last event.", "‖x‖",
-                   _close_up_panel(history, _close_up_start(history)))]
+    return [
+        figure(
+            "norms",
+            "Norms and events",
+            rank + f"Marks below are events; at most {_MOST_MARKS} of them are drawn "
+            "a segment, every one is in the CSV file.",
+            "‖x‖",
+            _norm_panel(history),
+        ),
+        figure(
+            "thresholds",
+            "Thresholds",
+            rank + "What the change of the norm was compared with.",
+            "threshold",
+            _threshold_panel(history),
+        ),
+        figure(
+            "close-up",
+            "Norms between events",
+            rank + f"{_CLOSE_UP_ITERATIONS} iterations in the middle of the run: "
+            "the norm, its events (stars) and, grey, the norm at the last event.",
+            "‖x‖",
+            _close_up_panel(history, _close_up_start(history)),
+        ),
+    ]
 
 
 def draw(runs, options):

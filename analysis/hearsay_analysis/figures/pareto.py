@@ -15,14 +15,22 @@ def numbered(points):
 
 
 def lowest_drawn(points):
-    """Accuracy at the lower edge: four times the best point's error. What lies below would press all others together."""
+    """Accuracy at the lower edge: four times the best point's error. What lies below would squeeze all others."""
     return max(0.0, 1 - _MOST_ERRORS * (1 - max(p.accuracy for p in points)))
 
 
 def _bars(axes, point, colour):
     if point.seeds > 1:
-        axes.errorbar(point.bytes_mean, point.accuracy, xerr=point.bytes_deviation, yerr=point.accuracy_deviation,
-                      color=colour, capsize=2.5, elinewidth=1, linestyle="none")
+        axes.errorbar(
+            point.bytes_mean,
+            point.accuracy,
+            xerr=point.bytes_deviation,
+            yerr=point.accuracy_deviation,
+            color=colour,
+            capsize=2.5,
+            elinewidth=1,
+            linestyle="none",
+        )
 
 
 _PLACES = [(0, 9), (0, -9), (9, 4), (-9, 4), (9, -6), (-9, -6), (0, 17), (0, -17), (14, 12), (-14, 12)]
@@ -39,19 +47,40 @@ def _number_labels(axes, points, lowest):
             if all(abs(x + dx - a) > 11 or abs(y + dy - b) > 9 for a, b in taken):
                 break
         taken.append((x + dx, y + dy))
-        axes.annotate(str(number), (point.bytes_mean, height), xytext=(dx, dy), textcoords="offset points",
-                      ha="center", va="center", fontsize=7, color=style.INK)
+        axes.annotate(
+            str(number),
+            (point.bytes_mean, height),
+            xytext=(dx, dy),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=7,
+            color=style.INK,
+        )
 
 
 def _draw_point(axes, point, on_front, lowest):
     shade = style.colour(0) if on_front else style.MUTED
     if point.accuracy < lowest:
-        axes.plot(point.bytes_mean, 0, marker="v", markersize=5, color=shade, clip_on=False,
-                  transform=axes.get_xaxis_transform())
+        axes.plot(
+            point.bytes_mean,
+            0,
+            marker="v",
+            markersize=5,
+            color=shade,
+            clip_on=False,
+            transform=axes.get_xaxis_transform(),
+        )
         return
     _bars(axes, point, shade)
-    axes.plot(point.bytes_mean, point.accuracy, marker="o" if on_front else "x", markersize=6 if on_front else 5,
-              color=shade, markerfacecolor=shade if point.seeds > 1 else style.PAPER)
+    axes.plot(
+        point.bytes_mean,
+        point.accuracy,
+        marker="o" if on_front else "x",
+        markersize=6 if on_front else 5,
+        color=shade,
+        markerfacecolor=shade if point.seeds > 1 else style.PAPER,
+    )
 
 
 def _drawn(points, front):
@@ -72,10 +101,24 @@ def _drawn(points, front):
 
 
 def data(points, front):
-    return pd.DataFrame([{"number": number, "method": p.method, "ranks": p.ranks, **dict(p.axis), "seeds": p.seeds,
-                          "diverged": p.diverged, "bytes_sent_mean": p.bytes_mean, "bytes_sent_deviation": p.bytes_deviation,
-                          "accuracy_mean": p.accuracy, "accuracy_deviation": p.accuracy_deviation,
-                          "pareto_front": p in front} for number, p in numbered(points)])
+    return pd.DataFrame(
+        [
+            {
+                "number": number,
+                "method": p.method,
+                "ranks": p.ranks,
+                **dict(p.axis),
+                "seeds": p.seeds,
+                "diverged": p.diverged,
+                "bytes_sent_mean": p.bytes_mean,
+                "bytes_sent_deviation": p.bytes_deviation,
+                "accuracy_mean": p.accuracy,
+                "accuracy_deviation": p.accuracy_deviation,
+                "pareto_front": p in front,
+            }
+            for number, p in numbered(points)
+        ]
+    )
 
 
 def figure(name, title, points, front):
@@ -86,8 +129,10 @@ def figure(name, title, points, front):
     caption = "Circles and line: the Pareto front; crosses: the rest; the numbers are the table's rows. "
     caption += "Bars: sample standard deviation over seeds. " if single < len(numbered(points)) else ""
     if single:
-        caption += (f"{single} of {text.counted(len(numbered(points)), 'method')} drawn without bars: one seed only (open "
-                    "circles); differences between single seeds may be chance.")
+        caption += (
+            f"{single} of {text.counted(len(numbered(points)), 'method')} drawn without bars: one seed only (open "
+            "circles); differences between single seeds may be chance."
+        )
     lowest = lowest_drawn([p for _, p in numbered(points)])
     below = [str(number) for number, p in numbered(points) if p.accuracy < lowest]
     if below:

@@ -5,12 +5,19 @@ from hearsay_analysis import style
 from hearsay_analysis.figure import Absent, Figure, canvas
 
 # Phase of summary.json, words, colour number. wait is communication that computation does not hide.
-_PHASES = [("compute_s", "compute", 0), ("trigger_s", "trigger", 3), ("select_s", "select", 4), ("encode_s", "encode", 5),
-           ("mix_s", "mix", 2), ("optimizer_s", "optimizer", 6), ("wait_s", "exposed communication", 1)]
+_PHASES = [
+    ("compute_s", "compute", 0),
+    ("trigger_s", "trigger", 3),
+    ("select_s", "select", 4),
+    ("encode_s", "encode", 5),
+    ("mix_s", "mix", 2),
+    ("optimizer_s", "optimizer", 6),
+    ("wait_s", "exposed communication", 1),
+]
 
 
 def per_iteration(run):
-    """Seconds an iteration spends in every phase, mean over ranks; `unattributed` is the rest of time_per_iteration_s."""
+    """Seconds of an iteration by phase, mean over ranks; `unattributed_s` is the rest of time_per_iteration_s."""
     seconds = {name: run.summary.get(name, 0.0) / run.iterations for name, _, _ in _PHASES}
     rest = run.summary["time_per_iteration_s"] - sum(seconds.values())
     hidden = run.summary.get("communicate_hidden_s", 0.0) / run.iterations
@@ -40,9 +47,11 @@ def draw(runs, _options):
     if not timed:
         return [Absent(title, "times are written at the end of a run, and no run has come to its end")]
     data = pd.DataFrame([{"run": run.name, **per_iteration(run)} for run in timed])
-    caption = ("Without evaluations. Exposed communication is waiting for neighbours or collectives; what is hidden behind "
-               "computation costs nothing and is not drawn (its seconds are in the CSV file). The rest of the slowest "
-               "rank's iteration is not attributed.")
+    caption = (
+        "Without evaluations. Exposed communication is waiting for neighbours or collectives; what is hidden behind "
+        "computation costs nothing and is not drawn (its seconds are in the CSV file). The rest of the slowest "
+        "rank's iteration is not attributed."
+    )
     left_out = [run.name for run in runs if run not in timed]
     if left_out:
         caption += f" Without {', '.join(left_out)}: not finished."
