@@ -108,7 +108,7 @@ def label_ends(axes, ends):
     heights = [min(max(to_fraction.transform((axes.get_xlim()[1], y))[1], 0), 1) for y, *_ in ends]
     for place, (_, name, colour) in zip(spread(heights, _LINE_HEIGHT_PT / height_pt), ends):
         axes.annotate(
-            text.shortened(name, 18),
+            text.shortened(name, 20),
             (1.0, place),
             xycoords="axes fraction",
             xytext=(5, 0),
