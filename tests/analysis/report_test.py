@@ -64,6 +64,15 @@ class Report(FolderTest):
             self.assertEqual([int(row[f"event {name}"]) for row in marks], [r["events"][place] for r in recorded])
             self.assertEqual([float(row[f"norm {name}"]) for row in marks], [r["norms"][place] for r in recorded])
 
+    def test_messages_over_time_add_up_to_all_messages(self):
+        stretches = [row for row in read_csv(self.shared / "page_files" / "messages.csv") if row["run"] == "events"]
+        ends = [int(row["iteration"]) + 1 for row in stretches]
+        lengths = [end - start for start, end in zip([0, *ends], ends)]
+        sent = sum(float(row["messages_fraction"]) * length for row, length in zip(stretches, lengths)) / ends[-1]
+        summary = json.loads((self.folders[1] / "summary.json").read_text())
+        self.assertEqual(ends[-1], summary["iterations"])
+        self.assertAlmostEqual(sent, summary["messages_fraction"])
+
     def test_every_figure_has_its_files(self):
         files = [address for address in self.page.addresses if address.startswith("page_files/")]
         self.assertGreater(len(files), 30)

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import unittest
 
-from support import ANALYSIS, FolderTest, Page, run_process
+from support import ANALYSIS, ROOT, FolderTest, Page, run_process
 
 PROGRAM = os.environ.get("HEARSAY")
 CONFIG = """
@@ -41,6 +41,15 @@ class Scripts(FolderTest):
         code, _, err = run_process(sys.executable, "-S", "-E", "-c", need, ANALYSIS)
         self.assertEqual(code, 3, err)
         self.assertIn("apt-get install python3-numpy python3-yaml", err)
+
+    def test_sweep_can_go_elsewhere_with_other_settings(self):
+        (self.folder / "s.yaml").write_text("output: here\nseeds: [1, 2]\nmethods:\n  A b: {base: a.yaml}\n")
+        sweep = [ROOT / "scripts/sweep", self.folder / "s.yaml", "--program", sys.executable, "--list"]
+        code, out, _ = run_process(*sweep, "--output", self.folder / "there", "--set", "train.iterations=3")
+        self.assertEqual(code, 0)
+        self.assertEqual(out.splitlines()[1:], [f"{self.folder}/there/p4/a-b/seed{seed}" for seed in (1, 2)])
+        code, _, err = run_process(*sweep, "--set", "train.iterations")
+        self.assertEqual((code, err), (2, "sweep: --set train.iterations: needs KEY=VALUE\n"))
 
     @unittest.skipUnless(PROGRAM, "skipped: no hearsay program in this build")
     def test_real_run(self):

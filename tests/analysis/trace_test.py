@@ -91,6 +91,7 @@ class Clocks(FolderTest):
             )
             found = clocks.align(packets(traces)[0], 2)
             self.assertLessEqual(abs(found.offsets[1] - 1234.5), abs(there - back) / 2 + 1e-6)
+            self.assertAlmostEqual(found.uncertainty, (there + back) / 2)
             self.assertEqual([b for b in clocks.backwards(packets(traces)[0], found.offsets) if b > 1e-6], [])
 
     def test_a_path_adds_up_and_rank_0_keeps_its_clock(self):

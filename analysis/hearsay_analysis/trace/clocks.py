@@ -1,9 +1,10 @@
-"""How far the ranks' clocks are apart, from the packets that travelled both ways: mills1991internet.
+"""How far the ranks' clocks are apart, from the packets that travelled both ways, as NTP does: mills1991internet.
 
 Rank i reads t + o_i on its clock at time t. A packet from i to j that takes d then seems to take d + o_j − o_i. If the
-fastest packets of both directions take equally long, half the difference of the two smallest delays is o_j − o_i; else
-the error is at most half of what they differ by. The offsets of all ranks are the least-squares solution over all pairs
-with o_0 = 0.
+fastest packets of both directions take equally long, half the difference of the two smallest apparent delays is
+o_j − o_i; else the error is at most half of what they differ by and, as no packet arrives before it was sent, at most
+half of their sum, the round trip. The offsets of all ranks are the solution over all pairs by least squares, weighted by the
+inverse of the round trip, with o_0 = 0.
 """
 from dataclasses import dataclass
 
@@ -13,11 +14,13 @@ import numpy as np
 @dataclass(frozen=True)
 class Clocks:
     """offsets: µs ahead of rank 0's clock, by rank. unknown: ranks that no packets both ways connect with rank 0; their
-    offset is taken to be 0. disagreement: µs, the largest difference between a pair's own estimate and the offsets."""
+    offset is taken to be 0. disagreement: µs, the largest difference between a pair's own estimate and the offsets.
+    uncertainty: µs, half of the longest round trip: what a pair's own estimate may be wrong by."""
 
     offsets: np.ndarray
     unknown: tuple
     disagreement: float
+    uncertainty: float
 
 
 def smallest_delays(packets):
@@ -30,8 +33,12 @@ def smallest_delays(packets):
 
 
 def pair_offsets(delays):
-    """{(i, j): o_j − o_i}, i < j, of the pairs with packets both ways."""
-    return {(i, j): (delay - delays[j, i]) / 2 for (i, j), delay in delays.items() if i < j and (j, i) in delays}
+    """{(i, j): (o_j − o_i, round trip)}, i < j, in µs, of the pairs with packets both ways."""
+    return {
+        (i, j): ((delay - delays[j, i]) / 2, delay + delays[j, i])
+        for (i, j), delay in delays.items()
+        if i < j and (j, i) in delays
+    }
 
 
 def _reached(pairs, ranks):
@@ -47,24 +54,32 @@ def _reached(pairs, ranks):
     return sorted(reached & set(range(ranks)))
 
 
+def _solved(usable, reached, ranks):
+    """Offsets of all ranks by weighted least squares; 0 for rank 0 and for those that are not reached."""
+    column = {rank: number for number, rank in enumerate(reached[1:])}
+    matrix, right = np.zeros((len(usable), len(column))), np.zeros(len(usable))
+    for row, (i, j, offset, round_trip) in enumerate(usable):
+        weight = 1 / max(round_trip, 1.0)
+        right[row] = weight * offset
+        for rank, sign in ((i, -weight), (j, weight)):
+            if rank:
+                matrix[row, column[rank]] = sign
+    offsets = np.zeros(ranks)
+    if usable:
+        offsets[reached[1:]] = np.linalg.lstsq(matrix, right, rcond=None)[0]
+    return offsets
+
+
 def align(packets, ranks):
     """Clocks of `ranks` ranks."""
     pairs = pair_offsets(smallest_delays(packets))
     reached = _reached(pairs, ranks)
-    column = {rank: number for number, rank in enumerate(reached[1:])}
-    usable = [(i, j, offset) for (i, j), offset in pairs.items() if i in reached]
-    matrix = np.zeros((len(usable), len(column)))
-    for row, (i, j, _) in enumerate(usable):
-        for rank, sign in ((i, -1), (j, 1)):
-            if rank:
-                matrix[row, column[rank]] = sign
-    estimates = np.array([offset for *_, offset in usable])
-    offsets = np.zeros(ranks)
-    if usable:
-        offsets[reached[1:]] = np.linalg.lstsq(matrix, estimates, rcond=None)[0]
-    errors = [abs(offsets[j] - offsets[i] - offset) for i, j, offset in usable]
+    usable = [(i, j, *estimate) for (i, j), estimate in pairs.items() if i in reached]
+    offsets = _solved(usable, reached, ranks)
+    errors = [abs(offsets[j] - offsets[i] - offset) for i, j, offset, _ in usable]
     unknown = tuple(rank for rank in range(ranks) if rank not in reached)
-    return Clocks(offsets, unknown, max(errors, default=0.0))
+    uncertainty = max((round_trip / 2 for *_, round_trip in usable), default=0.0)
+    return Clocks(offsets, unknown, max(errors, default=0.0), uncertainty)
 
 
 def backwards(packets, offsets):

@@ -39,10 +39,13 @@ def merge(traces):
 def _findings(traces, packets, unread, clocks):
     spans = sum(1 for trace in traces for e in trace.events if e.get("ph") == "X")
     lines = [f"{len(traces)} ranks, {spans:,} spans, {len(packets):,} packets read, {unread:,} never read"]
-    others = [f"rank {rank} {offset:+.1f} µs" for rank, offset in enumerate(clocks.offsets) if rank]
-    if others:
-        lines.append(f"clocks ahead of rank 0's: {', '.join(others)}")
-        lines.append(f"pairs of ranks disagree with that by at most {clocks.disagreement:.1f} µs")
+    known = [rank for rank in range(1, len(traces)) if rank not in clocks.unknown]
+    if known:
+        lines.append("clocks ahead of rank 0's: " + ", ".join(f"rank {r} {clocks.offsets[r]:+.1f} µs" for r in known))
+        lines.append(
+            f"a pair's estimate is wrong by at most {clocks.uncertainty:.1f} µs (half a round trip); pairs disagree "
+            f"with the whole by at most {clocks.disagreement:.1f} µs"
+        )
     if clocks.unknown:
         lines.append(f"not aligned, for want of packets both ways: ranks {', '.join(map(str, clocks.unknown))}")
     back = [by for by in clock.backwards(packets, clocks.offsets) if by > TOLERANCE_US]

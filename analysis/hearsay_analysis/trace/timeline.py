@@ -7,7 +7,7 @@ from hearsay_analysis.figure import canvas
 
 COMPUTATION, COMMUNICATION = 0, 1
 _PHASES = ["compute", "trigger", "select", "encode", "mix", "optimizer", "evaluate", "communicate", "put", "wait"]
-_COLOURS = dict(zip(_PHASES, [0, 3, 4, 5, 2, 6, 6, 4, 1, None]))
+_COLOURS = dict(zip(_PHASES, [0, 3, 4, 5, 2, 6, 6, 1, 1, None]))
 _HEIGHT = 0.36
 
 
@@ -16,14 +16,14 @@ def _spans(trace):
 
 
 def window(trace, first, last):
-    """(start, end) of iterations `first` to `last` in µs of the merged clock. Throws UsageError without any."""
-    there = [e for e in _spans(trace) if first <= e["args"]["iteration"] <= last and e["tid"] == COMPUTATION]
+    """(start, end) of rank 0's iterations `first` to `last` in µs of the merged clock: asynchronously the same iteration
+    of another rank may be at quite another time. Throws UsageError where there are none."""
+    own = [e for e in _spans(trace) if e["pid"] == 0 and e["tid"] == COMPUTATION]
+    there = [e for e in own if first <= e["args"]["iteration"] <= last]
     if not there:
-        known = [e["args"]["iteration"] for e in _spans(trace)]
-        raise UsageError(
-            f"--iterations {first}-{last}: the trace has "
-            f"{f'iterations {min(known)} to {max(known)}' if known else 'no spans'}"
-        )
+        known = [e["args"]["iteration"] for e in own]
+        have = f"iterations {min(known)} to {max(known)}" if known else "no spans of rank 0"
+        raise UsageError(f"--iterations {first}-{last}: the trace has {have}")
     return min(e["ts"] for e in there), max(e["ts"] + e["dur"] for e in there)
 
 
@@ -68,7 +68,8 @@ def _row(rank, thread):
     return rank + (-0.2 if thread == COMPUTATION else 0.2)
 
 
-def _draw_spans(axes, spans, start):
+def _draw_spans(axes, spans, start, separated):
+    """separated: µs; a span that is longer has an edge, so that two of the same phase are told apart."""
     seen = {}
     for e in spans:
         number = _COLOURS.get(e["name"], 6)
@@ -80,7 +81,8 @@ def _draw_spans(axes, spans, start):
             left=(e["ts"] - start) / 1e3,
             height=_HEIGHT,
             color=shade,
-            linewidth=0,
+            linewidth=0.3 if e["dur"] > separated else 0,
+            edgecolor=style.PAPER,
         )
     return [
         Patch(color=seen[name], label=name) for name in [*_PHASES, *sorted(set(seen) - set(_PHASES))] if name in seen
@@ -114,13 +116,15 @@ def draw(trace, first, last):
     ranks = sorted({e["pid"] for e in spans})
     plot, axes = canvas(1.2 + 0.62 * len(ranks))
     plot.set_figwidth(1.6 * style.WIDTH_IN)
-    handles = _draw_spans(axes, spans, start)
+    handles = _draw_spans(axes, spans, start, 0.01 * (end - start))
     _draw_packets(axes, trace, start, end)
     axes.set_yticks(ranks, [f"rank {rank}" for rank in ranks])
     axes.set_xlim(0, (end - start) / 1e3)
-    axes.invert_yaxis()
+    axes.set_ylim(ranks[-1] + 0.45, ranks[0] - 0.45)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel(f"ms, iterations {first} to {last}; above: computation, below: communication; arrows: packets")
+    axes.set_xlabel(
+        f"ms, iterations {first} to {last} of rank 0; above: computation, below: communication; arrows: packets"
+    )
     axes.legend(
         handles=handles,
         loc="lower center",
