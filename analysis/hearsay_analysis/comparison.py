@@ -21,7 +21,7 @@ def _row(number, run, first):
     # A run that broke off has measured no distance; its summary says 0.
     distance = run.number("consensus_distance") if accuracy is not None else None
     messages, sent = run.totals["messages"], run.totals["bytes_sent"]
-    possible = run.messages_per_iteration * run.iterations
+    possible = run.messages_per_iteration * run.counted_iterations
     fraction = messages / possible if possible and messages is not None else None
     return [
         page.swatch(number) + page.escaped(run.name),

@@ -54,6 +54,12 @@ class Run:
         return 0 if recorded.empty else int(recorded.iloc[-1]) + 1
 
     @property
+    def counted_iterations(self):
+        """The iterations that the totals are of: those of the last records where a run broke off."""
+        recorded = self.metrics.iterations["iteration"]
+        return self.iterations if self.counted_by_summary or recorded.empty else int(recorded.iloc[-1]) + 1
+
+    @property
     def messages_per_iteration(self):
         """What D-PSGD sends at every iteration: segments × directed edges; 0 on the global path."""
         if self.summary and self.summary["messages_possible"] == 0:
@@ -122,9 +128,15 @@ def read_run(folder, name):
 
 
 def names_of(folders):
-    """The last part of each path, or the whole path where two would be called the same."""
-    short = [Path(folder).resolve().name for folder in folders]
-    return [str(folder) if short.count(name) > 1 else name for folder, name in zip(folders, short)]
+    """The last part of each path; where two would be called the same, the parts that are not common to all paths."""
+    paths = [Path(folder).resolve().parts for folder in folders]
+    if len({path[-1] for path in paths}) == len(paths):
+        return [path[-1] for path in paths]
+    while len({path[-1] for path in paths}) == 1 and len(set(paths)) > 1:
+        paths = [path[:-1] for path in paths]
+    while len({path[0] for path in paths}) == 1 and min(map(len, paths)) > 1:
+        paths = [path[1:] for path in paths]
+    return ["/".join(path) for path in paths]
 
 
 def read_runs(folders):

@@ -3,10 +3,10 @@ import json
 import re
 import unittest
 
-from run_folders import COUNTERS, break_off, make_run, still_in_progress
+from run_folders import COUNTERS, SEGMENTS, break_off, make_run, still_in_progress
 from support import FolderTest, Page, read_csv, run_script
 
-from hearsay_analysis.runs import read_run
+from hearsay_analysis.runs import names_of, read_run
 
 
 class Report(FolderTest):
@@ -136,6 +136,8 @@ class States(FolderTest):
         self.assertIn("rank 1 diverged at iteration 9", text)
         row = Page(text).row("payload", "run")
         self.assertEqual(int(row["all bytes"]), self.ledger.total()["bytes_sent"])
+        fraction = float(Page(text).row("consensus distance", "run")["% of D-PSGD's"])
+        self.assertEqual(fraction, self.ledger.total()["messages"] / (40 * len(SEGMENTS) * len(self.ledger.edges)))
         self.assertEqual(Page(text).row("consensus distance", "run")["accuracy, averaged"], "–")
 
     def test_without_segment_records(self):
@@ -183,7 +185,16 @@ class States(FolderTest):
         self.expect(2, "is a folder", "report.py", self.run, "--no-files", "-o", self.folder)
 
 
-class Totals(FolderTest):
+class Reading(FolderTest):
+    def test_names_tell_runs_apart_with_the_fewest_parts(self):
+        self.assertEqual(names_of(["runs/a", "runs/b"]), ["a", "b"])
+        self.assertEqual(names_of(["s/p4/dense/seed1", "s/p4/sparse/seed1"]), ["dense", "sparse"])
+        self.assertEqual(
+            names_of(["s/p4/dense/seed1", "s/p8/dense/seed2", "s/p4/dense/seed2"]),
+            ["p4/dense/seed1", "p8/dense/seed2", "p4/dense/seed2"],
+        )
+        self.assertEqual(names_of(["runs/a", "runs/a"]), ["a", "a"])
+
     def test_recorded_totals_are_the_summarys(self):
         """Of a run that ended well, the last records of the metrics and the summary count the same."""
         ledger = make_run(self.folder / "run", ranks=4)

@@ -207,6 +207,7 @@ def break_off(folder):
     values.update(
         missing,
         status="diverged",
+        iterations=values["iterations"] + 3,  # the last of them were not recorded
         message="rank 1 diverged at iteration 9",
         replica_hash=[],
         **dict.fromkeys(COUNTERS, 0),

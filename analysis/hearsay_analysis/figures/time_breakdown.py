@@ -1,7 +1,7 @@
 """Where the time of an iteration goes."""
 import pandas as pd
 
-from hearsay_analysis import style
+from hearsay_analysis import style, text
 from hearsay_analysis.figure import Absent, Figure, canvas
 
 # Phase of summary.json, words, colour number. wait is communication that computation does not hide.
@@ -32,8 +32,9 @@ def _drawn(data):
         if not milliseconds.any():
             continue
         shade = style.GRID if number is None else style.colour(number)
-        axes.barh(data["run"], milliseconds, left=left, height=0.6, color=shade, label=words)
+        axes.barh(data.index, milliseconds, left=left, height=0.6, color=shade, label=words)
         left += milliseconds
+    axes.set_yticks(data.index, [text.shortened(name, 18) for name in data["run"]])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("ms an iteration, mean over ranks")
