@@ -161,18 +161,15 @@ def commands(runs):
 
 
 def origins(runs):
-    """When, where and with which versions every run was made, and how it was started."""
-    rows = []
+    """When, where, with which versions and how every run was started."""
+    blocks = []
     for run in runs:
-        hosts = list(dict.fromkeys(run.manifest.get("hosts", [])))
+        hosts = ", ".join(dict.fromkeys(run.manifest.get("hosts", [])))
         versions = ", ".join(f"{name} {version}" for name, version in run.manifest.get("versions", {}).items())
-        rows.append(
-            [
-                page.escaped(run.name),
-                page.escaped(run.manifest.get("started_utc", text.NO_NUMBER)),
-                page.escaped(f"{run.ranks} on {', '.join(hosts)}"),
-                page.escaped(versions),
-                page.element("code", page.escaped(run.manifest["command"])),
-            ]
+        started = run.manifest.get("started_utc", text.NO_NUMBER)
+        blocks.append(
+            page.element("h3", page.escaped(run.name))
+            + page.element("p", page.escaped(f"{started}, {run.ranks} ranks on {hosts}; {versions}"), "quiet")
+            + page.element("pre", page.escaped(run.manifest["command"]))
         )
-    return page.table(["run", "started", "ranks", "versions", "started as"], rows, "words")
+    return f"<details><summary>How, when and where they were started</summary>{''.join(blocks)}</details>"

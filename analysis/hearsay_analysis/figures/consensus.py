@@ -14,6 +14,7 @@ def draw(runs, _options):
         return [Absent(title, "no run has been evaluated yet")]
     plot, axes = canvas()
     ends = draw_series(axes, series, "epoch", "consensus_distance", True)
+    axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("epochs")
     axes.set_ylabel("√ mean over ranks of ‖x_i − x̄‖²")

@@ -84,6 +84,8 @@ def _drawn(series, x, y, marked):
     ends = draw_series(axes, series, x, y, marked)
     if x == "bytes_sent":
         scales.bytes_axis(axes)
+    else:
+        axes.set_xlim(left=0)
     if y == "loss":
         scales.log_axis(axes.yaxis)
     else:
