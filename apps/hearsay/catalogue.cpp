@@ -21,50 +21,49 @@ namespace {
 /// Lets `read` ask for keys and tells which ones. What it then misses (a file that has no default) does not matter
 /// here.
 template <class Read>
-std::vector<KeyDescription> keys_asked(Config config, Read read) {
+CatalogueEntry::Keys keys_asked(Config config, Read read) {
+  Config root;
   try {
-    read(config);
+    read(config, root);
   } catch (const Error&) {
   }
-  std::vector<KeyDescription> keys = config.keys();
-  std::erase_if(keys, [](const KeyDescription& key) { return key.key == "name"; });
+  CatalogueEntry::Keys keys{config.keys(), root.keys()};
+  std::erase_if(keys.own, [](const KeyDescription& key) { return key.key == "name"; });
   return keys;
 }
 
-/// `read(entry, config)` reads the section as a run that has chosen `entry` does.
+/// `read(entry, config, root)` reads the section as a run that has chosen `entry` does.
 template <class TableEntry, class Read>
 CatalogueKind kind(std::string name, std::string section, std::span<const TableEntry> table, Read read) {
   CatalogueKind kind{std::move(name), std::move(section), {}};
   for (const TableEntry& entry : table) {
     kind.entries.push_back({entry.name, entry.summary, entry.equation, entry.cost, entry.citation, [&entry, read] {
                               const std::string chosen = "{name: " + std::string(entry.name) + "}";
-                              return keys_asked(Config::from_text(chosen), [&](Config& c) { read(entry, c); });
+                              return keys_asked(Config::from_text(chosen),
+                                                [&](Config& c, Config& root) { read(entry, c, root); });
                             }});
   }
   return kind;
 }
 
-constexpr auto make_alone = [](const auto& entry, Config& config) { entry.make(config); };
+constexpr auto make_alone = [](const auto& entry, Config& config, Config&) { entry.make(config); };
 
 }  // namespace
 
 std::vector<CatalogueKind> catalogue() {
   return {
       kind("model", "model", models(), make_alone),
-      kind("dataset", "data", datasets(), [](const DatasetEntry& entry, Config& c) { entry.make(c, 0); }),
+      kind("dataset", "data", datasets(), [](const DatasetEntry& entry, Config& c, Config&) { entry.make(c, 0); }),
       kind("partition", "data.partition", partitions(), make_alone),
       kind("optimizer", "optimizer", optimizers(),
-           [](const OptimizerEntry& entry, Config& c) { LearningRate(c, entry.make(c)->learning_rate()); }),
+           [](const OptimizerEntry& entry, Config& c, Config&) { LearningRate(c, entry.make(c)->learning_rate()); }),
       kind("schedule", "optimizer.schedule", learning_rate_schedules(), make_alone),
       kind("graph", "topology.graph", graphs(), make_alone),
       kind("weights", "topology.weights", weight_rules(), make_alone),
       kind("exchange", "exchange", exchanges(),
-           [](const ExchangeEntry& entry, Config& c) {
-             Config root;
-             entry.make(c, root);
-           }),
+           [](const ExchangeEntry& entry, Config& c, Config& root) { entry.make(c, root); }),
       kind("mixing", "exchange.mixing", mixing_rules(), make_alone),
-      kind("trigger", "trigger", triggers(), [](const TriggerEntry&, Config& c) { TriggerEngine(c, {}); }),
+      kind("trigger", "trigger", triggers(), [](const TriggerEntry&, Config& c, Config&) { TriggerEngine(c, {}); }),
       kind("selector", "sparsify.selector", selectors(), make_alone),
       kind("codec", "sparsify.codec", position_coders(), make_alone),
       kind("quantiser", "sparsify.quantiser", quantisers(), make_alone),

@@ -12,7 +12,13 @@ namespace hearsay {
 /// One line of one table.
 struct CatalogueEntry {
   std::string_view name, summary, equation, cost, citation;
-  std::function<std::vector<KeyDescription>()> keys;  ///< builds the entry from an empty configuration
+  /// What can be set, found by building the entry from an empty configuration. What other entries own (a mixing rule's
+  /// keys, say) is shown as their defaults have it.
+  struct Keys {
+    std::vector<KeyDescription> own;    ///< of the entry's section
+    std::vector<KeyDescription> other;  ///< of other sections that it uses, with their names
+  };
+  std::function<Keys()> keys;
 };
 
 /// One table.

@@ -50,6 +50,8 @@ int list_command(const std::optional<std::string>& kind);
 int describe_command(const std::vector<std::string>& names);
 int topology_command(const ConfigArguments& config, int ranks, const std::optional<std::string>& dot_file);
 int compare_command(const std::vector<std::filesystem::path>& runs, bool json);
+/// Shows a run as it goes on, every `every_s` seconds until it ends or a signal comes; `once`: one look.
+int watch_command(const std::filesystem::path& directory, double every_s, bool once);
 /// Lists `benches`. Throws ConfigError if `arguments` are left, of which the first should have been a name.
 int bench_command(const std::vector<BenchName>& benches, const std::vector<std::string>& arguments);
 int bench_collectives_command(const BenchCollectivesArguments& arguments, MpiSlot& mpi);

@@ -43,9 +43,11 @@ void print(const CatalogueKind& kind, const CatalogueEntry& entry) {
   print_field("cost", entry.cost);
   print_field("citation", entry.citation);
   print_field("in YAML", in_yaml(kind.section, entry.name));
-  const auto keys = entry.keys();
-  std::printf(keys.empty() ? "  no keys of its own\n" : "  keys of `%s`, with defaults\n", kind.section.c_str());
-  for (const KeyDescription& key : keys) print_key(key);
+  const CatalogueEntry::Keys keys = entry.keys();
+  std::printf(keys.own.empty() ? "  no keys of its own\n" : "  keys of `%s`, with defaults\n", kind.section.c_str());
+  for (const KeyDescription& key : keys.own) print_key(key);
+  if (!keys.other.empty()) std::printf("  keys of other sections that it uses, with defaults\n");
+  for (const KeyDescription& key : keys.other) print_key(key);
 }
 
 [[noreturn]] void unknown(const std::string& name, const std::vector<CatalogueKind>& kinds) {

@@ -21,6 +21,9 @@ struct CommandLine {
   std::optional<std::string> dot_file;
   std::vector<std::filesystem::path> runs;
   bool json = false;
+  std::filesystem::path watched;
+  double every_s = 1.0;
+  bool once = false;
   BenchCollectivesArguments collectives;
   bool version = false;
 };
@@ -89,6 +92,16 @@ void add_compare(CLI::App& app, CommandLine& line) {
   command.footer("Example:\n  hearsay compare runs/dpsgd runs/eventgrad runs/sparse-eventgrad");
 }
 
+void add_watch(CLI::App& app, CommandLine& line) {
+  CLI::App& command = *app.add_subcommand("watch", "Watch a run from its folder: ranks, loss, bytes, stragglers");
+  command.add_option("RUN", line.watched, "Run folder; the run does not notice")->required();
+  command.add_option("--every", line.every_s, "Seconds between two looks")->type_name("S")->capture_default_str();
+  command.add_flag("--once", line.once, "One look");
+  command.footer(
+      "Ranks write a record every report.every_iterations iterations, to the disk about once a second.\n"
+      "Example:\n  hearsay watch runs/eventgrad-mnist_cnn");
+}
+
 void add_bench(CLI::App& app, CommandLine& line) {
   CLI::App& bench = *app.add_subcommand("bench", "Measure this machine; alone: list what can be measured");
   BenchCollectivesArguments& arguments = line.collectives;
@@ -137,8 +150,9 @@ int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (app.got_subcommand("describe")) return describe_command(line.names);
   if (app.got_subcommand("topology")) return topology_command(line.topology, line.ranks, line.dot_file);
   if (app.got_subcommand("compare")) return compare_command(line.runs, line.json);
+  if (app.got_subcommand("watch")) return watch_command(line.watched, line.every_s, line.once);
   if (app.got_subcommand("bench")) return run_bench(*app.get_subcommand("bench"), line, mpi);
-  throw ConfigError("no command; one of train, list, describe, topology, compare, bench (see hearsay --help)");
+  throw ConfigError("no command; one of train, list, describe, topology, compare, watch, bench (see hearsay --help)");
 }
 
 std::string joined(int argc, char** argv) {
@@ -159,6 +173,7 @@ int run(int argc, char** argv, MpiSlot& mpi) {
   add_list_and_describe(app, line);
   add_topology(app, line);
   add_compare(app, line);
+  add_watch(app, line);
   add_bench(app, line);
   app.require_subcommand(0, 1);
   app.footer(

@@ -89,6 +89,8 @@ class ExchangePlan {
   /// Whether ranks talk along the edges of the configured graph. If not, everybody may talk to everybody: the run's
   /// graph is the complete one, and a section `topology:` is an error.
   virtual bool uses_graph() const { return true; }
+  /// Throws ConfigError if this exchange cannot run on so many ranks.
+  virtual void require_ranks(int ranks) const { static_cast<void>(ranks); }
 };
 
 /// `make(exchange, root)` reads the exchange's own section and opens, in `root`, the sections that it uses (`trigger`,

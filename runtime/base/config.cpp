@@ -223,10 +223,20 @@ std::string Config::dump() const {
   return out.empty() ? "{}\n" : out;
 }
 
+void Config::Mapping::append_keys(std::vector<KeyDescription>& keys, const std::string& prefix) const {
+  for (const Asked& a : asked) {
+    if (a.section != nullptr) {
+      a.section->append_keys(keys, prefix + a.description.key + ".");
+    } else {
+      keys.push_back(a.description);
+      keys.back().key.insert(0, prefix);
+    }
+  }
+}
+
 std::vector<KeyDescription> Config::keys() const {
   std::vector<KeyDescription> keys;
-  for (const Mapping::Asked& asked : mapping_->asked)
-    if (asked.section == nullptr) keys.push_back(asked.description);
+  mapping_->append_keys(keys, "");
   return keys;
 }
 

@@ -79,7 +79,7 @@ class Config {
 
   /// The complete document, in the order in which it was asked for, defaults included: YAML that gives the same run.
   std::string dump() const;
-  /// The keys asked for in this mapping (sections excluded), in order.
+  /// The keys asked for in this mapping, in order; those of its sections as `section.key`.
   std::vector<KeyDescription> keys() const;
 
  private:

@@ -56,6 +56,7 @@ struct Config::Mapping {
   void remember(KeyDescription description, std::string yaml);
   void report_unknown_keys(std::vector<YamlProblem>& problems) const;
   void dump(std::string& out, const std::string& indent) const;
+  void append_keys(std::vector<KeyDescription>& keys, const std::string& prefix) const;
 
   template <class T, class Convert, class Write>
   T ask(KeyDescription description, T fallback, Convert convert, Write write);

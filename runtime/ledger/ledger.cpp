@@ -59,9 +59,18 @@ void Ledger::message_sent(std::size_t edge, const EncodedSize& content, std::siz
   counters.header_bytes.add(bytes - content.total());
 }
 
-void Ledger::spend(Phase phase, std::chrono::steady_clock::duration time) {
-  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
-  nanoseconds_[static_cast<std::size_t>(phase)].add(static_cast<std::uint64_t>(nanoseconds));
+void Ledger::published(std::size_t edge, std::size_t packets, TimePoint from) {
+  if (observer_ != nullptr) observer_->packets_sent(edge, packets, from, std::chrono::steady_clock::now());
+}
+
+void Ledger::taken(std::size_t edge) {
+  if (observer_ != nullptr) observer_->packet_taken(edge, std::chrono::steady_clock::now());
+}
+
+void Ledger::spend(const PhaseSpan& span) {
+  const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(span.to - span.from).count();
+  nanoseconds_[static_cast<std::size_t>(span.phase)].add(static_cast<std::uint64_t>(nanoseconds));
+  if (observer_ != nullptr) observer_->phase(span);
 }
 
 double Ledger::seconds(Phase phase) const {

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct EdgeCounters {
   Counter index_bytes;    ///< positions of sparse values
   Counter header_bytes;   ///< packet and segment headers, ring markers
   Counter control_bytes;  ///< heads (own out-edge) and tails (acknowledging the neighbour's packets)
+  std::uint64_t bytes() const {
+    return payload_bytes.value() + index_bytes.value() + header_bytes.value() + control_bytes.value();
+  }
 };
 
 struct SegmentCounters {
@@ -68,9 +72,36 @@ struct LedgerTotals {
   std::uint64_t bytes() const { return payload_bytes + index_bytes + header_bytes + control_bytes; }
 };
 
+using TimePoint = std::chrono::steady_clock::time_point;
+
+/// Segments that one piece of work is about, both included.
+struct SegmentRange {
+  SegmentId first = 0, last = 0;
+};
+
+struct PhaseSpan {
+  Phase phase;
+  TimePoint from, to;
+  std::optional<SegmentRange> segments{};  ///< where the phase is about some of them only
+};
+
+/// Sees the times that pass through a ledger: a time line. `packets_sent` and phase `communicate` come from the
+/// communication thread, everything else from the computing thread.
+class LedgerObserver {
+ public:
+  virtual ~LedgerObserver() = default;
+  virtual void phase(const PhaseSpan& span) = 0;
+  /// Packets put into a neighbour's mailbox, complete and published at `to`.
+  virtual void packets_sent(std::size_t edge, std::size_t packets, TimePoint from, TimePoint to) = 0;
+  /// The oldest packet in the mailbox has been used.
+  virtual void packet_taken(std::size_t edge, TimePoint at) = 0;
+};
+
 class Ledger {
  public:
   Ledger(std::size_t neighbours, std::size_t segments);
+  /// Null: nobody watches. Not while another thread uses the ledger.
+  void watched_by(LedgerObserver* observer) { observer_ = observer; }
 
   // Communication thread, where bytes are handed to MPI.
   void packet_put(std::size_t edge, const OutgoingPacket& packet);
@@ -78,12 +109,14 @@ class Ledger {
   void control_put(std::size_t edge, std::size_t bytes);
   /// A point-to-point message of a collective: one message, one packet, one put.
   void message_sent(std::size_t edge, const EncodedSize& content, std::size_t bytes);
+  void published(std::size_t edge, std::size_t packets, TimePoint from);
 
   // Computing thread.
   void event(SegmentId segment) { segments_[segment].events.add(1); }
   void defer(std::size_t edge, std::size_t messages) { edges_[edge].deferred.add(messages); }
   void mixed(std::size_t edge, std::int64_t staleness) { staleness_[edge].record(staleness); }
-  void spend(Phase phase, std::chrono::steady_clock::duration time);
+  void taken(std::size_t edge);
+  void spend(const PhaseSpan& span);
 
   const EdgeCounters& edge(std::size_t i) const { return edges_[i]; }
   const SegmentCounters& segment(SegmentId s) const { return segments_[s]; }
@@ -99,20 +132,25 @@ class Ledger {
   std::unique_ptr<SegmentCounters[]> segments_;
   std::unique_ptr<Staleness[]> staleness_;
   std::array<Counter, phase_names.size()> nanoseconds_;
+  LedgerObserver* observer_ = nullptr;
 };
 
 /// Charges the time of a scope to a phase.
 class PhaseTimer {
  public:
-  PhaseTimer(Ledger& ledger, Phase phase) : ledger_(ledger), phase_(phase) {}
-  ~PhaseTimer() { ledger_.spend(phase_, std::chrono::steady_clock::now() - start_); }
+  PhaseTimer(Ledger& ledger, Phase phase, std::optional<SegmentRange> segments = std::nullopt)
+      : ledger_(ledger), phase_(phase), segments_(segments) {}
+  ~PhaseTimer() {
+    ledger_.spend({.phase = phase_, .from = start_, .to = std::chrono::steady_clock::now(), .segments = segments_});
+  }
   PhaseTimer(const PhaseTimer&) = delete;
   PhaseTimer& operator=(const PhaseTimer&) = delete;
 
  private:
   Ledger& ledger_;
   Phase phase_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::optional<SegmentRange> segments_;
+  TimePoint start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace hearsay

@@ -1,6 +1,7 @@
 #include "runtime/mailbox/mailbox.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -77,6 +78,7 @@ std::optional<std::span<const std::byte>> Mailbox::front(std::size_t edge) const
 }
 
 void Mailbox::pop(std::size_t edge) {
+  ledger_.taken(edge);
   const std::lock_guard lock(mutex_);
   Incoming& in = *in_[edge];
   in.consumed.store(in.arrived.front().position, std::memory_order_release);
@@ -104,6 +106,7 @@ std::uint64_t Mailbox::load_own(std::size_t offset) const {
 // All packets of all edges are started before the first flush, so that they travel side by side; likewise the heads.
 bool Mailbox::send_posted() {
   bool any = false;
+  const auto start = std::chrono::steady_clock::now();
   for (std::size_t edge = 0; edge < out_.size(); ++edge) {
     Outgoing& out = *out_[edge];
     out.tail.store(load_own(map_.tail(static_cast<int>(edge))), std::memory_order_release);
@@ -125,10 +128,12 @@ bool Mailbox::send_posted() {
     memory_.store(out.head_word, out.neighbour, out.remote.head(out.remote_slot));
     ledger_.control_put(edge, sizeof out.head_word);
   }
-  for (auto& out : out_) {
-    if (out->in_flight.empty()) continue;
-    memory_.flush(out->neighbour);
-    out->in_flight.clear();
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) {
+    Outgoing& out = *out_[edge];
+    if (out.in_flight.empty()) continue;
+    memory_.flush(out.neighbour);
+    ledger_.published(edge, out.in_flight.size(), start);
+    out.in_flight.clear();
   }
   return true;
 }

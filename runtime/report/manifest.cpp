@@ -58,6 +58,7 @@ void write_manifest(const std::filesystem::path& directory, const Manifest& mani
                   {"hosts", manifest.hosts},
                   {"versions", manifest.versions},
                   {"seed", manifest.seed},
+                  {"iterations", manifest.iterations},
                   {"model", manifest.model},
                   {"dataset", manifest.dataset},
                   {"exchange", manifest.exchange},

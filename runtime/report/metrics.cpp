@@ -40,6 +40,7 @@ void MetricsWriter::write(const IterationRecord& record) {
             {"loss", json_number(record.loss)}};
   append_totals(json, record.totals);
   json["staleness_max_iterations"] = record.staleness_max;
+  json["neighbour_bytes_sent"] = record.neighbour_bytes;
   for (const auto& [name, value] : record.shares) json[name] = json_number(value);
   write_line(json.dump());
 }

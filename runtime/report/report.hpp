@@ -25,10 +25,12 @@ inline constexpr int report_schema_version = 1;
 
 /// Section `report:` of the configuration.
 struct ReportOptions {
-  std::filesystem::path directory;     ///< `directory`, default runs/<default_name>, from the working directory
-  std::int64_t every_iterations = 50;  ///< an iteration record every so many iterations
-  bool segments = false;               ///< also norm, threshold and event of every segment at every iteration
-  bool overwrite = false;              ///< replace an existing run folder
+  std::filesystem::path directory;      ///< `directory`, default runs/<default_name>, from the working directory
+  std::int64_t every_iterations = 50;   ///< an iteration record every so many iterations
+  bool segments = false;                ///< also norm, threshold and event of every segment at every iteration
+  bool trace = false;                   ///< a time line per rank
+  std::int64_t trace_iterations = 200;  ///< iterations that it shows; 0: all
+  bool overwrite = false;               ///< replace an existing run folder
 };
 ReportOptions read_report_options(Config& report, const std::string& default_name);
 
@@ -45,6 +47,7 @@ struct IterationRecord {
   LedgerTotals totals;
   std::uint64_t staleness_max;
   std::vector<std::pair<std::string, double>> shares{};  ///< what the algorithm says of itself, this rank's fractions
+  std::vector<std::uint64_t> neighbour_bytes{};          ///< sent to each neighbour, all kinds
 };
 struct EvaluationRecord {
   Iteration iteration;
@@ -79,6 +82,7 @@ struct Manifest {
   std::vector<std::string> hosts;               ///< one a rank
   std::map<std::string, std::string> versions;  ///< hearsay, mpi, libtorch, compiler
   std::uint64_t seed = 0;
+  std::int64_t iterations = 0;  ///< of the whole run
   std::string model, dataset, exchange;
 };
 void write_manifest(const std::filesystem::path& directory, const Manifest& manifest, const Topology& topology,

@@ -77,6 +77,9 @@ ReportOptions read_report_options(Config& report, const std::string& default_nam
   options.every_iterations = report.integer("every_iterations", 50, Range::at_least(1),
                                             "iterations between two iteration records of metrics.rankNNNN.jsonl");
   options.segments = report.flag("segments", false, "record norm, threshold and event of every segment and iteration");
+  options.trace = report.flag("trace", false, "write the time line of every rank: trace.rankNNNN.json, for Perfetto");
+  options.trace_iterations =
+      report.integer("trace_iterations", 200, Range::at_least(0), "iterations at the start that it shows; 0: all");
   options.overwrite = report.flag("overwrite", false, "replace the run that the folder holds");
   report.require(!options.directory.empty(), "directory", "must name a folder, such as runs/my-run");
   return options;

@@ -43,13 +43,16 @@ void RunLog::iteration(Iteration k, double loss, const Exchange& exchange) {
 void RunLog::record(Iteration k, double loss, const std::vector<Share>& shares) {
   std::vector<std::pair<std::string, double>> fractions;
   for (const Share& share : shares) fractions.emplace_back(share.name, share.fraction());
+  std::vector<std::uint64_t> neighbour_bytes;
+  for (std::size_t edge = 0; edge < degree_; ++edge) neighbour_bytes.push_back(sources_.ledger.edge(edge).bytes());
   metrics_.write(IterationRecord{.iteration = k,
                                  .epoch = sources_.length.epoch(k + 1),
                                  .time_s = seconds(),
                                  .loss = loss,
                                  .totals = sources_.ledger.totals(),
                                  .staleness_max = largest_staleness(sources_.ledger),
-                                 .shares = std::move(fractions)});
+                                 .shares = std::move(fractions),
+                                 .neighbour_bytes = std::move(neighbour_bytes)});
 }
 
 void RunLog::report_progress(Iteration k, double loss) {

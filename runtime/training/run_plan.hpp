@@ -67,8 +67,11 @@ class RunPlan {
   const ReportOptions& report() const { return parts_.report; }
   /// The configuration with all defaults: YAML that gives the same run.
   std::string dump() const { return parts_.config.dump(); }
-  /// Builds graph and weights for so many ranks: ConfigError if they do not fit.
-  Topology topology(int ranks) const { return parts_.topology->build(ranks); }
+  /// Builds graph and weights for so many ranks: ConfigError if they, or the exchange, do not fit.
+  Topology topology(int ranks) const {
+    parts_.exchange->require_ranks(ranks);
+    return parts_.topology->build(ranks);
+  }
   /// For a training set of `examples`: an epoch is ⌈⌈N/P⌉ / batch_size⌉ iterations of every rank.
   RunLength length(std::size_t examples, int ranks) const;
   /// What one rank draws per epoch: ⌈N/P⌉.

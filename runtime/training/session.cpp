@@ -12,6 +12,7 @@
 #include "runtime/base/error.hpp"
 #include "runtime/mpi/peers.hpp"
 #include "runtime/mpi/window.hpp"
+#include "runtime/report/trace.hpp"
 #include "runtime/training/batches.hpp"
 #include "runtime/training/evaluator.hpp"
 #include "runtime/training/model.hpp"
@@ -43,6 +44,7 @@ class Session {
   void settle();
   Summary finish();
   [[noreturn]] void leave_stopped();
+  void watch();
   void serve();
   void count(int to, const Message& message);
   RunLog::Sources sources() const;
@@ -66,6 +68,7 @@ class Session {
   mpi::Peers peers_;
   mpi::Window window_;
   Mailbox mailbox_;
+  std::optional<Trace> trace_;
   ThreadEngine engine_;
   Evaluator evaluator_;
   std::unique_ptr<Optimizer> optimizer_;
@@ -142,7 +145,12 @@ void Session::prepare() {
                                              .peers = peers_,
                                              .iterations_per_epoch = length_.iterations_per_epoch,
                                              .interrupted = [this] { return stop_.received() != 0; }});
-  if (exchange_->layer_wise()) model_.on_gradient([this](SegmentId s) { exchange_->gradient_ready(s); });
+  if (exchange_->layer_wise()) {
+    model_.on_gradient([this](SegmentId s) {
+      if (trace_) trace_->gradient(s);
+      exchange_->gradient_ready(s);
+    });
+  }
   trainer_ = std::make_unique<Trainer>(
       Trainer::Parts{.exchange = *exchange_,
                      .loss_and_gradient = [this] { return model_.loss_and_gradient(batches_.next()); },
@@ -165,14 +173,27 @@ void Session::write_start(const std::vector<std::string>& hosts) {
                                {"libtorch", TORCH_VERSION},
                                {"compiler", __VERSION__}},
                   .seed = plan.seed,
+                  .iterations = length_.iterations,
                   .model = plan.task.model_name,
                   .dataset = plan.task.dataset_name,
                   .exchange = plan.exchange_name},
                  topology_, model_.replica().layout);
 }
 
+/// Draws the time line from now on, if the configuration asks for one.
+void Session::watch() {
+  const ReportOptions& report = plan_.report();
+  if (!report.trace) return;
+  engine_.run([&] {
+    trace_.emplace(Trace::Rank{rank_, topology_.ranks(), neighbourhood_.neighbours}, report.trace_iterations,
+                   std::chrono::steady_clock::now());
+    ledger_.watched_by(&*trace_);
+  });
+}
+
 /// Between two iterations: records, progress, evaluation, stop. False ends training.
 bool Session::observe(Iteration k, double loss) {
+  if (trace_) trace_->iteration(k + 1);
   log_->iteration(k, loss, *exchange_);
   const Iteration done = k + 1;
   const Iteration every = plan_.parts().evaluate_every_epochs * length_.iterations_per_epoch;
@@ -201,6 +222,7 @@ Summary Session::run() {
   prepare();
   training_ = true;
   log_->start_clock();
+  watch();
   try {
     trainer_->run(length_, [this](Iteration k, double loss) { return observe(k, loss); });
     times_ = {.wall_s = log_->seconds(), .evaluate_s = ledger_.seconds(Phase::evaluate)};
@@ -210,6 +232,7 @@ Summary Session::run() {
   } catch (const DivergenceError& error) {
     Summary summary = log_->summary("diverged", trainer_->iterations_done());
     summary.message = error.what();
+    if (trace_) trace_->write(plan_.report().directory);
     write_summary(plan_.report().directory, summary);
     throw;
   }
@@ -218,6 +241,7 @@ Summary Session::run() {
 
 Summary Session::finish() {
   settle();
+  if (trace_) trace_->write(plan_.report().directory);
   evaluate(trainer_->iterations_done());
   const Evaluator::Ranks ranks = evaluator_.every_rank();
   if (plan_.parts().save_model) evaluator_.save_mean_model(plan_.report().directory / "model.pt");
@@ -240,6 +264,7 @@ void Session::leave_stopped() {
   constexpr double patience_s = 10.0;
   const Stopped stopped(stop_.received());
   model_.save(replica_file(plan_, rank_));
+  if (trace_) trace_->write(plan_.report().directory);
   Summary summary = log_->summary("stopped", trainer_->iterations_done());
   summary.message = stopped.what();
   engine_.run([&] {

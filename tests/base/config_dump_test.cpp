@@ -111,19 +111,21 @@ TEST_CASE("dump round trip") {
     round_trip({.real = -0.0, .integer = 0, .flag = true, .text = word, .reals = {}, .integers = {}});
 }
 
-TEST_CASE("keys describe what was asked for, in order, without sections") {
+TEST_CASE("keys describe what was asked for, in order, those of sections with their path") {
   hearsay::Config config = hearsay::Config::from_text("horizon: 2");
   config.real("horizon", 0.5, hearsay::Range::above(0), "how far ahead");
   config.section("inner").flag("x", true, "");
   config.choice("kind", "a", {"a", "b"}, "which");
   const auto keys = config.keys();
-  REQUIRE(keys.size() == 2);
+  REQUIRE(keys.size() == 3);
   CHECK(keys[0].key == "horizon");
   CHECK(keys[0].type == "number");
   CHECK(keys[0].fallback == "0.5");
   CHECK(keys[0].range == "> 0");
   CHECK(keys[0].meaning == "how far ahead");
-  CHECK(keys[1].range == "one of a, b");
+  CHECK(keys[1].key == "inner.x");
+  CHECK(keys[2].range == "one of a, b");
+  CHECK(config.section("inner").keys()[0].key == "x");
 }
 
 TEST_CASE("dump writes the defaults too, in the order of asking") {

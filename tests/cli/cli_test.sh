@@ -74,7 +74,7 @@ train=("$hearsay" train small.yaml --progress off)
 
 # ---------------------------------------------------------------- help, version, usage
 expect 0 "help" "topology" "Exit codes" -- "$hearsay" --help
-for command in train list describe topology compare bench; do
+for command in train list describe topology compare watch bench; do
   expect 0 "help of $command" "Examples?:" "hearsay $command" -- "$hearsay" "$command" --help
 done
 expect 0 "version" "^hearsay +[0-9]+\.[0-9]+" "^MPI +." "^LibTorch +[0-9]" "^compiler +." "^build +." -- "$hearsay" --version
@@ -95,6 +95,9 @@ expect 0 "describe a trigger" "^adaptive \(trigger\)" "equation +.*slope" "citat
   "in YAML +trigger: \{name: adaptive\}" "^    horizon: 1" "number in \(0, .* — " "^    warmup_iterations: 30" \
   "^    maximum_silence: 0" -- "$hearsay" describe adaptive
 expect 0 "describe a selector" "^    density: 0.1" "in \(0, 1\]" -- "$hearsay" describe topk
+expect 0 "describe an exchange: its sections, and what else it uses" "^    residual: merger" "^    feedback.momentum: 0" \
+  "^  keys of other sections" "^    sparsify.selector.density: 0.1" "^    sparsify.selector.scope: global" \
+  "^    sparsify.codec.name: plain" -- "$hearsay" describe gtopk
 expect 0 "describe what has no keys" "no keys of its own" -- "$hearsay" describe ring
 expect 0 "a name of two kinds" "^edge_list \(graph\)" "^edge_list \(weights\)" -- "$hearsay" describe edge_list
 expect 2 "unknown name, near one" "nothing is called 'adaptiv'.*did you mean 'adaptive'" -- "$hearsay" describe adaptiv
@@ -225,6 +228,39 @@ expect 0 "the baseline on two ranks" "messages +128 \(100.0 % of D-PSGD's\)" -- 
   "${two_ranks[@]}" "$hearsay" train dpsgd.yaml --progress off --output runs/dpsgd
 for rank in 0000 0001; do holds "rank $rank wrote its metrics" test -s "runs/dpsgd/metrics.rank$rank.jsonl"; done
 
+# ---------------------------------------------------------------- the global path
+three_ranks=("$mpiexec" "${mpiexec_args[@]}" -n 3)
+sed -e '/^trigger/d; /^topology/d' -e 's/^exchange.*/exchange: {name: allreduce}/' small.yaml >sum.yaml
+sum=("$hearsay" train sum.yaml --progress off --set)
+expect 2 "nodes of unequal size" "^hearsay: exchange.node_size: nodes of 2 ranks cannot be made of 3 ranks" \
+  "!MPI_ABORT" -- \
+  "${three_ranks[@]}" "${sum[@]}" 'exchange={name: hitopk, node_size: 2}' --output runs/unequal
+holds "no run was begun" test ! -e runs/unequal
+# leaves EXCHANGE: one of two ranks is killed in the middle of its run; the job must end soon and say who has gone.
+leaves() {
+  local exchange=$1 job victim code
+  checks=$((checks + 1))
+  "${two_ranks[@]}" "${sum[@]}" "exchange=$exchange" --set train.epochs=100000 --output "runs/leaves-$checks" \
+    >output 2>&1 </dev/null &
+  job=$!
+  for _ in $(seq 300); do
+    [ -s "runs/leaves-$checks/metrics.rank0001.jsonl" ] && break
+    sleep 0.1
+  done
+  victim=$(pgrep -P "$job" -f "leaves-$checks" | tail -n 1)
+  kill -KILL "$victim" || fail "$exchange: no rank to kill"
+  (sleep 30 && kill -KILL "$job") 2>/dev/null &
+  local guard=$!
+  wait "$job" 2>/dev/null
+  code=$?
+  kill "$guard" 2>/dev/null
+  [ "$code" != 0 ] && [ "$code" -lt 129 ] || [ "$code" = 137 ] || fail "$exchange: a killed rank gives exit code $code"
+  grep -q "signal 9" output || fail "$exchange: nobody says that a rank was killed"
+  if pgrep -f "runs/leaves-$checks" >/dev/null; then fail "$exchange: a rank stays behind"; fi
+}
+leaves '{name: allreduce}'
+leaves '{name: gtopk}'
+
 # ---------------------------------------------------------------- signals
 long=("${train[@]}" --set train.epochs=100000 --output)
 stops() { # stops SIGNAL CODE FOLDER COMMAND…
@@ -263,6 +299,14 @@ expect 3 "compare with no run" "two-pairs.txt|none: no summary.json: not a run f
 rm before/summary.json
 expect 3 "compare with a run that goes on" "before: no summary.json: the run is still going on" -- "$hearsay" compare before
 expect 2 "compare nothing" "^hearsay: RUN" -- "$hearsay" compare
+
+# ---------------------------------------------------------------- watch
+expect 0 "watch a finished run" "^event: eventgrad, mlp on synthetic_digits, 2 ranks, finished, accuracy [0-9.]+ %" \
+  "^rank +iteration +epoch +it/s +loss +messages +sent +stale +heard" "^1 +16/16 +2.00 " "^loss of rank 0 .*▁.* [0-9.]+$" \
+  "^edges .*0→1 [0-9.]+ .?B/s" -- "$hearsay" watch runs/event
+expect 3 "watch nothing" "none: no manifest.json: not a run folder" -- "$hearsay" watch none
+expect 2 "watch too often" "--every 0: must be 0.1" -- "$hearsay" watch runs/event --every 0
+expect 0 "watch a run that goes on" "running|diverged" -- "$hearsay" watch --once before
 
 # ---------------------------------------------------------------- bench
 expect 0 "bench alone lists what there is" "^collectives  ." "hearsay bench NAME --help" -- "$hearsay" bench

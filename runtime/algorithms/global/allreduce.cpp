@@ -46,12 +46,14 @@ class AllReduce final : public Exchange {
  private:
   void reduce(const Buckets::Bucket& bucket) {
     const auto values = context_.replica.gradients.span().subspan(bucket.offset, bucket.length);
-    queue_.submit([this, values] {
-      if (settings_.ring)
-        ring_all_reduce(Group(context_.peers), values);
-      else
-        context_.peers.library_sum(values);
-    });
+    queue_.submit(
+        [this, values] {
+          if (settings_.ring)
+            ring_all_reduce(Group(context_.peers), values);
+          else
+            context_.peers.library_sum(values);
+        },
+        SegmentRange{bucket.first, bucket.last});
   }
 
   ExchangeContext context_;

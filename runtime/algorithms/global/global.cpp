@@ -13,13 +13,13 @@ void run_collective(const ExchangeContext& context, const std::function<void()>&
   });
 }
 
-void CollectiveQueue::submit(std::function<void()> collective) {
+void CollectiveQueue::submit(std::function<void()> collective, std::optional<SegmentRange> segments) {
   ++submitted_;
   const PhaseTimer waiting(context_.ledger, Phase::wait);  // an inline engine runs it here
   failed_ = true;
-  context_.engine.submit([this, collective = std::move(collective)] {
+  context_.engine.submit([this, segments, collective = std::move(collective)] {
     {
-      const PhaseTimer communicating(context_.ledger, Phase::communicate);
+      const PhaseTimer communicating(context_.ledger, Phase::communicate, segments);
       collective();
     }
     done_.fetch_add(1, std::memory_order_release);

@@ -2,6 +2,7 @@
 // What every exchange of the global path does: run a collective where MPI may be called, and turn a sum into a mean.
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -26,7 +27,8 @@ class CollectiveQueue {
   ~CollectiveQueue();
   CollectiveQueue(const CollectiveQueue&) = delete;
   CollectiveQueue& operator=(const CollectiveQueue&) = delete;
-  void submit(std::function<void()> collective);
+  /// `segments`: what it is about, for time lines.
+  void submit(std::function<void()> collective, std::optional<SegmentRange> segments = std::nullopt);
   /// Waits for all of them; rethrows what one has thrown.
   void wait();
 

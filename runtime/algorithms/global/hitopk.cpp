@@ -157,6 +157,9 @@ class HiTopKPlan final : public ExchangePlan {
       if (topology.ranks() % n == 0) most = std::max(most, bytes_with(n, layout, topology.ranks()));
     return most;
   }
+  void require_ranks(int ranks) const override {
+    if (node_size_ > 0) require_equal_nodes(node_size_, ranks);
+  }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<HiTopK>(context, settings_, node_groups(context.peers, node_size_));
   }

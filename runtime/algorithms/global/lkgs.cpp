@@ -85,7 +85,8 @@ class LayerWiseTopK final : public Exchange {
   }
   void start_segment(SegmentId s) {
     select(s);
-    queue_.submit([this, &part = parts_[s]] { part.sum = gathered_sum(Group(context_.peers), part.own, part.wire); });
+    queue_.submit([this, &part = parts_[s]] { part.sum = gathered_sum(Group(context_.peers), part.own, part.wire); },
+                  SegmentRange{s, s});
   }
   void select(SegmentId s) {
     const PhaseTimer timer(context_.ledger, Phase::select);

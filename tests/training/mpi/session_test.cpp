@@ -3,7 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include <nlohmann/json.hpp>
 
 #include "runtime/base/error.hpp"
 #include "runtime/training/session.hpp"
@@ -107,6 +113,48 @@ TEST_CASE("two runs of one configuration end in equal replicas; another seed in 
   CHECK(one.replica_hashes != other.replica_hashes);
   CHECK(one.accuracy_mean_model == two.accuracy_mean_model);
   CHECK(other.iterations == 4);
+}
+
+/// Between the gradients of its last layer and those of the first one, 20 ms pass.
+torch::nn::Sequential network_with_a_slow_layer() {
+  const auto slow_backward = [](torch::Tensor x) {
+    if (x.requires_grad())  // not when it is evaluated
+      x.register_hook([](const torch::Tensor&) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+    return x;
+  };
+  return torch::nn::Sequential(torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 2, 3)),
+                               torch::nn::Functional(slow_backward), torch::nn::Flatten(),
+                               torch::nn::Linear(2 * 6 * 6, 10));
+}
+
+TEST_CASE("the time line shows a later layer's sum under the backward pass of earlier ones") {
+  if (mpi_environment().ranks() == 1) return;
+  Task task = task_for();
+  task.make_model = [](const ImageSet&) { return Model(network_with_a_slow_layer()); };
+  for (const std::string exchange : {"{name: allreduce, bucket_bytes: 4}", "{name: lkgs}"}) {
+    CAPTURE(exchange);
+    const Cleaner cleaner({"trace"});
+    Config config = Config::from_text("{seed: 3, data: {batch_size: 8}, train: {epochs: 2}, report: {trace: true}}");
+    config.override_with("exchange=" + exchange);
+    config.override_with("report.directory=" + folder("trace").string());
+    config.override_with("report.overwrite=true");
+    static_cast<void>(train(mpi_environment(), RunPlan(config, task)));
+    if (mpi_environment().rank() > 0) continue;  // rank 0 removes the folder
+    std::map<int, double> last_gradient;         // by iteration, when the backward pass ends
+    int overlapping = 0;
+    const auto trace = nlohmann::json::parse(std::ifstream(folder("trace") / "trace.rank0000.json"));
+    for (const auto& event : trace.at("traceEvents"))
+      if (event.at("name") == "gradient")
+        last_gradient[event.at("args").at("iteration")] =
+            std::max(last_gradient[event.at("args").at("iteration")], event.at("ts").get<double>());
+    for (const auto& event : trace.at("traceEvents")) {
+      if (event.at("name") != "communicate" || !event.at("args").contains("segments")) continue;
+      CHECK(event.at("tid") == 1);
+      overlapping += event.at("ts") < last_gradient[event.at("args").at("iteration")];
+    }
+    CHECK(last_gradient.size() > 2);
+    CHECK(overlapping > 0);
+  }
 }
 
 TEST_CASE("every exchange trains, and on the global path all replicas end equal") {

@@ -1,0 +1,93 @@
+// What `hearsay watch` makes of a run folder that grows.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include "apps/hearsay/text.hpp"
+#include "apps/hearsay/watch_view.hpp"
+#include "runtime/base/error.hpp"
+#include "tests/report/temporary_folder.hpp"
+
+using namespace hearsay;
+using hearsay::test::TemporaryFolder;
+
+namespace {
+
+const std::string manifest = R"({"ranks": 3, "exchange": "eventgrad", "model": "mlp", "dataset": "mnist",
+  "iterations": 100, "segments": [{}, {}], "topology": {"edges": [[0, 1, 0.3], [0, 2, 0.3], [1, 2, 0.3]]}})";
+
+std::string record(int k, double time_s, int to_first, int to_second, double loss = 0.5) {
+  return R"({"record":"iteration","iteration":)" + std::to_string(k) + R"(,"epoch":0.5,"time_s":)" +
+         std::to_string(time_s) + R"(,"loss":)" + std::to_string(loss) + R"(,"messages":)" + std::to_string(k + 1) +
+         R"(,"bytes_sent":)" + std::to_string(to_first + to_second) + R"(,"staleness_max_iterations":0)" +
+         R"(,"neighbour_bytes_sent":[)" + std::to_string(to_first) + "," + std::to_string(to_second) + "]}\n";
+}
+
+void append(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream(file, std::ios::binary | std::ios::app) << text;
+}
+
+}  // namespace
+
+TEST_CASE("rates are differences of counters over differences of the ranks' own time") {
+  const TemporaryFolder folder;
+  test::write(folder / "manifest.json", manifest);
+  WatchedRun run(folder.path());
+  CHECK(run.rank(0).iteration == -1);
+  append(folder / "metrics.rank0000.jsonl", record(9, 2.0, 1000, 500));
+  run.poll();
+  append(folder / "metrics.rank0000.jsonl", record(29, 4.0, 5000, 500));
+  run.poll();
+  CHECK(run.rank(0).iterations_per_second == 10.0);
+  CHECK(run.rank(0).neighbour_rates == std::vector{2000.0, 0.0});
+  CHECK(run.losses().size() == 2);
+}
+
+TEST_CASE("a line counts once, when it is whole") {
+  const TemporaryFolder folder;
+  test::write(folder / "manifest.json", manifest);
+  const std::string line = record(9, 1.0, 10, 20);
+  append(folder / "metrics.rank0001.jsonl", line.substr(0, 30));
+  WatchedRun run(folder.path());
+  CHECK(run.rank(1).iteration == -1);
+  append(folder / "metrics.rank0001.jsonl", line.substr(30));
+  run.poll();
+  CHECK(run.rank(1).iteration == 9);
+  run.poll();
+  CHECK(run.rank(1).iterations_per_second == 10.0);  // not 0 over 0
+}
+
+TEST_CASE("the view names stragglers, the busiest edge first, and how much of D-PSGD's messages was sent") {
+  const TemporaryFolder folder;
+  test::write(folder / "manifest.json", manifest);
+  append(folder / "metrics.rank0000.jsonl", record(49, 1.0, 10, 900));
+  append(folder / "metrics.rank0001.jsonl", record(48, 1.0, 10, 20));
+  append(folder / "metrics.rank0002.jsonl", record(29, 1.0, 10, 20));
+  const std::string view = watch_view(WatchedRun(folder.path()), 100);
+  CHECK(view.find("stragglers: rank 2 by 20 iterations\n") != std::string::npos);
+  CHECK(view.find("edges 0→2 900 B/s") != std::string::npos);
+  CHECK(view.find("25.0 %") != std::string::npos);  // one message an iteration of 2 segments × 2 neighbours
+  CHECK(view.find("running") != std::string::npos);
+}
+
+TEST_CASE("a sparkline spans the values, keeps to its width and leaves a gap where there is no number") {
+  CHECK(sparkline({1.0, 2.0, 8.0}, 10) == "▁▂█");
+  CHECK(sparkline({3.0, 3.0}, 10) == "▁▁");
+  CHECK(sparkline({1.0, std::numeric_limits<double>::quiet_NaN(), 2.0}, 10) == "▁ █");
+  std::deque<double> many;
+  for (int i = 0; i < 1000; ++i) many.push_back(i);
+  CHECK(screen_width(sparkline(many, 16)) == 16);
+  CHECK(sparkline({}, 10).empty());
+}
+
+TEST_CASE("what is not a run or not a record is a DataError that names the file") {
+  const TemporaryFolder folder;
+  CHECK_THROWS_WITH_AS(WatchedRun(folder.path()), doctest::Contains("no manifest.json"), DataError);
+  test::write(folder / "manifest.json", "{\"ranks\": 2}");
+  CHECK_THROWS_WITH_AS(WatchedRun(folder.path()), doctest::Contains("manifest.json: is not a manifest"), DataError);
+  test::write(folder / "manifest.json", manifest);
+  append(folder / "metrics.rank0002.jsonl", "{\"record\": \"iteration\"}\n");
+  CHECK_THROWS_WITH_AS(WatchedRun(folder.path()), doctest::Contains("metrics.rank0002.jsonl"), DataError);
+}
