@@ -10,7 +10,8 @@ build_packages=(
   libboost-dev libeigen3-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev liblzma-dev libxxhash-dev
 )
-test_packages=(doctest-dev librapidcheck-dev libbenchmark-dev libsimgrid-dev)
+report_packages=(python3-numpy python3-pandas python3-matplotlib python3-yaml)  # analysis/
+test_packages=(doctest-dev librapidcheck-dev libbenchmark-dev libsimgrid-dev "${report_packages[@]}")
 
 say() { printf '\n==> %s\n' "$*"; }
 

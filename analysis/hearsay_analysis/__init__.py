@@ -1,0 +1,1 @@
+"""What the scripts of analysis/ share: reading run folders, drawing, assembling pages."""

@@ -1,0 +1,124 @@
+"""Loss and accuracy against epochs, bytes sent and time: what a run learns, and what it pays for it."""
+import itertools
+
+import numpy as np
+import pandas as pd
+
+from hearsay_analysis import axes as scales
+from hearsay_analysis import style
+from hearsay_analysis.figure import Absent, Figure, canvas
+
+_AGAINST = {
+    "epochs": ("epoch", "epochs"),
+    "bytes": ("bytes_sent", "bytes sent by all ranks"),
+    "time": ("time_s", "time, s"),
+}
+
+
+def _smoothed(losses):
+    """A moving mean over a twentieth of the run: the loss of single batches is noise."""
+    return losses.rolling(max(1, len(losses) // 20), min_periods=1).mean()
+
+
+def _training(run):
+    table = run.metrics.iterations
+    return pd.DataFrame(
+        {
+            "run": run.name,
+            "iteration": table["iteration"],
+            "epoch": table["epoch"],
+            "bytes_sent": table["bytes_sent"],
+            "time_s": table["time_s"],
+            "loss": _smoothed(table["loss"]),
+        }
+    )
+
+
+def _bytes_at(run, iterations_done):
+    """Bytes sent until then; between two records they are taken to have grown evenly."""
+    table = run.metrics.iterations
+    return np.interp(iterations_done, [0, *(table["iteration"] + 1)], [0, *table["bytes_sent"]])
+
+
+def evaluated(run):
+    """A row an evaluation of the averaged model."""
+    table = run.metrics.evaluations
+    if table.empty:
+        return pd.DataFrame(
+            columns=["run", "iteration", "epoch", "bytes_sent", "time_s", "accuracy", "loss", "consensus_distance"]
+        )
+    return pd.DataFrame(
+        {
+            "run": run.name,
+            "iteration": table["iteration"],
+            "epoch": table["epoch"],
+            "bytes_sent": _bytes_at(run, table["iteration"]),
+            "time_s": table["time_s"],
+            "accuracy": pd.to_numeric(table["accuracy_mean_model"]),
+            "loss": pd.to_numeric(table["loss_mean_model"]),
+            "consensus_distance": pd.to_numeric(table["consensus_distance"]),
+        }
+    )
+
+
+def draw_series(plot_axes, series, x, y, marked):
+    """Draws the runs of a long table; returns the ends of the lines for label_ends."""
+    ends = []
+    for number, (name, rows) in enumerate(series):
+        rows = rows.dropna(subset=[x, y])
+        plot_axes.plot(
+            rows[x],
+            rows[y],
+            color=style.colour(number),
+            linestyle=style.dashes(number),
+            marker=style.marker(number) if marked else None,
+            markersize=4,
+        )
+        if not rows.empty:
+            ends.append((rows[y].iloc[-1], name, style.colour(number)))
+    return ends
+
+
+def _drawn(series, x, y, marked):
+    plot, axes = canvas()
+    ends = draw_series(axes, series, x, y, marked)
+    if x == "bytes_sent":
+        scales.bytes_axis(axes)
+    else:
+        axes.set_xlim(left=0)
+    if y == "loss":
+        scales.log_axis(axes.yaxis)
+    else:
+        scales.accuracy_axis(axes, pd.concat([rows[y] for _, rows in series]).dropna())
+    axes.set_xlabel(next(label for column, label in _AGAINST.values() if column == x))
+    axes.set_ylabel("training loss" if y == "loss" else "accuracy of the averaged model")
+    scales.label_ends(axes, ends)
+    return plot
+
+
+def _figures(series, y, marked, caption):
+    title = "Training loss" if y == "loss" else "Accuracy"
+    data = pd.concat([rows for _, rows in series])
+    if data.empty or data[y].dropna().empty:
+        return [Absent(f"{title} against epochs, bytes and time", "no run has recorded any yet")]
+    return [
+        Figure(
+            f"{y}-{against}",
+            f"{title} against {'bytes sent' if against == 'bytes' else against}",
+            caption,
+            data,
+            _drawn(series, column, y, marked),
+        )
+        for against, (column, _) in _AGAINST.items()
+    ]
+
+
+def draw(runs, _options):
+    accuracy = "Of the model averaged over ranks, on the test set. The axis is spaced by the error's logarithm."
+    loss = "Mean over ranks of their batches' losses, as a moving mean over a twentieth of the run."
+    evaluations = [(run.name, evaluated(run)) for run in runs]
+    training = [(run.name, _training(run)) for run in runs]
+    pairs = itertools.zip_longest(
+        _figures(evaluations, "accuracy", True, accuracy), _figures(training, "loss", False, loss)
+    )
+    return [figure for pair in pairs for figure in pair if figure]

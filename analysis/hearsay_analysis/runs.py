@@ -1,0 +1,157 @@
+"""Run folders: finished, broken off, still in progress. The format: docs/report_format.md."""
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from hearsay_analysis.errors import DataError
+from hearsay_analysis.json_files import read_object
+from hearsay_analysis.metrics import COUNTERS, Metrics, read_metrics
+
+SCHEMA_VERSION = 1
+IN_PROGRESS = "in progress or killed"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder. summary is None while the run goes on, or if it was killed."""
+
+    folder: Path
+    name: str
+    manifest: dict
+    config: dict
+    summary: dict | None
+    metrics: Metrics
+
+    @property
+    def status(self):
+        return self.summary["status"] if self.summary else IN_PROGRESS
+
+    @property
+    def ranks(self):
+        return self.manifest["ranks"]
+
+    @property
+    def segment_names(self):
+        return [segment["name"] for segment in self.manifest["segments"]]
+
+    @property
+    def counted_by_summary(self):
+        """False for a run that was broken off by one rank alone: its summary counts 0, its metrics hold the counts."""
+        return bool(self.summary and self.summary["replica_hash"])
+
+    @property
+    def totals(self):
+        """Counters over all ranks, by name: the summary's, else the last recorded ones."""
+        return {name: self.summary[name] for name in COUNTERS} if self.counted_by_summary else self.metrics.last
+
+    @property
+    def iterations(self):
+        if self.summary:
+            return self.summary["iterations"]
+        recorded = self.metrics.iterations["iteration"]
+        return 0 if recorded.empty else int(recorded.iloc[-1]) + 1
+
+    @property
+    def counted_iterations(self):
+        """The iterations that the totals are of: those of the last records where a run broke off."""
+        recorded = self.metrics.iterations["iteration"]
+        return self.iterations if self.counted_by_summary or recorded.empty else int(recorded.iloc[-1]) + 1
+
+    @property
+    def messages_per_iteration(self):
+        """What D-PSGD sends at every iteration: segments × directed edges; 0 on the global path."""
+        if self.summary and self.summary["messages_possible"] == 0:
+            return 0
+        return len(self.manifest["segments"]) * self.manifest.get("topology", {}).get("directed_edges", 0)
+
+    def number(self, key):
+        """A number of the summary, or of the last evaluation while there is no summary; None where there is none."""
+        if self.summary:
+            return self.summary.get(key)
+        evaluations = self.metrics.evaluations
+        if evaluations.empty or key not in evaluations:
+            return None
+        value = evaluations[key].iloc[-1]
+        return None if pd.isna(value) else float(value)
+
+    def table(self, file_name):
+        """A CSV file of the run, or None where the run did not get to write it. Throws DataError."""
+        path = self.folder / file_name
+        if not path.exists():
+            return None
+        try:
+            return pd.read_csv(path)
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path} is no table ({error}); train again") from None
+
+
+def _read_config(folder):
+    path = folder / "config.yaml"
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise DataError(f"{path}: {error}") from None
+
+
+def _check(path, values, keys):
+    if values.get("schema_version") != SCHEMA_VERSION:
+        raise DataError(
+            f"{path} has schema_version {values.get('schema_version')!r}, this script reads {SCHEMA_VERSION}; "
+            "use the scripts of the version that trained it"
+        )
+    absent = [key for key in keys if key not in values]
+    if absent:
+        raise DataError(f"{path} has no {absent[0]!r}: it was edited or damaged; train again")
+
+
+def read_run(folder, name):
+    """Reads a run folder. Throws DataError for a folder that is missing, no run, or damaged; one whose run is still in
+    progress is fine."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError(f"no run folder {folder}; hearsay train … --output {folder} makes one")
+    if not (folder / "manifest.json").exists():
+        raise DataError(f"{folder} holds no manifest.json, so it is no run folder, or its run has not started yet")
+    manifest = read_object(folder / "manifest.json")
+    _check(folder / "manifest.json", manifest, ["command", "ranks", "segments", "exchange", "model", "dataset"])
+    summary = None
+    if (folder / "summary.json").exists():
+        summary = read_object(folder / "summary.json")
+        _check(
+            folder / "summary.json", summary, ["status", "iterations", "messages_possible", "replica_hash", *COUNTERS]
+        )
+    return Run(folder, name, manifest, _read_config(folder), summary, read_metrics(folder, manifest["ranks"]))
+
+
+def names_of(folders):
+    """The last part of each path; where two would be called the same, the parts that are not common to all paths."""
+    paths = [Path(folder).resolve().parts for folder in folders]
+    if len({path[-1] for path in paths}) == len(paths):
+        return [path[-1] for path in paths]
+    while len({path[-1] for path in paths}) == 1 and len(set(paths)) > 1:
+        paths = [path[:-1] for path in paths]
+    while len({path[0] for path in paths}) == 1 and min(map(len, paths)) > 1:
+        paths = [path[1:] for path in paths]
+    return ["/".join(path) for path in paths]
+
+
+def read_runs(folders):
+    return [read_run(folder, name) for folder, name in zip(folders, names_of(folders))]
+
+
+def _flat(value, prefix):
+    if not isinstance(value, dict):
+        return {prefix: value}
+    flat = {}
+    for key, inner in value.items():
+        flat.update(_flat(inner, f"{prefix}.{key}" if prefix else str(key)))
+    return flat
+
+
+def flat_config(run):
+    """{dotted key: value} of the run's complete configuration."""
+    return _flat(run.config, "")

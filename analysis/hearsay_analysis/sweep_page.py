@@ -1,0 +1,81 @@
+"""The page of a sweep: accuracy against bytes, the Pareto front of every combination of ranks and axis values."""
+import re
+
+from hearsay_analysis import page, text
+from hearsay_analysis.figures import pareto
+from hearsay_analysis.sweep import pareto_front, read_sweep
+
+_HEADS = ["", "method", "accuracy, averaged", "worst rank", "messages, %", "bytes", "bytes, %", "seeds"]
+
+
+def group_title(ranks, axis):
+    return ", ".join(
+        [text.counted(ranks, "rank"), *(f"{name.removesuffix('.name')} {value.strip(chr(34))}" for name, value in axis)]
+    )
+
+
+def _with_deviation(mean, deviation):
+    return text.percent(mean) if deviation is None else f"{100 * mean:.2f} ± {100 * deviation:.2f} %"
+
+
+def _row(number, point):
+    lost = f", {point.diverged} diverged" if point.diverged else ""
+    fractions = {name: point.mean(name) for name in point.fractions}
+    return [
+        str(number),
+        page.escaped(point.method),
+        page.value(point.accuracy, _with_deviation(point.accuracy, point.accuracy_deviation)),
+        page.value(fractions["accuracy_rank_min"], text.percent(fractions["accuracy_rank_min"])),
+        page.value(fractions["messages_fraction"], text.number_of_percent(fractions["messages_fraction"])),
+        page.value(point.bytes_mean, text.byte_count(point.bytes_mean)),
+        page.value(fractions["bytes_fraction"], text.number_of_percent(fractions["bytes_fraction"])),
+        f"{point.seeds}{lost}",
+    ]
+
+
+def _tables(points, front):
+    numbers = pareto.numbered(points)
+    best = [(number, point) for number, point in numbers if point in front]
+    rows = [_row(number, point) for number, point in numbers]
+    marks = ["front" if point in front else "" for _, point in numbers]
+    return (
+        page.element("h3", "The front")
+        + page.table(_HEADS, [_row(*item) for item in best], "methods")
+        + f"<details><summary>All {len(numbers)} methods, by bytes</summary>"
+        f"{page.table(_HEADS, rows, 'methods', marks)}</details>"
+    )
+
+
+def _left_out(points):
+    lines = [
+        f"{p.method}: diverged ({text.counted(p.diverged, 'run')}), so not on the front" for p in points if p.diverged
+    ]
+    lines += [f"{p.method}: {text.counted(p.unfinished, 'run')} not finished" for p in points if p.unfinished]
+    return "".join(page.element("p", page.escaped(line) + ".", "quiet") for line in lines)
+
+
+def _group(key, points, folder):
+    title = group_title(*key)
+    front = pareto_front(points)
+    figure = pareto.figure("pareto-" + re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-"), title, points, front)
+    folder.save([figure])
+    beside = _tables(points, front) if front else ""
+    return (
+        f'<section class="beside"><div>{page.figures([figure], folder.links)}</div>'
+        f"<div>{beside}{_left_out(points)}</div></section>\n"
+    )
+
+
+def report(sweep_folder, folder):
+    """The page's HTML; the figures' files go into the FigureFolder. Throws DataError."""
+    groups = read_sweep(sweep_folder)
+    points = [point for group in groups.values() for point in group]
+    heading = (
+        f"<h1>{page.escaped(sweep_folder)}</h1>\n<p>{text.counted(sum(p.seeds for p in points), 'finished run')}, "
+        f"{text.counted(len(points), 'point')} (method, ranks and axis values). Accuracies are of the averaged model, "
+        "mean and sample standard deviation over seeds. A point is on the Pareto front if no other of its figure is "
+        "as accurate with as few bytes. The accuracy axis is spaced by the error's logarithm.</p>\n"
+    )
+    return page.document(
+        f"Hearsay sweep: {sweep_folder}", heading + "".join(_group(key, group, folder) for key, group in groups.items())
+    )

@@ -1,0 +1,75 @@
+"""Numbers as people read them, in the same words as the hearsay program prints them."""
+import math
+
+NO_NUMBER = "–"
+
+
+def is_number(x):
+    return x is not None and math.isfinite(x)
+
+
+def fixed(x, decimals):
+    return f"{x:.{decimals}f}" if is_number(x) else NO_NUMBER
+
+
+def significant(x, digits):
+    return f"{x:.{digits}g}" if is_number(x) else NO_NUMBER
+
+
+def percent(fraction, decimals=2):
+    return f"{100 * fraction:.{decimals}f} %" if is_number(fraction) else NO_NUMBER
+
+
+def number_of_percent(fraction):
+    """Three digits that count, without the sign: 3.06, 45.7, 100.0."""
+    if not is_number(fraction):
+        return NO_NUMBER
+    x = 100 * fraction
+    return fixed(x, 2 if x < 9.995 else 1 if x < 999.95 else 0)
+
+
+def count(n):
+    return f"{n:,.0f}" if is_number(n) else NO_NUMBER
+
+
+def _three_digits(x):
+    return fixed(x, 2 if x < 9.995 else 1 if x < 99.95 else 0)
+
+
+def byte_count(n):
+    """Powers of 1000: 662 MB."""
+    if not is_number(n):
+        return NO_NUMBER
+    units = ["B", "kB", "MB", "GB", "TB", "PB"]
+    while n >= 999.5 and len(units) > 1:
+        n /= 1000
+        units.pop(0)
+    return f"{n:.0f} B" if units[0] == "B" else f"{_three_digits(n)} {units[0]}"
+
+
+def duration(seconds):
+    if not is_number(seconds):
+        return NO_NUMBER
+    if seconds < 0.9995e-3:
+        return f"{_three_digits(1e6 * seconds)} µs"
+    if seconds < 0.9995:
+        return f"{_three_digits(1e3 * seconds)} ms"
+    if seconds < 99.95:
+        return f"{_three_digits(seconds)} s"
+    whole = round(seconds)
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def shortened(name, width=22):
+    """The end of a path is what tells runs apart."""
+    return name if len(name) <= width else "…" + name[1 - width :]
+
+
+def listed(words):
+    """a, b and c"""
+    words = list(words)
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def counted(n, noun):
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
