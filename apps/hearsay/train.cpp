@@ -45,11 +45,11 @@ int dry_run_command(const TrainArguments& arguments, const mpi::Environment& mpi
 Topology planned_topology(const ConfigArguments& config, int ranks) { return read_run(config).plan().topology(ranks); }
 
 PlannedModel planned_model(const ConfigArguments& config, int ranks) {
-  const ReadRun run = read_run(config);
+  const ChosenRun run = read_run(config);
   Config ring = Config::from_text("graph: {name: ring}");
-  const bool has_graph = run.plan.parts().exchange->uses_graph();
-  Topology topology = has_graph ? run.plan.topology(ranks) : TopologyPlan(ring).build(ranks);
-  MeasuredModel measured = measure_model(run.plan, ranks);
+  const bool has_graph = run.plan().parts().exchange->uses_graph();
+  Topology topology = has_graph ? run.plan().topology(ranks) : TopologyPlan(ring).build(ranks);
+  MeasuredModel measured = measure_model(run.plan(), ranks);
   return {.layout = std::move(measured.layout), .topology = std::move(topology), .compute_s = measured.step_s};
 }
 
