@@ -1,6 +1,8 @@
 """Writing the page and, beside it, every figure as SVG and PDF and its data as CSV."""
 import os
 
+import matplotlib
+
 from hearsay_analysis import style
 from hearsay_analysis.errors import DataError, UsageError
 from hearsay_analysis.figure import Absent
@@ -63,9 +65,12 @@ def write_page(path, text):
 
 
 def write_picture(path, plot):
-    """The figure alone, on paper colour, in the format of the name's ending. Throws DataError."""
+    """The figure alone, on paper colour, in the format of the name's ending; the same bytes for the same figure. Throws
+    DataError."""
+    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        plot.savefig(path, facecolor=style.PAPER, dpi=160)
+        with matplotlib.rc_context({"svg.hashsalt": path.name}):
+            plot.savefig(path, facecolor=style.PAPER, dpi=160, metadata=dated.get(path.suffix))
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror}") from None

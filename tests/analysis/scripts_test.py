@@ -15,7 +15,7 @@ topology: {graph: {name: ring}, weights: {name: uniform}}
 exchange: {name: eventgrad, schedule: lockstep, mixing: {name: arrival}}
 trigger: {name: adaptive, horizon: 1.0, warmup_iterations: 2}
 train: {epochs: 2}
-report: {every_iterations: 2, segments: true}
+report: {every_iterations: 2, segments: true, trace: true}
 """
 
 
@@ -84,6 +84,8 @@ class Scripts(FolderTest):
             sum(int(row[name]) for name in ("payload", "index", "header", "control")), int(row["all bytes"])
         )
         self.assertGreater(int(row["payload"]), 0)
+        said = self.expect(0, "of 32 packets arrive before", "merge_trace.py", self.folder / "run")
+        self.assertIn("clocks ahead of rank 0's: rank 1", said)
         self.assertEqual(sum(text.count(f"not drawn, {reason}") for reason in ("not recorded", "no run has")), 0)
 
 
