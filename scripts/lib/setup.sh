@@ -10,7 +10,7 @@ build_packages=(
   libboost-dev libeigen3-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev liblzma-dev libxxhash-dev
 )
-test_packages=(doctest-dev librapidcheck-dev libbenchmark-dev)
+test_packages=(doctest-dev librapidcheck-dev libbenchmark-dev iproute2)
 
 say() { printf '\n==> %s\n' "$*"; }
 
