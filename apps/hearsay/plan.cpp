@@ -24,8 +24,9 @@ void check(const PlanArguments& arguments) {
     throw ConfigError("--compute " + significant(*arguments.compute_s, 6) + ": seconds are 0 or more");
 }
 
-/// As many hosts as P ranks fill where the network was probed; at most one a rank.
+/// As many hosts as P ranks fill where the network was probed. One host has shown nothing of a network: one host stays.
 int hosts_for(const Network& network, int ranks) {
+  if (network.hosts == 1) return 1;
   const int per_host = (network.ranks + network.hosts - 1) / network.hosts;
   return (ranks + per_host - 1) / per_host;
 }

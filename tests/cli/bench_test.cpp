@@ -9,9 +9,9 @@
 #include <string>
 
 #include "apps/bench/oracle.hpp"
-#include "runtime/base/timing.hpp"
 #include "apps/hearsay/bench_report.hpp"
 #include "apps/hearsay/text.hpp"
+#include "runtime/base/timing.hpp"
 #include "tests/support/local_peers.hpp"
 
 using namespace hearsay;
@@ -128,7 +128,8 @@ TEST_CASE("ping-pong: small first, and ranks beyond the second have no part in i
   REQUIRE(times.size() == 6);
   CHECK(times.front().bytes == 4);
   CHECK(std::ranges::is_sorted(times, {}, &PingPong::bytes));
-  CHECK(office.traffic(0).bytes == office.traffic(1).bytes + times.size());  // the leader says each time whether to go on
+  CHECK(office.traffic(0).bytes ==
+        office.traffic(1).bytes + times.size());  // the leader says each time whether to go on
 }
 
 TEST_CASE("entries: k of them, ascending, the same for the same rank") {

@@ -1,0 +1,21 @@
+#include <algorithm>
+
+#include "runtime/algorithms/neighbour/link.hpp"
+
+namespace hearsay {
+
+ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size_t packet_bound,
+                       std::size_t selected_values, const CostAssumptions& assumptions) {
+  int degree = 0;
+  for (int rank = 0; rank < topology.ranks(); ++rank)
+    degree = std::max(degree, static_cast<int>(topology.neighbourhood(rank).neighbours.size()));
+  const double fired_bytes = static_cast<double>(packet_bound - sizeof(PacketHeader)) * assumptions.event_fraction;
+  return neighbour_cost({.degree = degree,
+                         .mean_degree = static_cast<double>(topology.directed_edges()) / topology.ranks(),
+                         .values = layout.size(),
+                         .packet_bytes = sizeof(PacketHeader) + fired_bytes,
+                         .selected_values = static_cast<double>(selected_values) * assumptions.event_fraction},
+                        assumptions);
+}
+
+}  // namespace hearsay
