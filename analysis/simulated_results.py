@@ -133,14 +133,14 @@ def hitopk(simulator):
 def graphs(simulator):
     rows = []
     trigger = "trigger={name: adaptive, horizon: 1.0, history: 2, warmup_iterations: 2}"
-    for ranks in (16, 64, 256, 1024):
+    for ranks in (16, 64, 256):
         row = [ranks]
         for graph in ("ring", "torus", "exponential"):
             settings = [f"topology.graph.name={graph}"]
             dense = simulator.run(NEIGHBOURS, "ethernet-10g-1024.xml", ranks, settings)
             events = simulator.run(NEIGHBOURS, "ethernet-10g-1024.xml", ranks,
                                    [*settings, "exchange={name: eventgrad, mixing: {name: stale}}", trigger,
-                                    "simulate.segments=16", "simulate.iterations=10"])
+                                    "simulate.segments=16"])
             row += [milliseconds(dense["time_per_iteration_s"]), milliseconds(events["time_per_iteration_s"]),
                     f"{100 * events['messages_fraction']:.0f} %"]
         rows.append(row)
