@@ -121,10 +121,10 @@ def table4(simulator):
 
 def hitopk(simulator):
     rows = []
-    for values in (25_000_000, 110_000_000):
+    for values in (25_000_000,):
         row = [f"{values // 1_000_000} million"]
         for exchange in (DENSE, TOPK, GTOPK, ["exchange={name: hitopk, node_size: 8}"]):
-            seconds = simulator.exchange_s(exchange, "gpu-16x8-25g.xml", 128, values, scale=50, density=0.01)
+            seconds = simulator.exchange_s(exchange, "gpu-16x8-25g.xml", 128, values, scale=100, density=0.01)
             row.append(milliseconds(seconds))
         rows.append(row)
     table(["m", "dense ring, ms", "flat all-gather (topk), ms", "gTop-k tree, ms", "HiTopKComm, ms"], rows)
@@ -133,14 +133,14 @@ def hitopk(simulator):
 def graphs(simulator):
     rows = []
     trigger = "trigger={name: adaptive, horizon: 1.0, history: 2, warmup_iterations: 2}"
-    for ranks in (16, 64, 256, 1024):
+    for ranks in (16, 64, 256):
         row = [ranks]
         for graph in ("ring", "torus", "exponential"):
             settings = [f"topology.graph.name={graph}"]
             dense = simulator.run(NEIGHBOURS, "ethernet-10g-1024.xml", ranks, settings)
             events = simulator.run(NEIGHBOURS, "ethernet-10g-1024.xml", ranks,
                                    [*settings, "exchange={name: eventgrad, mixing: {name: stale}}", trigger,
-                                    "simulate.segments=16", "simulate.iterations=10"])
+                                    "simulate.segments=16"])
             row += [milliseconds(dense["time_per_iteration_s"]), milliseconds(events["time_per_iteration_s"]),
                     f"{100 * events['messages_fraction']:.0f} %"]
         rows.append(row)

@@ -20,7 +20,7 @@ std::exception_ptr thrown_by(const std::function<void()>& job) {
 
 void InlineEngine::wait_until(const std::function<bool()>& ready) {
   while (!ready()) {
-    if (!step_()) idle_();
+    if (!step_() && !ready()) idle_();  // a step may also make room without moving anything
   }
 }
 

@@ -45,11 +45,15 @@ class InlineEngine final : public CommunicationEngine {
   explicit InlineEngine(
       ProgressStep step, std::function<void()> idle = [] { std::this_thread::yield(); })
       : step_(std::move(step)), idle_(std::move(idle)) {}
-  void wake() override { step_(); }
+  void wake() override { poll(); }
   void wait_until(const std::function<bool()>& ready) override;
   void submit(std::function<void()> job) override { job(); }
   void run(const std::function<void()>& job) override { job(); }
-  void poll() override { step_(); }
+  /// Steps until nothing moves any more.
+  void poll() override {
+    while (step_()) {
+    }
+  }
 
  private:
   ProgressStep step_;

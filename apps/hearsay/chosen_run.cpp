@@ -31,7 +31,12 @@ class ChosenTask {
     static_cast<void>(factory_->make(loaded_->train));
   }
 
-  ImageData load() { return loaded_ ? *std::exchange(loaded_, std::nullopt) : source_->load(); }
+  void share() { shared_ = true; }
+
+  ImageData load() {
+    if (shared_ && loaded_) return *loaded_;
+    return loaded_ ? *std::exchange(loaded_, std::nullopt) : source_->load();
+  }
 
   /// `self` lives as long as the task.
   static Task task(const std::shared_ptr<ChosenTask>& self) {
@@ -46,10 +51,13 @@ class ChosenTask {
   std::unique_ptr<DatasetSource> source_;
   std::string model_name_, dataset_name_;
   std::optional<ImageData> loaded_;
+  bool shared_ = false;
 };
 
 ChosenRun::ChosenRun(Config root) : task_(std::make_shared<ChosenTask>(root)), plan_(root, ChosenTask::task(task_)) {}
 
 void ChosenRun::check() const { task_->check(); }
+
+void ChosenRun::share_data() const { task_->share(); }
 
 }  // namespace hearsay

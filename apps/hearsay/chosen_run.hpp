@@ -16,6 +16,8 @@ class ChosenRun {
   /// Throws what is wrong with the data's files, or with this model for these data. What has been loaded is kept for the
   /// training.
   void check() const;
+  /// For several ranks in one process: every rank gets a copy of what `check` has loaded.
+  void share_data() const;
 
  private:
   std::shared_ptr<ChosenTask> task_;

@@ -14,6 +14,7 @@ SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, in
   const auto run = std::make_shared<ChosenRun>(root);
   static_cast<void>(run->plan().topology(ranks));
   run->check();
+  run->share_data();
   prepare_run_folder(run->plan().report());
   const auto cluster = std::make_shared<SimulationPlan>(std::move(simulation));
   return {.scale = cluster->scale, .run = [run, cluster, command](mpi::Environment& mpi) {

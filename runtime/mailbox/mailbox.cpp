@@ -93,9 +93,11 @@ std::uint64_t Mailbox::load_own(std::size_t offset) const {
 }
 
 // All packets of all edges are started before the first flush, so that they travel side by side; likewise the heads.
-// Where a flush does not wait, an edge goes on at a later call.
+// Where a flush does not wait, an edge goes on at a later call: it first finishes what was under way, so that nothing that
+// can be started now is left for a call that may never come.
 bool Mailbox::send_posted() {
   bool any = false;
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) any = finish_packets(edge) || any;
   for (std::size_t edge = 0; edge < out_.size(); ++edge) any = start_packets(edge) || any;
   for (std::size_t edge = 0; edge < out_.size(); ++edge) any = publish_packets(edge) || any;
   for (std::size_t edge = 0; edge < out_.size(); ++edge) any = finish_packets(edge) || any;
@@ -183,9 +185,15 @@ std::vector<Mailbox::Arrived> Mailbox::check_arrived(std::size_t edge, std::uint
   return fresh;
 }
 
-// The flushes come after all stores, so that these travel side by side.
+// The flushes that may wait come after all stores, so that these travel side by side.
 bool Mailbox::return_places() {
+  const auto flush_tails = [this] {
+    for (auto& in : in_) {
+      if (in->tail_in_flight) in->tail_in_flight = !memory_.flush(in->neighbour);
+    }
+  };
   bool any = false;
+  flush_tails();
   for (std::size_t edge = 0; edge < in_.size(); ++edge) {
     Incoming& in = *in_[edge];
     const std::uint64_t consumed = in.consumed.load(std::memory_order_acquire);
@@ -195,9 +203,7 @@ bool Mailbox::return_places() {
     ledger_.control_put(edge, sizeof in.tail_word);
     in.tail_in_flight = any = true;
   }
-  for (auto& in : in_) {
-    if (in->tail_in_flight) in->tail_in_flight = !memory_.flush(in->neighbour);
-  }
+  flush_tails();
   return any;
 }
 

@@ -18,10 +18,16 @@ train=("$hearsay" train small.yaml --progress off)
 
 # ---------------------------------------------------------------- help, version, usage
 expect 0 "help" "topology" "Exit codes" -- "$hearsay" --help
-for command in train list describe topology compare watch bench probe plan; do
+for command in train list describe topology compare watch bench probe plan simulate; do
   expect 0 "help of $command" "Examples?:" "hearsay $command" -- "$hearsay" "$command" --help
 done
 expect 0 "version" "^hearsay +[0-9]+\.[0-9]+" "^MPI +." "^LibTorch +[0-9]" "^compiler +." "^build +." -- "$hearsay" --version
+printf '#!/bin/sh\necho simulator got "$@"\n' >simulator && chmod +x simulator
+simulate=("$hearsay" simulate small.yaml --platform cluster.xml -n 4)
+expect 0 "simulate hands its arguments on" "^simulator got small.yaml --platform cluster.xml -n 4 --compute-s 0.1" -- \
+  "${simulate[@]}" --compute-s 0.1 --simulator ./simulator
+expect 2 "no such simulator" "^hearsay: --simulator ./missing: cannot be started" -- "${simulate[@]}" --simulator ./missing
+expect 2 "simulate without a platform" "platform" "hearsay simulate --help" -- "$hearsay" simulate small.yaml -n 4
 expect 2 "no command" "^hearsay: no command.*--help" -- "$hearsay"
 expect 2 "unknown command" "^hearsay: .*(see hearsay --help)" -- "$hearsay" trian small.yaml
 expect 2 "unknown option" "^hearsay: .*--fast.*hearsay train --help" -- "$hearsay" train small.yaml --fast

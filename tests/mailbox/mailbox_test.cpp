@@ -175,6 +175,29 @@ TEST_CASE("where a flush does not wait, a packet is seen no sooner than it has a
   CHECK(ledger.totals().puts == 2);  // packet and head
 }
 
+TEST_CASE("where a flush does not wait, packets and places that come meanwhile are not forgotten") {
+  LocalMailboxes mailboxes(2, MailboxMap::capacity_for(64));
+  SlowMemory memory(mailboxes.blocks, 0);
+  Ledger ledger(1, 0);
+  Mailbox slow(memory, mailboxes.topology, 0, MailboxMap::capacity_for(64), ledger);
+  // A second packet is posted while the first one travels, and a second place is freed while the first tail does.
+  for (int k = 0; k < 2; ++k) {
+    mailboxes[1].post(0, packet_of(64, 1, k));
+    slow.post(0, packet_of(64, 0, k));
+    mailboxes[1].progress();
+    slow.progress();
+    slow.pop(0);
+    slow.progress();
+  }
+  memory.arrived = true;
+  while (slow.progress()) {
+  }
+  mailboxes[1].progress();
+  CHECK_FALSE(slow.sending());
+  for (int k = 0; k < 2; ++k) mailboxes[1].pop(0);
+  CHECK(ledger.edge(0).control_bytes.value() == 4 * 8);  // two heads, two tails
+}
+
 TEST_CASE("the ledger equals what went over: packets, markers, heads and tails") {
   LocalMailboxes mailboxes(2, MailboxMap::capacity_for(128));
   for (int k = 0; k < 10; ++k) {

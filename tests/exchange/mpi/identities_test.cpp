@@ -55,6 +55,7 @@ RankOutcome train(const std::string& yaml) {
       trainer.finish(k);
     }
     outcome = trainer.outcome();
+    engine->wait_until([&] { return !mailbox.sending(); });
     engine->run([&] { serving.barrier(); });  // serves the others until all are done
   }
   world.barrier();

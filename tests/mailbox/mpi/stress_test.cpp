@@ -49,6 +49,7 @@ Flood flood(const StressPlan& plan, double hold_back_s = 0.0) {
     const auto engine = mpi::make_engine([&] { return mailbox.progress(); }, window);
     if (world.rank() == 0) std::this_thread::sleep_for(std::chrono::duration<double>(hold_back_s));
     flood.result = StressRank(plan, neighbourhood, mailbox, *engine).run();
+    engine->wait_until([&] { return !mailbox.sending(); });
     engine->run([&] { end.barrier(); });
   }
   world.barrier();
