@@ -3,9 +3,9 @@
 
     analysis/merge_trace.py runs/mine            # → runs/mine/trace.json
 
-The run must have been trained with --set report.trace=true. Every rank's clock starts when its training starts. How far
-the clocks are apart is estimated from the packets that went both ways between neighbours; what is printed says how well
-that worked, and how many packets seem to arrive before they were sent.
+The run must have been trained with --set report.trace=true. Every rank's clock starts when its training starts. Ranks of
+one host are put on its clock; else, how far the clocks are apart is estimated from the packets that went both ways between
+neighbours. What is printed says how well that worked, and how many packets seem to arrive before they were sent.
 
 Exit codes: 0 done, 2 wrong usage, 3 a trace is missing or damaged, or a Python package is missing.
 """

@@ -139,6 +139,8 @@ void Trace::write(const std::filesystem::path& directory) const {
                     {{"schema_version", report_schema_version},
                      {"rank", rank_.rank},
                      {"ranks", rank_.ranks},
+                     {"host", rank_.host},
+                     {"origin_us", std::chrono::duration<double, std::micro>(origin_).count()},
                      {"clock", "of the run, 0 at the start of training"}}},
                    {"traceEvents", list.take()}};
   write_file(directory / trace_file(rank_.rank), trace.dump() + "\n");

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <filesystem>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "runtime/ledger/ledger.hpp"
@@ -17,6 +18,7 @@ class Trace final : public LedgerObserver {
   struct Rank {
     int rank = 0, ranks = 1;
     std::vector<int> neighbours;  ///< ranks, in the order of the ledger's edges
+    std::string host{};           ///< ranks of one host read one clock
   };
   /// Times count from `origin`.
   Trace(Rank rank, Iteration iterations, TimePoint origin);

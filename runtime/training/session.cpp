@@ -176,7 +176,7 @@ void Session::watch() {
   const ReportOptions& report = plan_.report();
   if (!report.trace) return;
   engine_->run([&] {
-    trace_.emplace(Trace::Rank{rank_, topology_.ranks(), neighbourhood_.neighbours}, report.trace_iterations,
+    trace_.emplace(Trace::Rank{rank_, topology_.ranks(), neighbourhood_.neighbours, host_}, report.trace_iterations,
                    ledger_.now());
     ledger_.watched_by(&*trace_);
   });

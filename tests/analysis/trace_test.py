@@ -36,8 +36,9 @@ def rank_events(rank, offset):
     return events
 
 
-def make_traces(folder, offsets, edges, delay, packets_an_edge=10):
-    """delay(sender, receiver, number) → µs. Offsets are what each rank's clock is ahead."""
+def make_traces(folder, offsets, edges, delay, packets_an_edge=10, hosts=None):
+    """delay(sender, receiver, number) → µs. Offsets are what each rank's clock is ahead. With hosts, ranks also tell what
+    their host's clock read at their 0."""
     ranks = len(offsets)
     events = [rank_events(rank, offsets[rank]) for rank in range(ranks)]
     for i, j in edges:
@@ -51,6 +52,8 @@ def make_traces(folder, offsets, edges, delay, packets_an_edge=10):
     folder.mkdir()
     for rank in range(ranks):
         other = {"schema_version": 1, "rank": rank, "ranks": ranks, "clock": "steady, 0 at the start of training"}
+        if hosts:
+            other |= {"host": hosts[rank], "origin_us": 5e9 - offsets[rank]}
         text = json.dumps({"displayTimeUnit": "ms", "otherData": other, "traceEvents": events[rank]})
         (folder / f"trace.rank{rank:04d}.json").write_text(text)
     return read_traces(folder)
@@ -93,6 +96,16 @@ class Clocks(FolderTest):
             self.assertLessEqual(abs(found.offsets[1] - 1234.5), abs(there - back) / 2 + 1e-6)
             self.assertAlmostEqual(found.uncertainty, (there + back) / 2)
             self.assertEqual([b for b in clocks.backwards(packets(traces)[0], found.offsets) if b > 1e-6], [])
+
+    def test_ranks_of_one_host_need_no_packets(self):
+        offsets = self.offsets(4)
+        apart = {"edges": [(0, 1), (1, 0)], "delay": lambda i, j, number: 5.0 if i == 0 else 500.0}
+        together = make_traces(self.folder / "together", offsets, hosts=["here"] * 4, **apart)
+        np.testing.assert_allclose(clocks.of_one_host(together).offsets, offsets, atol=1e-3)
+        self.assertTrue(any("one host" in line for line in merge(together)[1]))
+        self.assertIsNone(clocks.of_one_host(make_traces(self.folder / "apart", offsets, **apart)))
+        two = make_traces(self.folder / "two", offsets, hosts=["here", "here", "there", "there"], **apart)
+        self.assertIsNone(clocks.of_one_host(two))
 
     def test_a_path_adds_up_and_rank_0_keeps_its_clock(self):
         offsets = [0.0, 100.0, -300.0, 900.0]

@@ -35,7 +35,7 @@ std::vector<Json> events_of(const Json& trace, const std::string& kind) {
 }  // namespace
 
 TEST_CASE("a phase is a span in microseconds on the thread that spends it") {
-  Trace trace({.rank = 1, .ranks = 4, .neighbours = {}}, 0, origin);
+  Trace trace({.rank = 1, .ranks = 4, .neighbours = {}, .host = ""}, 0, origin);
   Ledger ledger(0, 3);
   ledger.watched_by(&trace);
   trace.iteration(7);
@@ -54,9 +54,18 @@ TEST_CASE("a phase is a span in microseconds on the thread that spends it") {
   CHECK(ledger.seconds(Phase::communicate) == 2e-3);
 }
 
+TEST_CASE("a trace says whose clock it is by, and what that clock read at its zero") {
+  const Trace trace({.rank = 2, .ranks = 4, .neighbours = {}, .host = "here"}, 0, 1500us);
+  const Json other = written(trace, 2).at("otherData");
+  CHECK(other.at("rank") == 2);
+  CHECK(other.at("ranks") == 4);
+  CHECK(other.at("host") == "here");
+  CHECK(other.at("origin_us") == 1500.0);
+}
+
 TEST_CASE("every packet taken is the end of the arrow of the put that brought it") {
-  Trace from({.rank = 0, .ranks = 3, .neighbours = {1, 2}}, 0, origin);
-  Trace to({.rank = 2, .ranks = 3, .neighbours = {0}}, 0, origin);
+  Trace from({.rank = 0, .ranks = 3, .neighbours = {1, 2}, .host = ""}, 0, origin);
+  Trace to({.rank = 2, .ranks = 3, .neighbours = {0}, .host = ""}, 0, origin);
   from.packets_sent(1, 2, origin, origin + 10us);
   from.packets_sent(0, 1, origin, origin + 10us);
   from.packets_sent(1, 1, origin + 20us, origin + 30us);
@@ -70,7 +79,7 @@ TEST_CASE("every packet taken is the end of the arrow of the put that brought it
 }
 
 TEST_CASE("after the iterations asked for nothing is kept") {
-  Trace trace({.rank = 0, .ranks = 1, .neighbours = {1}}, 2, origin);
+  Trace trace({.rank = 0, .ranks = 1, .neighbours = {1}, .host = ""}, 2, origin);
   for (Iteration k = 0; k < 5; ++k) {
     trace.iteration(k);
     trace.phase({.phase = Phase::mix, .from = origin, .to = origin + 1us});
@@ -84,6 +93,6 @@ TEST_CASE("after the iterations asked for nothing is kept") {
 }
 
 TEST_CASE("a trace that cannot be written is a DataError that names the file") {
-  const Trace trace({.rank = 0, .ranks = 1, .neighbours = {}}, 0, origin);
+  const Trace trace({.rank = 0, .ranks = 1, .neighbours = {}, .host = ""}, 0, origin);
   CHECK_THROWS_WITH_AS(trace.write("/nowhere"), doctest::Contains("/nowhere/trace.rank0000.json"), DataError);
 }

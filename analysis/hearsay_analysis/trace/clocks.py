@@ -1,4 +1,5 @@
-"""How far the ranks' clocks are apart, from the packets that travelled both ways, as NTP does: mills1991internet.
+"""How far the ranks' clocks are apart. Ranks of one host read one clock, so there it is known; else it is estimated from
+the packets that travelled both ways, as NTP does: mills1991internet.
 
 Rank i reads t + o_i on its clock at time t. A packet from i to j that takes d then seems to take d + o_j − o_i. If the
 fastest packets of both directions take equally long, half the difference of the two smallest apparent delays is
@@ -80,6 +81,13 @@ def align(packets, ranks):
     unknown = tuple(rank for rank in range(ranks) if rank not in reached)
     uncertainty = max((round_trip / 2 for *_, round_trip in usable), default=0.0)
     return Clocks(offsets, unknown, max(errors, default=0.0), uncertainty)
+
+
+def of_one_host(traces):
+    """Clocks of ranks that all run on one host, whose clock they tell; None if they do not."""
+    if None in {trace.origin for trace in traces} or len({trace.host for trace in traces}) > 1:
+        return None
+    return Clocks(np.array([traces[0].origin - trace.origin for trace in traces]), (), 0.0, 0.0)
 
 
 def backwards(packets, offsets):

@@ -10,10 +10,13 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class RankTrace:
-    """Events in the Chrome trace format; ts and dur in µs of this rank's clock, pid is the rank."""
+    """Events in the Chrome trace format; ts and dur in µs of this rank's clock, pid is the rank. origin: what the host's
+    clock read at 0; host and origin are None in traces that do not tell."""
 
     rank: int
     events: list
+    host: str | None = None
+    origin: float | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ def read_traces(run_folder):
         _check(path, rank, ranks, content.get("otherData", {}))
         if not isinstance(content.get("traceEvents"), list):
             raise DataError(f"{path} has no list traceEvents: not a Chrome trace")
-        traces.append(RankTrace(rank, content["traceEvents"]))
+        other = content["otherData"]
+        traces.append(RankTrace(rank, content["traceEvents"], other.get("host"), other.get("origin_us")))
     if not traces:
         raise DataError(f"{first} does not say of how many ranks (otherData.ranks)")
     return traces

@@ -22,7 +22,7 @@ def merge(traces):
     """(the merged Chrome trace, sentences on what was found)."""
     ranks = len(traces)
     packets, unread = packets_of(traces)
-    clocks = clock.align(packets, ranks)
+    clocks = clock.of_one_host(traces) or clock.align(packets, ranks)
     trace = {
         "displayTimeUnit": "ms",
         "otherData": {
@@ -45,6 +45,8 @@ def _findings(traces, packets, unread, clocks):
         lines.append(
             f"a pair's estimate is wrong by at most {clocks.uncertainty:.1f} µs (half a round trip); pairs disagree "
             f"with the whole by at most {clocks.disagreement:.1f} µs"
+            if clock.of_one_host(traces) is None
+            else "all ranks ran on one host and read one clock"
         )
     if clocks.unknown:
         lines.append(f"not aligned, for want of packets both ways: ranks {', '.join(map(str, clocks.unknown))}")
