@@ -12,7 +12,7 @@
 namespace hearsay {
 namespace {
 
-constexpr std::size_t short_run = 32768;  // values that are not worth a sample
+constexpr std::size_t short_run = 65536;  // values that are not worth a sample
 constexpr std::size_t least_sample = 4096, most_sample = 131072, share = 512;
 
 }  // namespace
