@@ -48,6 +48,15 @@ struct BenchExchangesArguments {
   std::optional<std::filesystem::path> network{};  ///< measured if left out
 };
 
+struct BenchTrainingArguments {
+  std::string model = "resnet20";
+  int batch = 32;
+  std::vector<std::string> exchanges{};  ///< NAME or NAME:SCHEDULE; all if left out
+  std::vector<std::string> settings{};
+  int iterations = 10, blocks = 9;
+  bool json = false;
+};
+
 struct PlanArguments {
   ConfigArguments config;
   std::filesystem::path network = "network.yaml";  ///< as `hearsay probe` writes it
@@ -79,6 +88,7 @@ int simulate_command(const std::optional<std::filesystem::path>& simulator, cons
 int probe_command(const std::filesystem::path& file, MpiSlot& mpi);
 int plan_command(const PlanArguments& arguments);
 int bench_exchanges_command(const BenchExchangesArguments& arguments, MpiSlot& mpi);
+int bench_training_command(const BenchTrainingArguments& arguments, MpiSlot& mpi);
 int version_command();
 
 /// Reads the whole configuration as a run would, and builds its graph and weights.

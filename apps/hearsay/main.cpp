@@ -29,6 +29,7 @@ struct CommandLine {
   SimulateArguments simulate;
   std::vector<std::string> words;  ///< behind the command
   BenchExchangesArguments exchanges;
+  BenchTrainingArguments training;
   std::filesystem::path network_file = "network.yaml";
   PlanArguments plan;
   bool version = false;
@@ -132,6 +133,28 @@ void add_bench_exchanges(CLI::App& bench, BenchExchangesArguments& arguments) {
   command.footer("Example:\n  mpirun -n 4 --map-by node hearsay bench exchanges --values 25e6 --density 0.001");
 }
 
+void add_bench_training(CLI::App& bench, BenchTrainingArguments& arguments) {
+  CLI::App& command = *bench.add_subcommand(
+      "training", "a training step under every exchange, beside the same step in a bare LibTorch loop");
+  command.add_option("--model", arguments.model, "Name of a model")->type_name("NAME")->capture_default_str();
+  command.add_option("--batch", arguments.batch, "Batch of a rank")->type_name("B")->capture_default_str();
+  command.add_option("--exchange", arguments.exchanges, "Only these, each NAME or NAME:SCHEDULE")
+      ->type_name("NAME,…")
+      ->delimiter(',');
+  command.add_option("--set", arguments.settings, "Overrides a key for all of them")->type_name("KEY=VALUE");
+  command.add_option("--iterations", arguments.iterations, "Iterations of a block")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--blocks", arguments.blocks, "Pairs of blocks, without and with Hearsay")
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_flag("--json", arguments.json, "One JSON object a line instead of a table");
+  command.footer(
+      "Examples:\n"
+      "  mpirun -n 2 hearsay bench training\n"
+      "  mpirun -n 4 hearsay bench training --model mnist_cnn --batch 64 --exchange eventgrad:asynchronous,dpsgd");
+}
+
 void add_bench(CLI::App& app, CommandLine& line) {
   CLI::App& bench = *app.add_subcommand("bench", "Measure this machine; alone: list what can be measured");
   BenchCollectivesArguments& arguments = line.collectives;
@@ -160,6 +183,7 @@ void add_bench(CLI::App& app, CommandLine& line) {
       "  mpirun -n 4 hearsay bench collectives\n"
       "  mpirun -n 8 hearsay bench collectives --values 25e6 --density 0.001,0.01,0.1 --calls 50 --json");
   add_bench_exchanges(bench, line.exchanges);
+  add_bench_training(bench, line.training);
   bench.require_subcommand(0, 1);
   bench.allow_extras();  // a name that is not known is refused by bench_command, which says the known ones
   bench.footer("Examples:\n  hearsay bench\n  mpirun -n 4 hearsay bench collectives");
@@ -193,6 +217,7 @@ void add_probe_and_plan(CLI::App& app, CommandLine& line) {
 int run_bench(const CLI::App& bench, const CommandLine& line, MpiSlot& mpi) {
   if (bench.got_subcommand("collectives")) return bench_collectives_command(line.collectives, mpi);
   if (bench.got_subcommand("exchanges")) return bench_exchanges_command(line.exchanges, mpi);
+  if (bench.got_subcommand("training")) return bench_training_command(line.training, mpi);
   std::vector<BenchName> benches;
   for (const CLI::App* known : bench.get_subcommands(nullptr))
     benches.push_back({known->get_name(), known->get_description()});

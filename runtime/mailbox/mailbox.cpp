@@ -96,6 +96,9 @@ std::uint64_t Mailbox::load_own(std::size_t offset) const {
 // Where a flush does not wait, an edge goes on at a later call: it first finishes what was under way, so that nothing that
 // can be started now is left for a call that may never come.
 bool Mailbox::send_posted() {
+  for (std::size_t edge = 0; edge < out_.size(); ++edge)
+    out_[edge]->tail.store(load_own(map_.tail(static_cast<int>(edge))), std::memory_order_release);
+  if (!sending()) return false;
   bool any = false;
   for (std::size_t edge = 0; edge < out_.size(); ++edge) any = finish_packets(edge) || any;
   for (std::size_t edge = 0; edge < out_.size(); ++edge) any = start_packets(edge) || any;
@@ -106,7 +109,6 @@ bool Mailbox::send_posted() {
 
 bool Mailbox::start_packets(std::size_t edge) {
   Outgoing& out = *out_[edge];
-  out.tail.store(load_own(map_.tail(static_cast<int>(edge))), std::memory_order_release);
   if (!out.in_flight.empty()) return false;
   {
     const std::lock_guard lock(mutex_);

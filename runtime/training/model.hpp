@@ -68,6 +68,8 @@ class Model {
   const std::vector<torch::Tensor>& other_state() const { return other_state_; }
   torch::nn::Module& module() { return *module_; }
 
+  /// The module's output for these inputs, with its graph, in whatever mode the module is.
+  torch::Tensor forward(const torch::Tensor& inputs) const { return forward_(inputs); }
   /// The loss of the batch; g becomes its gradient. One fill of the gradient block, one forward, one backward pass.
   double loss_and_gradient(const Batch& batch);
   /// Calls `ready` during `loss_and_gradient` as soon as a segment's gradient is complete, last layer first.
