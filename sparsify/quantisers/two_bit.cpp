@@ -23,7 +23,6 @@ constexpr std::size_t header = 2 * sizeof(float);  // of a group
 struct Levels {
   double low = 0.0;
   double high = 0.0;
-  bool nearer_high(float magnitude) const { return 2.0 * magnitude > low + high; }
 };
 
 /// The means of the magnitudes on both sides of the middle of `before`; a side without values is as the other.
@@ -32,7 +31,7 @@ Levels means_around(const Levels& before, std::span<const float> values) {
   std::array<std::size_t, 2> counts{};
   for (const float value : values) {
     const float magnitude = std::abs(value);
-    const std::size_t side = before.nearer_high(magnitude) ? 1 : 0;
+    const std::size_t side = nearer_high(magnitude, before.low, before.high) ? 1 : 0;
     sums[side] += magnitude;
     ++counts[side];
   }
@@ -71,7 +70,7 @@ class TwoBit final : public Quantiser {
       store(static_cast<float>(levels.high), out, header * group + sizeof(float));
       for (std::size_t i = first; i < end; ++i) {
         if (values[i] < 0.0F) set_bit(bits, 2 * i);
-        if (levels.nearer_high(std::abs(values[i]))) set_bit(bits, 2 * i + 1);
+        if (nearer_high(std::abs(values[i]), levels.low, levels.high)) set_bit(bits, 2 * i + 1);
       }
     });
   }
