@@ -1,7 +1,7 @@
 #pragma once
 // Quantisers on the GPU: the same bytes as those of the processor's quantisers, which decode what these encode.
-// Cost: encode: 1 launch for levels, with one block a group (so a single group of very many values is slow to find the
-// levels of: 2 passes of one block, 6 for two_bit), and 1 to write; decode: 2 launches.
+// Cost: encode: 1 launch for levels, with one block a group (so the levels of a single group of very many values are slow
+// to find: 1 pass of one block, 5 for two_bit), and 1 launch that writes; decode: 2 launches.
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>

@@ -66,6 +66,30 @@ TEST_CASE("a hundred thousand values, and runs that do not begin on a multiple o
   }
 }
 
+TEST_CASE("more chunks than a block has threads") {
+  for (const auto& machine : machines()) {
+    CAPTURE(machine->name());
+    constexpr std::size_t n = 1200000, k = 1000;
+    const auto topk = machine->topk(n, k);
+    auto values = normal_values(1, n);
+    check_call(*topk, values, std::vector<float>(n), 1.0F, k);
+  }
+}
+
+TEST_CASE("candidates that fill their pages exactly") {
+  for (const auto& machine : machines()) {
+    CAPTURE(machine->name());
+    constexpr std::size_t n = 3 * 8192, k = 8192;
+    const auto topk = machine->topk(n, k);
+    std::vector<float> values(n);
+    const std::vector<float> ones(n, 1.0F);
+    check_call(*topk, values, ones, 1.0F, k);
+    const Selected found = check_call(*topk, values, ones, 1.0F, k);
+    CHECK(found.candidates == n);
+    CHECK_FALSE(found.read_again);
+  }
+}
+
 TEST_CASE("the level that is carried makes one read enough once values change as they do in training") {
   for (const auto& machine : machines()) {
     CAPTURE(machine->name());
