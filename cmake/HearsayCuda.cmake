@@ -1,11 +1,15 @@
-# HEARSAY_CUDA: the GPU's kernels, as the library hearsay_cuda. AUTO: where a CUDA toolkit is found; OFF: never. A GPU is
-# needed to run them, not to build them.
-set(HEARSAY_CUDA AUTO CACHE STRING "Build the CUDA kernels: AUTO (if there is a toolkit), ON or OFF")
+# HEARSAY_CUDA: the GPU's kernels, as the library hearsay_cuda. AUTO: where a CUDA toolkit is found; OFF: never, which is
+# the default inside another project. A GPU is needed to run them, not to build them.
+if(PROJECT_IS_TOP_LEVEL)
+  set(HEARSAY_CUDA AUTO CACHE STRING "Build the CUDA kernels: AUTO (if there is a toolkit), ON or OFF")
+else()
+  set(HEARSAY_CUDA OFF CACHE STRING "Build the CUDA kernels: AUTO (if there is a toolkit), ON or OFF")
+endif()
 set_property(CACHE HEARSAY_CUDA PROPERTY STRINGS AUTO ON OFF)
 
 set(HEARSAY_HAS_CUDA OFF)
-if(HEARSAY_CUDA STREQUAL "OFF" OR HEARSAY_SANITIZE)
-  message(STATUS "CUDA kernels: not built (HEARSAY_CUDA is OFF, or sanitizers are on); their emulation is tested")
+if(HEARSAY_CUDA STREQUAL "OFF" OR HEARSAY_SANITIZE OR HEARSAY_MPI STREQUAL "smpi")
+  message(STATUS "CUDA kernels: not built (HEARSAY_CUDA is OFF, or this is a build with sanitizers or for the simulator)")
   return()
 endif()
 find_program(HEARSAY_NVCC nvcc PATHS /usr/local/cuda/bin ENV CUDA_PATH PATH_SUFFIXES bin)
@@ -22,7 +26,7 @@ include(CheckLanguage)
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
   if(HEARSAY_CUDA STREQUAL "AUTO")
-    message(STATUS "CUDA kernels: not built, no working CUDA compiler was found; their emulation is tested")
+    message(STATUS "CUDA kernels: not built, no working CUDA compiler was found")
     return()
   endif()
   message(FATAL_ERROR "HEARSAY_CUDA is ON, but no working CUDA compiler was found. Put nvcc on the PATH, set "
@@ -33,7 +37,11 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
 endif()
 enable_language(CUDA)
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
-  message(FATAL_ERROR "nvcc ${CMAKE_CUDA_COMPILER_VERSION} has no C++20; use CUDA 12 or later, or set HEARSAY_CUDA to OFF.")
+  if(HEARSAY_CUDA STREQUAL "AUTO")
+    message(STATUS "CUDA kernels: not built, nvcc ${CMAKE_CUDA_COMPILER_VERSION} has no C++20; CUDA 12 has")
+    return()
+  endif()
+  message(FATAL_ERROR "nvcc ${CMAKE_CUDA_COMPILER_VERSION} has no C++20. Use CUDA 12 or later, or set HEARSAY_CUDA to OFF.")
 endif()
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know it
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)

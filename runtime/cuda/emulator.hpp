@@ -1,15 +1,17 @@
 #pragma once
-// A GPU on the processor: blocks run one after another, and in each phase its threads, in orders that change from phase
-// to phase. What is wrong about a kernel but for the order of its threads shows as another result under another seed.
-// Not emulated: blocks at the same time (kernels here share only atomic counters between blocks), and weak memory.
+// A GPU on the processor: in each phase the threads of a block run one after another, in orders that change from phase to
+// phase; blocks run one after another in any order, or several at a time, so that ThreadSanitizer sees what blocks share.
+// What is wrong about a kernel but for the order of its threads shows as another result under another seed.
+// Not emulated: CUB's warp primitives (a loop stands for BlockScan), registers, and how weak the GPU's memory is.
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <numeric>
 #include <span>
 #include <stdexcept>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -74,15 +76,16 @@ class EmulatedBlock {
     return *pointer;
   }
 
-  bool is_last(std::uint32_t* arrivals) { return ++*arrivals == blocks_; }
+  bool is_last(std::uint32_t* arrivals) { return std::atomic_ref(*arrivals).fetch_add(1) + 1 == blocks_; }
 
-  template <class T>
-  static T add(T* where, T what) {
-    const T before = *where;
-    *where += what;
-    return before;
+  static std::uint32_t add(std::uint32_t* where, std::uint32_t what) {
+    return std::atomic_ref(*where).fetch_add(what, std::memory_order_relaxed);
   }
-  static void lower(std::uint32_t* where, std::uint32_t to) { *where = std::min(*where, to); }
+  static void lower(std::uint32_t* where, std::uint32_t to) {
+    const std::atomic_ref now(*where);
+    std::uint32_t before = now.load(std::memory_order_relaxed);
+    while (to < before && !now.compare_exchange_weak(before, to, std::memory_order_relaxed)) continue;
+  }
 
   static Float4 load(const float* from) {
     require_aligned(from);
@@ -136,13 +139,14 @@ class EmulatedBuffer {
   std::unique_ptr<std::byte[], Free> memory_;
 };
 
-/// Runs kernels in the order that `seed` gives; 0: the natural one.
+/// Runs kernels in the order that `seed` gives; 0: the natural one. `workers`: how many blocks run at a time.
 class Emulator {
  public:
   template <class T>
   using Buffer = EmulatedBuffer<T>;
 
-  explicit Emulator(std::uint64_t seed, unsigned blocks = 5) : random_(seed), seed_(seed), blocks_(blocks) {}
+  explicit Emulator(std::uint64_t seed, unsigned blocks = 5, unsigned workers = 1)
+      : random_(seed), seed_(seed), blocks_(blocks), workers_(workers) {}
 
   /// Blocks that a launch should have to fill the machine.
   unsigned resident_blocks() const { return blocks_; }
@@ -152,18 +156,28 @@ class Emulator {
     std::vector<unsigned> order(blocks);
     std::iota(order.begin(), order.end(), 0U);
     if (seed_ != 0) random_.shuffle(std::span(order));
-    for (const unsigned index : order) {
-      EmulatedBlock<Kernel::threads> block(index, blocks, seed_ == 0 ? 0 : random_.engine()());
-      const auto shared = std::make_unique<typename Kernel::Shared>();
-      std::memset(static_cast<void*>(shared.get()), never_written, sizeof(typename Kernel::Shared));
-      kernel(block, *shared);
-    }
+    const std::uint64_t seed = seed_ == 0 ? 0 : random_.engine()();
+    std::atomic<unsigned> next{0};
+    const auto work = [&] {
+      for (unsigned i = next++; i < blocks; i = next++)
+        run_block(EmulatedBlock<Kernel::threads>(order[i], blocks, seed_ == 0 ? 0 : seed + i), kernel);
+    };
+    std::vector<std::jthread> others;
+    for (unsigned worker = 1; worker < std::min(workers_, blocks); ++worker) others.emplace_back(work);
+    work();
   }
 
  private:
+  template <class Block, class Kernel>
+  static void run_block(Block block, const Kernel& kernel) {
+    const auto shared = std::make_unique<typename Kernel::Shared>();
+    std::memset(static_cast<void*>(shared.get()), never_written, sizeof(typename Kernel::Shared));
+    kernel(block, *shared);
+  }
+
   Random random_;
   std::uint64_t seed_;
-  unsigned blocks_;
+  unsigned blocks_, workers_;
 };
 
 }  // namespace hearsay::device

@@ -19,7 +19,6 @@ struct Bracket {
   double low, high;    // of the bisection
   float upper, lower;  // thresholds
   std::uint32_t from_upper, from_lower;
-  std::uint32_t count;  // of the step under way
 };
 
 /// Mean and largest of all magnitudes; starts the bracket.
@@ -79,8 +78,8 @@ struct MeanAndMost {
   }
   HEARSAY_DEVICE void start(double sum, float most) const {
     view.control->chunks = static_cast<std::uint32_t>(view.all_chunks());
-    *bracket = {sum / static_cast<double>(view.n),  most, float_of(infinity_bits), 0.0F, 0,
-                static_cast<std::uint32_t>(view.n), 0};
+    *bracket = {sum / static_cast<double>(view.n), most, float_of(infinity_bits), 0.0F, 0,
+                static_cast<std::uint32_t>(view.n)};
   }
 };
 
@@ -114,7 +113,7 @@ struct Halve {
     const std::uint32_t count =
         reduce(block, shared.counts, counts, [](std::uint32_t a, std::uint32_t b) { return a + b; });
     block.phase([&](unsigned t) {
-      if (t == 0 && count > 0) Block::add(&bracket->count, count);
+      if (t == 0 && count > 0) Block::add(&view.control->candidates, count);
     });
     if (!block.is_last(arrivals)) return;
     block.phase([&](unsigned t) {
@@ -124,7 +123,7 @@ struct Halve {
 
  private:
   HEARSAY_DEVICE void narrow(Bracket now, double middle, float threshold) const {
-    const std::uint32_t count = bracket->count;
+    const std::uint32_t count = view.control->candidates;
     if (count <= view.k) {
       now.high = middle;
       now.upper = threshold;
@@ -134,8 +133,8 @@ struct Halve {
       now.lower = threshold;
       now.from_lower = count;
     }
-    now.count = 0;
     *bracket = now;
+    view.control->candidates = 0;
     *arrivals = 0;
   }
 };
@@ -168,6 +167,7 @@ class MsTopK {
       : n_(n),
         blocks_(std::min(machine.resident_blocks(), block_threads)),
         control_(1),
+        arrivals_(most_launches),
         bracket_(1),
         chunk_counts_(ceil_div(n, chunk_size)),
         block_sums_(blocks_),
@@ -188,8 +188,8 @@ class MsTopK {
                              .chunks = nullptr,
                              .page_values = nullptr,
                              .page_positions = nullptr};
-    std::uint32_t* const arrivals = control_.data()->arrivals;
-    machine.run(1, Begin{control_.data(), nullptr, 0, k});
+    std::uint32_t* const arrivals = arrivals_.data();
+    machine.run(1, Begin{control_.data(), nullptr, 0, arrivals, k});
     machine.run(blocks_, MeanAndMost{view, bracket_.data(), block_sums_.data(), block_most_.data(), arrivals});
     for (unsigned step = 0; step < steps; ++step) machine.run(blocks_, Halve{view, bracket_.data(), arrivals + 1});
     machine.run(1, ChooseSlice{view, bracket_.data(), draw});
@@ -210,6 +210,7 @@ class MsTopK {
   std::uint64_t n_;
   unsigned blocks_;
   Buffer<Control> control_;
+  Buffer<std::uint32_t> arrivals_;
   Buffer<Bracket> bracket_;
   Buffer<std::uint64_t> chunk_counts_;
   Buffer<double> block_sums_;

@@ -40,16 +40,17 @@ struct Control {
   // Of this call:
   std::uint32_t first_bad = no_position;  // first position whose value is not finite
   std::uint32_t pages = 0;                // that were asked for; more than there are: overflow
-  std::uint32_t candidates = 0;
-  std::uint32_t from_candidates = 0;  // 1: the cut is searched among them, 0: among all values
-  std::uint32_t chunks = 0;           // of what is searched
-  std::int32_t prefix = 0;            // leading bits of the k-th magnitude, as far as known
-  std::uint32_t above = 0;            // values of larger leading bits
+  std::uint32_t candidates = 0;           // that reach the level; MSTopK: the threshold of the step under way
+  std::uint32_t from_candidates = 0;      // 1: the cut is searched among them, 0: among all values
+  std::uint32_t chunks = 0;               // of what is searched
+  std::int32_t prefix = 0;                // leading bits of the k-th magnitude, as far as known
+  std::uint32_t above = 0;                // values of larger leading bits
   Cut cut;
-  std::uint32_t arrivals[8] = {};  // one counter a launch
 
   HEARSAY_DEVICE bool failed() const { return first_bad != no_position; }
 };
+
+constexpr unsigned most_launches = 8;  // of a selection that count arrivals, each with a counter of its own
 
 /// Arguments that all kernels of a selection have; passed by value. Pointers are the GPU's.
 struct SelectionView {

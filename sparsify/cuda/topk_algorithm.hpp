@@ -29,12 +29,14 @@ struct Begin {
   Control* control;
   std::uint32_t* histograms;
   std::uint32_t words;  // of all histograms
+  std::uint32_t* arrivals;
   std::uint32_t k;
 
   template <class Block>
   HEARSAY_DEVICE void operator()(Block& block, Shared&) const {
     block.phase([&](unsigned t) {
       for (std::uint32_t word = t; word < words; word += Block::threads) histograms[word] = 0;
+      if (t < most_launches) arrivals[t] = 0;
       if (t != 0) return;
       Control fresh;
       fresh.ease = control->ease;
@@ -55,6 +57,7 @@ class TopK {
         blocks_(std::min(machine.resident_blocks(), block_threads)),
         pages_(pages_for(n, most_k, blocks_)),
         control_(1),
+        arrivals_(most_launches),
         histograms_((digit_count + 1) * bins),
         page_values_(pages_ * chunk_size),
         page_positions_(pages_ * chunk_size),
@@ -69,13 +72,12 @@ class TopK {
   void add_and_select(Machine& machine, float* values, const float* addend, float scale, std::uint32_t k,
                       const Entries& entries) {
     const SelectionView view = view_of(values, addend, k);
-    Control* const control = control_.data();
-    machine.run(1, Begin{control, histograms_.data(), (digit_count + 1) * bins, k});
-    machine.run(blocks_, AddAndCollect{view, addend, scale, store(), histograms_.data(), control->arrivals});
+    std::uint32_t* const arrivals = arrivals_.data();
+    machine.run(1, Begin{control_.data(), histograms_.data(), (digit_count + 1) * bins, arrivals, k});
+    machine.run(blocks_, AddAndCollect{view, addend, scale, store(), histograms_.data(), arrivals});
     for (unsigned digit = 0; digit < digit_count; ++digit)
-      machine.run(blocks_,
-                  CountDigit{view, digit, histograms_.data() + (digit + 1) * bins, control->arrivals + digit + 1});
-    machine.run(blocks_, CountChunks{view, control->arrivals + digit_count + 1});
+      machine.run(blocks_, CountDigit{view, digit, histograms_.data() + (digit + 1) * bins, arrivals + digit + 1});
+    machine.run(blocks_, CountChunks{view, arrivals + digit_count + 1});
     machine.run(blocks_, Emit{view, entries.positions, entries.values, true});
   }
 
@@ -114,6 +116,7 @@ class TopK {
   unsigned blocks_;
   std::uint32_t pages_;
   Buffer<Control> control_;
+  Buffer<std::uint32_t> arrivals_;
   Buffer<std::uint32_t> histograms_;  // (of candidates, of each digit; bins)
   Buffer<float> page_values_;
   Buffer<std::uint32_t> page_positions_;

@@ -45,6 +45,39 @@ struct Ordering {
   }
 };
 
+/// Every block writes its number; the last one adds them all up.
+struct Adding {
+  static constexpr unsigned threads = 32;
+  struct Shared {};
+  unsigned* numbers;  // one a block
+  std::uint32_t* arrivals;
+  unsigned* sum;
+
+  template <class Block>
+  void operator()(Block& block, Shared&) const {
+    block.phase([&](unsigned t) {
+      if (t == 0) numbers[block.index()] = block.index() + 1;
+    });
+    if (!block.is_last(arrivals)) return;
+    block.phase([&](unsigned t) {
+      if (t != 0) return;
+      for (unsigned b = 0; b < block.blocks(); ++b) *sum += numbers[b];
+    });
+  }
+};
+
+TEST_CASE("the last block of a grid sees what all have written, also when blocks run side by side") {
+  for (const unsigned workers : {1U, 2U, 4U}) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      std::vector<unsigned> numbers(50);
+      std::uint32_t arrivals = 0;
+      unsigned sum = 0;
+      Emulator(seed, 50, workers).run(50, Adding{numbers.data(), &arrivals, &sum});
+      CHECK(sum == 50 * 51 / 2);
+    }
+  }
+}
+
 TEST_CASE("a race between threads of a phase gives different results in different orders") {
   std::set<std::vector<int>> results;
   for (std::uint64_t seed = 0; seed < 8; ++seed) {

@@ -1,4 +1,4 @@
-// The emulated machines: the natural order of threads and blocks, and others.
+// The emulated machines: the natural order of threads and blocks, other orders with blocks side by side, and one block.
 #include "runtime/cuda/emulator.hpp"
 #include "sparsify/cuda/mstopk_algorithm.hpp"
 #include "sparsify/cuda/topk_algorithm.hpp"
@@ -16,8 +16,11 @@ class Emulated {
   template <class T>
   using Buffer = device::EmulatedBuffer<T>;
 
-  Emulated(std::uint64_t seed, unsigned blocks) : seed_(seed), emulator_(seed, blocks) {}
-  std::string name() const { return "emulated, seed " + std::to_string(seed_); }
+  Emulated(std::uint64_t seed, unsigned blocks, unsigned workers)
+      : name_("emulated, seed " + std::to_string(seed) + ", " + std::to_string(blocks) + " blocks, " +
+              std::to_string(workers) + " at a time"),
+        emulator_(seed, blocks, workers) {}
+  std::string name() const { return name_; }
   device::Emulator& handle() { return emulator_; }
   void wait() {}
 
@@ -50,7 +53,7 @@ class Emulated {
   }
 
  private:
-  std::uint64_t seed_;
+  std::string name_;
   device::Emulator emulator_;
 };
 
@@ -58,9 +61,9 @@ class Emulated {
 
 std::vector<std::unique_ptr<Machine>> machines() {
   std::vector<std::unique_ptr<Machine>> all;
-  all.push_back(std::make_unique<MachineOf<Emulated>>(Emulated(0, 3)));
-  all.push_back(std::make_unique<MachineOf<Emulated>>(Emulated(1, 7)));
-  all.push_back(std::make_unique<MachineOf<Emulated>>(Emulated(2, 1)));
+  all.push_back(std::make_unique<MachineOf<Emulated>>(Emulated(0, 3, 1)));
+  all.push_back(std::make_unique<MachineOf<Emulated>>(Emulated(1, 7, 3)));
+  all.push_back(std::make_unique<MachineOf<Emulated>>(Emulated(2, 1, 1)));
   return all;
 }
 
