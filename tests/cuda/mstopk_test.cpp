@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "runtime/base/error.hpp"
@@ -27,7 +29,9 @@ TEST_CASE("the processor's selection, where the mean of all magnitudes is exact"
           const Indices wanted = selected(*selector, values, k);
           const Selected found = machine->mstopk(values, static_cast<std::uint32_t>(k), 30, first_draw());
           CHECK(found.positions == wanted);
-          for (std::size_t e = 0; e < k; ++e) CHECK(found.values[e] == values[wanted[e]]);
+          std::vector<float> wanted_values;
+          for (const std::uint32_t i : wanted) wanted_values.push_back(values[i]);
+          CHECK(found.values == wanted_values);
         }
       }
     }
@@ -46,21 +50,54 @@ TEST_CASE("k values, ascending, and after many halvings the largest, for any val
   }
 }
 
+/// The thresholds of the paper's bisection, by counting.
+struct Thresholds {
+  float upper = std::numeric_limits<float>::infinity(), lower = 0.0F;
+};
+Thresholds bisected(std::span<const float> values, std::size_t k, unsigned steps) {
+  long double sum = 0.0L;
+  double high = 0.0;
+  for (const float v : values) {
+    sum += std::abs(v);
+    high = std::max<double>(high, std::abs(v));
+  }
+  auto low = static_cast<double>(sum / static_cast<long double>(values.size()));
+  Thresholds found;
+  for (unsigned step = 0; step < steps; ++step) {
+    const double middle = (low + high) / 2;
+    const auto count = static_cast<std::size_t>(std::count_if(
+        values.begin(), values.end(), [&](float v) { return std::abs(v) >= static_cast<float>(middle); }));
+    (count <= k ? high : low) = middle;
+    (count <= k ? found.upper : found.lower) = static_cast<float>(middle);
+    if (count == k) break;
+  }
+  return found;
+}
+
 TEST_CASE("few halvings: all from the upper threshold, none below the lower one, one slice between") {
   for (const auto& machine : machines()) {
     CAPTURE(machine->name());
     const auto values = normal_values(5, 20000);
     for (const unsigned steps : {1U, 3U, 6U}) {
-      const Selected found = machine->mstopk(values, 777, steps, 0x123456789abcdefULL);
-      CHECK(found.positions.size() == 777);
-      CHECK(ascending(found.positions));
-      const Selected other = machine->mstopk(values, 777, steps, 77);
-      float least = std::numeric_limits<float>::max();
-      for (const float v : found.values) least = std::min(least, std::abs(v));
-      for (const float v : other.values) CHECK(std::abs(v) > 0.0F);
-      std::size_t above = 0;  // values that no slice can leave out: larger than all of the band
-      for (const float v : values) above += std::abs(v) >= least ? 1 : 0;
-      CHECK(above >= 777);
+      const auto [upper, lower] = bisected(values, 777, steps);
+      for (const std::uint64_t draw : {std::uint64_t{0}, std::uint64_t{77}, std::uint64_t{0x123456789abcdef}}) {
+        const Indices found = machine->mstopk(values, 777, steps, draw).positions;
+        CHECK(found.size() == 777);
+        CHECK(ascending(found));
+        std::string band;  // 1 for what was kept of it
+        bool all_above = true, none_below = true;
+        for (std::uint32_t i = 0; i < values.size(); ++i) {
+          const bool kept = std::ranges::binary_search(found, i);
+          const float magnitude = std::abs(values[i]);
+          if (magnitude >= upper) all_above = all_above && kept;
+          if (magnitude < lower) none_below = none_below && !kept;
+          if (magnitude >= lower && magnitude < upper) band += kept ? '1' : '0';
+        }
+        CHECK(all_above);
+        CHECK(none_below);
+        CHECK(band.find('1') != std::string::npos);
+        CHECK(band.substr(band.find('1'), band.rfind('1') - band.find('1')).find('0') == std::string::npos);
+      }
     }
   }
 }
