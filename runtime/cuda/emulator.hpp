@@ -121,8 +121,8 @@ class EmulatedBuffer {
   T* data() { return reinterpret_cast<T*>(memory_.get()); }
   const T* data() const { return reinterpret_cast<const T*>(memory_.get()); }
   std::size_t size() const { return size_; }
-  void upload(std::span<const T> from) { std::memcpy(memory_.get(), from.data(), checked(from.size_bytes())); }
-  void download(std::span<T> to) const { std::memcpy(to.data(), memory_.get(), checked(to.size_bytes())); }
+  void upload(std::span<const T> from) { copy(from.data(), data(), from.size_bytes()); }
+  void download(std::span<T> to) const { copy(data(), to.data(), to.size_bytes()); }
 
  private:
   static constexpr std::size_t alignment = 256;  // cudaMalloc's
@@ -130,9 +130,9 @@ class EmulatedBuffer {
     void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{alignment}); }
   };
   std::size_t bytes() const { return size_ * sizeof(T); }
-  std::size_t checked(std::size_t count) const {
+  void copy(const void* from, void* to, std::size_t count) const {
     if (count > bytes()) throw std::logic_error("emulator: a copy beyond the buffer's end");
-    return count;
+    if (count > 0) std::memcpy(to, from, count);
   }
 
   std::size_t size_ = 0;
