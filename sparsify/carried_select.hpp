@@ -6,16 +6,18 @@
 #include <span>
 #include <vector>
 
-#include "sparsify/radix_select.hpp"
+#include "sparsify/candidates.hpp"
+#include "sparsify/exact_select.hpp"
 
 namespace hearsay {
 
 /// From one iteration to the next the k-th largest magnitude moves little, or grows as it grew before. A call remembers a
 /// level that somewhat more than k values reached. The next one collects, while it adds, the positions that reach it: if
 /// they are k or more, the k largest of them are the k largest of all, exactly. If not, the block is searched again from
-/// the start (RadixSelect), and the level is set with more room. Levels are remembered for every run of values, told
+/// the start (ExactSelect), and the level is set with more room. Levels are remembered for every run of values, told
 /// apart by its address.
-/// Cost: the addition's 2 reads and 1 write; then passes over the candidates only. First call and failure: 2 reads more.
+/// Cost: the addition's 2 reads and 1 write; then passes over the candidates only. First call and failure: 1 to 3 reads
+/// more.
 class CarriedSelect {
  public:
   /// values ← values + scale · addend; indices ← the first k positions by (|value| descending, position ascending),
@@ -27,16 +29,13 @@ class CarriedSelect {
   struct Memory {
     float level = 0.0F;  // for the next call; 0: none
     float kth = 0.0F;    // the k-th largest magnitude of the last call
-    double room = 1.5;   // candidates that are wanted, in k
+    double room;         // candidates that are wanted, in k
     std::size_t k = 0;
   };
-  void gather(std::span<const float> values);
-  void remember(Memory& memory, std::size_t k, std::size_t wanted);
 
   std::map<const float*, Memory> memories_;
-  RadixSelect select_;
-  std::vector<std::uint32_t> candidates_, kept_;
-  std::vector<float> candidate_values_, magnitudes_;
+  ExactSelect search_;
+  Candidates candidates_;
 };
 
 }  // namespace hearsay

@@ -1,8 +1,10 @@
 #include "runtime/collectives/sparse_vector.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -11,30 +13,33 @@
 namespace hearsay {
 namespace {
 
+/// x or 0, without a jump: which of two lists comes next cannot be foretold, and a wrong guess costs more than the step.
+float when(std::uint32_t one_or_zero, float x) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & (0U - one_or_zero));
+}
+
 /// One pass over both; `combine(x, y)` with 0 for what is missing.
 template <class Combine>
 SparseVector merged(const SparseVector& a, const SparseVector& b, Combine combine) {
   SparseVector result;
-  result.indices.reserve(a.size() + b.size());
-  result.values.reserve(a.size() + b.size());
+  result.indices.resize(a.size() + b.size());
+  result.values.resize(a.size() + b.size());
+  std::size_t i = 0, j = 0, count = 0;
   const auto append = [&](std::uint32_t index, float value) {
-    if (value != 0.0F) result.push_back(index, value);
+    result.indices[count] = index;
+    result.values[count] = value;
+    count += value != 0.0F ? 1 : 0;
   };
-  std::size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {
-    if (a.indices[i] < b.indices[j]) {
-      append(a.indices[i], combine(a.values[i], 0.0F));
-      ++i;
-    } else if (b.indices[j] < a.indices[i]) {
-      append(b.indices[j], combine(0.0F, b.values[j]));
-      ++j;
-    } else {
-      append(a.indices[i], combine(a.values[i], b.values[j]));
-      ++i, ++j;
-    }
+    const std::uint32_t x = a.indices[i], y = b.indices[j];
+    const auto first = static_cast<std::uint32_t>(x <= y), second = static_cast<std::uint32_t>(y <= x);
+    append(std::min(x, y), combine(when(first, a.values[i]), when(second, b.values[j])));
+    i += first;
+    j += second;
   }
   for (; i < a.size(); ++i) append(a.indices[i], combine(a.values[i], 0.0F));
   for (; j < b.size(); ++j) append(b.indices[j], combine(0.0F, b.values[j]));
+  result.resize(count);
   return result;
 }
 
@@ -94,18 +99,18 @@ Truncation::Truncation() : selector_(exact_selector()) {}
 SparseVector Truncation::keep_largest(SparseVector& v, std::size_t k) {
   if (v.size() <= k) return {};
   selector_->select(v.values, k, kept_);
+  kept_.push_back(std::numeric_limits<std::uint32_t>::max());  // no place: what follows the last one
   SparseVector kept, dropped;
-  kept.indices.reserve(k);
-  kept.values.reserve(k);
-  auto next = kept_.begin();
+  kept.resize(k + 1);  // every entry is written to both; the one too many of each falls off
+  dropped.resize(v.size() - k + 1);
+  std::size_t next = 0;
   for (std::size_t i = 0; i < v.size(); ++i) {
-    if (next != kept_.end() && *next == i) {
-      kept.push_back(v.indices[i], v.values[i]);
-      ++next;
-    } else {
-      dropped.push_back(v.indices[i], v.values[i]);
-    }
+    kept.indices[next] = dropped.indices[i - next] = v.indices[i];
+    kept.values[next] = dropped.values[i - next] = v.values[i];
+    next += kept_[next] == i ? 1 : 0;
   }
+  kept.resize(k);
+  dropped.resize(v.size() - k);
   v = std::move(kept);
   return dropped;
 }

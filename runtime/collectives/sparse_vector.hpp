@@ -22,6 +22,10 @@ struct SparseVector {
     indices.push_back(index);
     values.push_back(value);
   }
+  void resize(std::size_t size) {
+    indices.resize(size);
+    values.resize(size);
+  }
   bool operator==(const SparseVector&) const = default;
 };
 

@@ -18,12 +18,13 @@ enum class Form : std::uint8_t { leb128 = 0, words = 1 };
 constexpr std::uint32_t escape = 0xffff;  // the gap follows in 32 bits
 constexpr std::size_t longest_leb128 = 5;
 
-std::size_t leb128_bytes(std::uint32_t gap) {
-  std::size_t bytes = 1;
-  while ((gap >>= 7) != 0) ++bytes;
+// Sums of comparisons, without jumps: lengths are as hard to foretell as gaps.
+std::uint32_t leb128_bytes(std::uint32_t gap) {
+  std::uint32_t bytes = 1;
+  for (unsigned bits = 7; bits < 32; bits += 7) bytes += static_cast<std::uint32_t>(gap >> bits != 0);
   return bytes;
 }
-std::size_t word_bytes(std::uint32_t gap) { return gap < escape ? 2 : 6; }
+std::uint32_t word_bytes(std::uint32_t gap) { return 2 + 4 * static_cast<std::uint32_t>(gap >= escape); }
 
 /// Calls `visit(gap)` in order.
 template <class Visit>
@@ -51,6 +52,11 @@ Choice shorter_form(std::span<const std::uint32_t> indices) {
 }
 
 std::size_t store_leb128(std::uint32_t gap, std::span<std::byte> out, std::size_t at) {
+  if (gap < 0x4000 && at + 2 <= out.size()) {  // the rule: one byte or two, and no jump that asks which
+    const std::uint32_t two = gap >> 7 != 0 ? 1 : 0;
+    store(static_cast<std::uint16_t>((gap & 0x7f) | two << 7 | (gap >> 7) << 8), out, at);
+    return at + 1 + two;
+  }
   for (; gap >= 0x80; gap >>= 7) out[at++] = static_cast<std::byte>(gap | 0x80);
   out[at++] = static_cast<std::byte>(gap);
   return at;

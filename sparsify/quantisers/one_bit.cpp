@@ -31,8 +31,6 @@ Centre read_centre(Config& config) {
 /// Magnitudes of values ≥ 0 and of values < 0.
 using Levels = std::array<float, 2>;
 
-std::size_t side_of(float value) { return value < 0.0F ? 1 : 0; }
-
 Levels smallest_magnitude(std::span<const float> values) {
   float smallest = std::numeric_limits<float>::max();
   bool all_zero = true;
@@ -46,15 +44,8 @@ Levels smallest_magnitude(std::span<const float> values) {
 }
 
 Levels means(std::span<const float> values) {
-  std::array<double, 2> sums{};
-  std::array<std::size_t, 2> counts{};
-  for (const float value : values) {
-    sums[side_of(value)] += std::abs(value);
-    ++counts[side_of(value)];
-  }
-  const auto mean = [&](std::size_t side) {
-    return counts[side] == 0 ? 0.0F : level(sums[side] / static_cast<double>(counts[side]));
-  };
+  const Sides sides = sum_sides(values, [](Pair value) { return value < 0.0; });
+  const auto mean = [&](std::size_t side) { return sides.counts[side] == 0.0 ? 0.0F : level(sides.mean(side)); };
   return {mean(0), mean(1)};
 }
 
@@ -78,9 +69,7 @@ class OneBit final : public Quantiser {
       const Levels levels = centre_ == Centre::threshold ? smallest_magnitude(members) : means(members);
       for (std::size_t side = 0; side < levels_sent(); ++side)
         store(levels[side], out, header() * group + sizeof(float) * side);
-      for (std::size_t i = first; i < end; ++i) {
-        if (values[i] < 0.0F) set_bit(bits, i);
-      }
+      pack<1>(bits, first, end, [&](std::size_t i) { return values[i] < 0.0F ? 1 : 0; });
     });
   }
 

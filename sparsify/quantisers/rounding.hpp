@@ -35,6 +35,7 @@ constexpr std::uint32_t float_bias_minus_half_bias = 112;
 constexpr std::uint32_t smallest_normal_half = 0x38800000;  // 2^−14 as fp32 bits
 constexpr std::uint32_t rounds_to_infinity = 0x477ff000;    // 65520 as fp32 bits
 constexpr std::uint16_t largest_half = 0x7bff;              // 65504
+constexpr std::uint16_t half_infinity = 0x7c00;
 
 HEARSAY_DEVICE inline std::uint16_t to_half(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
@@ -51,16 +52,18 @@ HEARSAY_DEVICE inline std::uint16_t to_half(float x) {
   return static_cast<std::uint16_t>(sign | ((magnitude >> 13) - (float_bias_minus_half_bias << 10)));
 }
 
-/// `half` is finite.
+/// `half` is finite. Both forms are computed, so that loops become vector code.
 HEARSAY_DEVICE inline float to_float(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
-  const std::uint32_t magnitude = half & 0x7fff;
-  const bool subnormal = magnitude < 0x0400;
-  const std::uint32_t bits = subnormal ? std::bit_cast<std::uint32_t>(static_cast<float>(magnitude) * 0x1p-24F)
-                                       : (magnitude << 13) + (float_bias_minus_half_bias << 23);
-  return std::bit_cast<float>(sign | bits);
+  const std::uint32_t magnitude = static_cast<std::uint32_t>(half & 0x7fff) << 13;
+  const std::uint32_t normal = magnitude + (float_bias_minus_half_bias << 23);
+  // A subnormal's digits as those of a number from 2^−14 on, less 2^−14.
+  const float subnormal =
+      std::bit_cast<float>(magnitude | smallest_normal_half) - std::bit_cast<float>(smallest_normal_half);
+  const std::uint32_t is_normal = 0U - static_cast<std::uint32_t>(magnitude >= 1U << 23);
+  return std::bit_cast<float>(sign | (normal & is_normal) | (std::bit_cast<std::uint32_t>(subnormal) & ~is_normal));
 }
-constexpr bool is_finite_half(std::uint16_t half) { return (half & 0x7c00) != 0x7c00; }
+constexpr bool is_finite_half(std::uint16_t half) { return (half & half_infinity) != half_infinity; }
 
 // int8: integers from −127 to 127 and a scale.
 /// Of a group whose largest magnitude is `most`.

@@ -27,26 +27,15 @@ struct Levels {
 
 /// The means of the magnitudes on both sides of the middle of `before`; a side without values is as the other.
 Levels means_around(const Levels& before, std::span<const float> values) {
-  std::array<double, 2> sums{};
-  std::array<std::size_t, 2> counts{};
-  for (const float value : values) {
-    const float magnitude = std::abs(value);
-    const std::size_t side = nearer_high(magnitude, before.low, before.high) ? 1 : 0;
-    sums[side] += magnitude;
-    ++counts[side];
-  }
-  const auto mean = [&](std::size_t side) {
-    const std::size_t used = counts[side] > 0 ? side : 1 - side;
-    return sums[used] / static_cast<double>(counts[used]);
-  };
-  return {mean(0), mean(1)};
+  const double boundary = before.low + before.high;
+  const Sides sides =
+      sum_sides(values, [=](Pair value) { return (2.0 * value > boundary) | (-2.0 * value > boundary); });
+  return {sides.mean(sides.counts[0] > 0.0 ? 0 : 1), sides.mean(sides.counts[1] > 0.0 ? 1 : 0)};
 }
 
 /// `values` is not empty.
 Levels levels_of(std::span<const float> values) {
-  double sum = 0.0;
-  for (const float value : values) sum += std::abs(value);
-  const double mean = sum / static_cast<double>(values.size());
+  const double mean = sum_sides(values, [](Pair value) { return value != value; }).mean(0);
   Levels levels{mean, mean};
   for (int move = 0; move < boundary_moves; ++move) levels = means_around(levels, values);
   return {level(levels.low), level(levels.high)};
@@ -68,10 +57,9 @@ class TwoBit final : public Quantiser {
       const Levels levels = levels_of(values.subspan(first, end - first));
       store(static_cast<float>(levels.low), out, header * group);
       store(static_cast<float>(levels.high), out, header * group + sizeof(float));
-      for (std::size_t i = first; i < end; ++i) {
-        if (values[i] < 0.0F) set_bit(bits, 2 * i);
-        if (nearer_high(std::abs(values[i]), levels.low, levels.high)) set_bit(bits, 2 * i + 1);
-      }
+      pack<2>(bits, first, end, [&](std::size_t i) {
+        return (values[i] < 0.0F ? 1 : 0) | (nearer_high(std::abs(values[i]), levels.low, levels.high) ? 2 : 0);
+      });
     });
   }
 

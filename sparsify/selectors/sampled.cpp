@@ -16,7 +16,7 @@
 #include "runtime/base/random.hpp"
 #include "sparsify/magnitude.hpp"
 #include "sparsify/positions.hpp"
-#include "sparsify/radix_select.hpp"
+#include "sparsify/exact_select.hpp"
 #include "sparsify/selectors/density.hpp"
 #include "sparsify/sparsify.hpp"
 
@@ -92,7 +92,7 @@ class Sampled final : public Selector {
   double density_, sample_;
   std::uint64_t seed_;
   std::uint64_t calls_ = 0;
-  RadixSelect exact_;
+  ExactSelect exact_;
   std::vector<std::int32_t> magnitudes_;  // of the sample
   std::vector<float> survivors_;
   std::vector<std::uint32_t> kept_;

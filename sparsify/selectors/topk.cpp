@@ -4,8 +4,8 @@
 // by bins of the floats' leading bits is a radix select (Alabi et al., JEA 2012, alabi2012fast).
 // Deviates from the paper in: exact, where the paper samples a threshold (that is `sampled`); ties are decided (lower
 // index first), so that equal inputs give equal messages on every machine.
-// Cost: 2 reads of the values (3 or 4 for nearly equal ones), no sorting; 4 bytes for each position and for each value
-// of the band that holds the k-th (sparsify/radix_select.hpp), kept from call to call. With a gradient to be added, the
+// Cost: 1 read of the values and a sample (2 reads more where that misleads), no sorting; 8 bytes a candidate, of which
+// there are at most 8 k + 1024 as a rule (sparsify/exact_select.hpp), kept from call to call. With a gradient to be added, the
 // threshold of the last call makes it one pass (sparsify/carried_select.hpp).
 #include "sparsify/carried_select.hpp"
 #include "sparsify/selectors/density.hpp"
@@ -30,7 +30,7 @@ class TopK final : public Selector {
 
  private:
   double density_;
-  RadixSelect select_;
+  ExactSelect select_;
   CarriedSelect carried_;
 };
 
@@ -42,7 +42,9 @@ SelectorEntry topk_selector() {
   return {.name = "topk",
           .summary = "the k = max(1, round(density · n)) values of largest magnitude, exactly",
           .equation = "indices = the first k positions by (|x_i| descending, i ascending)",
-          .cost = "2 reads of the values, no sorting; k values and positions travel; scratch of about k + n / 16 words",
+          .cost =
+              "1 read of the values and a sample, no sorting; k values and positions travel; scratch of 8 bytes a "
+              "candidate, about 1.2 to 8 k of them",
           .citation = "aji2017sparse; radix select: alabi2012fast",
           .make = make};
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include "sparsify/exact_select.hpp"
 #include "tests/sparsify/values.hpp"
 
 namespace hearsay {
@@ -49,6 +50,16 @@ TEST_CASE("topk agrees with a stable sort on a million values") {
     for (const auto& values : {normal_values(1, 1000000), tied_values(2, 1000000), nearly_equal_values(3, 1000000, 10)})
       CHECK(selected(*selector, values, k) == largest(values, k));
   }
+}
+
+TEST_CASE("topk is exact where its sample misleads") {
+  const auto topk = make_selector("name: topk");
+  constexpr std::size_t n = 100000, k = 200;
+  std::vector<float> high = normal_values(5, n), low = high;
+  for (std::size_t s = 0; s < 180; ++s) high[ExactSelect::sample_position(n, s)] = 1000.0F + static_cast<float>(s);
+  CHECK(selected(*topk, high, k) == largest(high, k));  // the sample has seen nearly all of the largest
+  for (std::size_t s = 0; s < ExactSelect::sample_size(n); ++s) low[ExactSelect::sample_position(n, s)] = 0.0F;
+  CHECK(selected(*topk, low, k) == largest(low, k));  // and here nothing but zeros
 }
 
 TEST_CASE("topk: one value more is one position more") {

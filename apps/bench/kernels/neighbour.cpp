@@ -1,0 +1,83 @@
+// The passes of the neighbour path: segment norms with trigger decisions, and mixing.
+#include <algorithm>
+#include <memory>
+
+#include "apps/bench/kernels/data.hpp"
+#include "apps/bench/kernels/suite.hpp"
+#include "runtime/algorithms/neighbour/mixing/mixing.hpp"
+#include "trigger/trigger.hpp"
+
+namespace hearsay {
+namespace {
+
+/// The lengths of ResNet-18's 62 parameter tensors (CIFAR's stem, 10 classes; He et al. 2016): 11,173,962 values.
+std::vector<std::size_t> resnet18_lengths() {
+  std::vector<std::size_t> lengths{64 * 3 * 9, 64, 64};
+  std::size_t inputs = 64;
+  for (const std::size_t outputs : {64, 128, 256, 512}) {
+    for (int block = 0; block < 2; ++block) {
+      lengths.insert(lengths.end(), {outputs * inputs * 9, outputs, outputs, outputs * outputs * 9, outputs, outputs});
+      if (inputs != outputs) lengths.insert(lengths.end(), {outputs * inputs, outputs, outputs});
+      inputs = outputs;
+    }
+  }
+  lengths.insert(lengths.end(), {512 * 10, 10});
+  return lengths;
+}
+
+void norms_and_decisions(benchmark::State& state) {
+  const std::vector<std::size_t> lengths = resnet18_lengths();
+  const std::vector<float> block = gradient_like(3, 11'173'962);
+  std::vector<double> norms(lengths.size(), 1.0);
+  std::vector<std::uint8_t> fired(lengths.size());
+  Config config = Config::from_text("{name: adaptive, horizon: 1.0}");
+  TriggerEngine engine(config, norms);
+  Iteration k = 0;
+  for (auto _ : state) {
+    std::size_t offset = 0;
+    for (std::size_t s = 0; s < lengths.size(); offset += lengths[s++])
+      norms[s] = norm(std::span(block).subspan(offset, lengths[s]));
+    engine.decide(k++, norms, fired);
+    benchmark::DoNotOptimize(fired.data());
+  }
+}
+
+void mix(benchmark::State& state, std::size_t n, std::size_t degree) {
+  std::vector<float> own = gradient_like(4, n);
+  std::vector<std::vector<float>> copies;
+  for (std::size_t j = 0; j < degree; ++j) copies.push_back(gradient_like(5 + j, n));
+  const float weight = 1.0F / static_cast<float>(degree + 1);
+  std::vector<MixEdge> edges;
+  for (const auto& copy : copies) edges.push_back({.weight = weight, .theirs = copy, .ours = {}, .moved = {}});
+  for (auto _ : state) {
+    mix_row(weight, edges, own);
+    benchmark::DoNotOptimize(own.data());
+  }
+}
+
+/// deg + 1 blocks make deg + 2 passes. The floor is a copy that touches as much memory, as caches make small ones cheaper
+/// by the byte.
+void add_mixing(std::vector<Kernel>& kernels, std::size_t n, std::size_t degree) {
+  const auto values = static_cast<double>(n), blocks = static_cast<double>(degree + 1);
+  kernels.push_back({.name = "mix/" + short_number(values) + "/" + std::to_string(degree),
+                     .work = [=](benchmark::State& state) { mix(state, n, degree); },
+                     .floor = "copy/" + short_number(blocks * values / 2.0),
+                     .floors = (blocks + 1.0) / blocks,
+                     .target = {Target::Kind::ratio_at_most, 1.15},
+                     .bytes = sizeof(float) * values});
+}
+
+}  // namespace
+
+void add_neighbour(std::vector<Kernel>& kernels, std::size_t most_values) {
+  kernels.push_back({.name = "norms/resnet18",
+                     .work = norms_and_decisions,
+                     .floor = "read/" + short_number(11'173'962),
+                     .target = {Target::Kind::ratio_at_most, 1.1},
+                     .bytes = sizeof(float) * 11'173'962.0});
+  for (const std::size_t n : block_lengths(std::min<std::size_t>(most_values, 25'000'000))) {
+    for (const std::size_t degree : {std::size_t{2}, std::size_t{4}}) add_mixing(kernels, n, degree);
+  }
+}
+
+}  // namespace hearsay
