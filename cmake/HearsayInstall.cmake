@@ -6,6 +6,9 @@ set(libraries hearsay_base hearsay_topology hearsay_trigger hearsay_sparsify hea
 if(HEARSAY_TORCH)
   list(APPEND libraries hearsay_runtime)
 endif()
+if(HEARSAY_HAS_CUDA)
+  list(APPEND libraries hearsay_cuda)
+endif()
 install(TARGETS ${libraries} EXPORT hearsayTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hearsay)

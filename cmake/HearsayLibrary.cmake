@@ -5,7 +5,7 @@ function(hearsay_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   list(TRANSFORM ARG_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/)
   file(GLOB sources CONFIGURE_DEPENDS ${ARG_SOURCES})
-  list(TRANSFORM ARG_SOURCES REPLACE "\\.cpp$" ".hpp" OUTPUT_VARIABLE header_globs)
+  list(TRANSFORM ARG_SOURCES REPLACE "\\.(cpp|cu)$" ".hpp" OUTPUT_VARIABLE header_globs)
   file(GLOB headers CONFIGURE_DEPENDS ${header_globs})
   add_library(hearsay_${name} STATIC ${sources})
   add_library(hearsay::${name} ALIAS hearsay_${name})
@@ -22,14 +22,15 @@ endfunction()
 
 # The warnings, optimisation and sanitizers that all our targets are built with.
 function(hearsay_compile_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow)
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow>")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Instead of CMake's -O3, at which GCC 12 warns of overflows in the standard library that are not there. Loops are
     # vectorised as at -O3.
-    target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-O2;-fvect-cost-model=dynamic>")
+    target_compile_options(${target} PRIVATE
+                           "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O2;-fvect-cost-model=dynamic>")
   endif()
   if(HEARSAY_WERROR)
-    target_compile_options(${target} PRIVATE -Werror)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
   endif()
   if(HEARSAY_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${HEARSAY_SANITIZE} -fno-omit-frame-pointer

@@ -6,7 +6,10 @@
 namespace hearsay {
 
 /// The bits of |x|, in [0, 2³¹); signed because baseline vector units compare signed integers only.
-inline std::int32_t magnitude_bits(float x) { return std::bit_cast<std::int32_t>(x) & 0x7fffffff; }
+constexpr std::int32_t magnitude_bits(float x) { return std::bit_cast<std::int32_t>(x) & 0x7fffffff; }
+
+/// The float that has these bits.
+constexpr float float_of(std::int32_t bits) { return std::bit_cast<float>(bits); }
 
 /// |x| is infinite or not a number from here on.
 constexpr std::int32_t infinity_bits = 0x7f800000;

@@ -20,15 +20,19 @@ void Selector::add_and_select(std::span<float> values, std::span<const float> ad
   select(values, k, indices);
 }
 
+void refuse_value(std::size_t position, std::size_t n, float value) {
+  std::ostringstream message;
+  message << "value " << position << " of " << n << " is " << value
+          << ": the training has diverged. Lower optimizer.learning_rate, or γ if the mixing rule has one.";
+  throw DivergenceError(message.str());
+}
+
 void require_finite(std::span<const float> values) {
   std::int32_t largest = 0;
   for (const float value : values) largest = std::max(largest, magnitude_bits(value));
   if (largest < infinity_bits) return;
   const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
-  std::ostringstream message;
-  message << "value " << bad - values.begin() << " of " << values.size() << " is " << *bad
-          << ": the training has diverged. Lower optimizer.learning_rate, or γ if the mixing rule has one.";
-  throw DivergenceError(message.str());
+  refuse_value(static_cast<std::size_t>(bad - values.begin()), values.size(), *bad);
 }
 
 }  // namespace hearsay

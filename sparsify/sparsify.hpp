@@ -19,6 +19,8 @@ namespace hearsay {
 /// How many of n values to keep: k = max(1, round(ρ·n)), at most n; 0 for n = 0.
 std::size_t kept_count(double density, std::size_t n);
 
+/// Throws DivergenceError: the value at `position` of n is not finite.
+[[noreturn]] void refuse_value(std::size_t position, std::size_t n, float value);
 /// Throws DivergenceError (position and value of the first one) unless all values are finite. One read pass.
 void require_finite(std::span<const float> values);
 

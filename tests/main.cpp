@@ -1,20 +1,7 @@
-// The main of every test program that runs in one process. A run that selects no test case fails: it tested nothing.
+// The main of every test program that runs in one process.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
-
-#include <iostream>
-
-#include "tests/support/case_counter.hpp"
+#include "tests/support/run.hpp"
 
 REGISTER_LISTENER("case_counter", 1, hearsay::test::CaseCounter);
 
-int main(int argc, char** argv) {
-  doctest::Context context(argc, argv);
-  const int failed = context.run();
-  if (context.shouldExit()) return failed;  // --help, --list-test-cases
-  if (hearsay::test::CaseCounter::count() == 0) {
-    std::cerr << "no test case was run\n";
-    return 1;
-  }
-  return failed;
-}
+int main(int argc, char** argv) { return hearsay::test::run(argc, argv); }

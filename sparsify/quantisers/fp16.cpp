@@ -5,7 +5,6 @@
 // Error: |v − q(v)| ≤ 2^−11 |v| for 2^−14 ≤ |v| ≤ 65504; ≤ 2^−25 below; |v| − 65504 above. q(q(v)) = q(v).
 // Cost: 2 bytes a value; one pass; no state.
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "sparsify/quantisers/groups.hpp"
@@ -13,39 +12,6 @@
 
 namespace hearsay {
 namespace {
-
-constexpr std::uint32_t float_bias_minus_half_bias = 112;
-constexpr std::uint32_t smallest_normal_half = 0x38800000;  // 2^−14 as fp32 bits
-constexpr std::uint32_t rounds_to_infinity = 0x477ff000;    // 65520 as fp32 bits
-constexpr std::uint16_t largest_half = 0x7bff;              // 65504
-constexpr std::uint16_t half_infinity = 0x7c00;
-
-std::uint16_t to_half(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000);
-  std::uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude >= rounds_to_infinity) return sign | largest_half;
-  if (magnitude < smallest_normal_half) {
-    // Half's subnormals are multiples of 2^−24, as are floats from 0.5 to 1: the addition rounds.
-    const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
-    return static_cast<std::uint16_t>(sign |
-                                      (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5F)));
-  }
-  magnitude += 0xfff + ((magnitude >> 13) & 1);  // to nearest of the 10 digits that stay, ties to even
-  return static_cast<std::uint16_t>(sign | ((magnitude >> 13) - (float_bias_minus_half_bias << 10)));
-}
-
-/// `half` is finite. Both forms are computed, so that loops become vector code.
-float to_float(std::uint16_t half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
-  const std::uint32_t magnitude = static_cast<std::uint32_t>(half & 0x7fff) << 13;
-  const std::uint32_t normal = magnitude + (float_bias_minus_half_bias << 23);
-  // A subnormal's digits as those of a number from 2^−14 on, less 2^−14.
-  const float subnormal =
-      std::bit_cast<float>(magnitude | smallest_normal_half) - std::bit_cast<float>(smallest_normal_half);
-  const std::uint32_t is_normal = 0U - static_cast<std::uint32_t>(magnitude >= 1U << 23);
-  return std::bit_cast<float>(sign | (normal & is_normal) | (std::bit_cast<std::uint32_t>(subnormal) & ~is_normal));
-}
 
 class Fp16 final : public Quantiser {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// What quantisers with shared levels have in common: walking groups, packing bits, levels of few digits.
+// What quantisers with shared levels have in common: walking groups, packing bits, reading levels.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "sparsify/bytes.hpp"
+#include "sparsify/quantisers/rounding.hpp"
 
 namespace hearsay {
 
@@ -81,25 +82,6 @@ Sides sum_sides(std::span<const float> values, Second second) {
   sides.counts[0] += static_cast<double>(whole) - total(counts);
   sides.counts[1] += total(counts);
   return sides;
-}
-
-// Levels have 12 significant bits of fp32's 24. With the rest, remainders v − q(v) of values of like size and sums over
-// ranks have room for all their digits: rounding does not eat what the residual is to keep, and with small integers
-// nothing is lost at all.
-constexpr double level_digits = 4096.0;
-
-/// x ≥ 0 rounded to 12 significant bits; finite.
-inline float level(double x) {
-  int exponent = 0;
-  const double digits = std::nearbyint(level_digits * std::frexp(x, &exponent));
-  return static_cast<float>(std::min(std::ldexp(digits / level_digits, exponent), 0x1.ffep127));
-}
-/// x ≥ 0, well below fp32's largest, rounded up to 12 significant bits.
-inline float level_above(double x) {
-  int exponent = 0;
-  const double digits = std::ceil(level_digits * std::frexp(x, &exponent));
-  const auto nearest = static_cast<float>(std::ldexp(digits / level_digits, exponent));  // rounds below 2^−126 only
-  return nearest < x ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
 }
 
 /// A level as it came. Throws CommunicationError unless it is finite and not negative.

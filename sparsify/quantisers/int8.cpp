@@ -10,19 +10,10 @@
 namespace hearsay {
 namespace {
 
-constexpr float largest = 127.0F;
-
 float scale_of(std::span<const float> values) {
   float most = 0.0F;
   for (const float value : values) most = std::max(most, std::abs(value));
-  return level_above(static_cast<double>(most) / largest);
-}
-
-/// scale · number; beyond fp32's largest, which only the group's own maximum can be by rounding, that one.
-float scaled(float scale, std::int8_t number) {
-  const double product = static_cast<double>(scale) * number;
-  constexpr double limit = std::numeric_limits<float>::max();
-  return static_cast<float>(std::clamp(product, -limit, limit));
+  return int8_scale(most);
 }
 
 class Int8 final : public Quantiser {
@@ -37,10 +28,7 @@ class Int8 final : public Quantiser {
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
       const float scale = scale_of(values.subspan(first, end - first));
       store(scale, out, sizeof(float) * group);
-      for (std::size_t i = first; i < end; ++i) {
-        const float number = scale > 0.0F ? std::nearbyint(values[i] / scale) : 0.0F;
-        store(static_cast<std::int8_t>(std::clamp(number, -largest, largest)), out, numbers + i);
-      }
+      for (std::size_t i = first; i < end; ++i) store(to_int8(values[i], scale), out, numbers + i);
     });
   }
 
@@ -50,7 +38,7 @@ class Int8 final : public Quantiser {
     const std::size_t numbers = sizeof(float) * group_ends.size();
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
       const float scale = load_level(in, sizeof(float) * group, "int8", values.size());
-      for (std::size_t i = first; i < end; ++i) values[i] = scaled(scale, load<std::int8_t>(in, numbers + i));
+      for (std::size_t i = first; i < end; ++i) values[i] = from_int8(scale, load<std::int8_t>(in, numbers + i));
     });
   }
 };

@@ -23,7 +23,6 @@ constexpr std::size_t header = 2 * sizeof(float);  // of a group
 struct Levels {
   double low = 0.0;
   double high = 0.0;
-  bool nearer_high(float magnitude) const { return 2.0 * magnitude > low + high; }
 };
 
 /// The means of the magnitudes on both sides of the middle of `before`; a side without values is as the other.
@@ -59,7 +58,7 @@ class TwoBit final : public Quantiser {
       store(static_cast<float>(levels.low), out, header * group);
       store(static_cast<float>(levels.high), out, header * group + sizeof(float));
       pack<2>(bits, first, end, [&](std::size_t i) {
-        return (values[i] < 0.0F ? 1 : 0) | (levels.nearer_high(std::abs(values[i])) ? 2 : 0);
+        return (values[i] < 0.0F ? 1 : 0) | (nearer_high(std::abs(values[i]), levels.low, levels.high) ? 2 : 0);
       });
     });
   }

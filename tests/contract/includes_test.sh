@@ -7,6 +7,9 @@ cd "${1:-$(dirname "$0")/../..}"
 # What a folder may include of ours: the first row whose left side matches the file decides. Extended regular expressions.
 ours='
 ^runtime/base/       ^runtime/base/
+^runtime/cuda/       ^runtime/(base|cuda)/
+^trigger/cuda/       ^(trigger|runtime/(base|cuda))/
+^sparsify/cuda/      ^(sparsify|runtime/(base|cuda))/
 ^topology/           ^(topology|runtime/base)/
 ^trigger/            ^(trigger|runtime/base)/
 ^sparsify/           ^(sparsify|runtime/base)/
