@@ -84,7 +84,10 @@ class EventFiles(FolderTest):
             for tag, name in LEARNING.items():
                 same(event, tag, record[name])
             same(event, "communication/messages_fraction", record["messages"] / record["messages_possible"])
-            after_s, expected_s = event.wall_time - learning[0].wall_time, record["time_s"] - of["iteration"][0]["time_s"]
+            after_s, expected_s = (
+                event.wall_time - learning[0].wall_time,
+                record["time_s"] - of["iteration"][0]["time_s"],
+            )
             self.assertAlmostEqual(after_s, expected_s, places=3)
         evaluations = [event for event in events if "evaluation/accuracy_mean_model" in event.scalars]
         self.assertEqual(len(evaluations), len(of["evaluation"]))

@@ -6,7 +6,6 @@ import pandas as pd
 from hearsay_analysis import style
 from hearsay_analysis.figure import Figure, canvas
 from hearsay_analysis.paper.experiment import Experiment, Result, Testbed, claimed, markdown_table, runs_of
-from hearsay_analysis.paper.lines import legend_above
 
 _PARTS = (("computing", 0), ("sparsifying", 4), ("exposed communication", 1), ("rest", 6))
 _MODELS = ("ResNet-20", "dense layers")
@@ -40,7 +39,8 @@ def _bars(name, title, times):
         axes.set_title(model, loc="left")
         rows += [(model, way, *parts) for way, parts in ways.items()]
     grid[-1, 0].set_xlabel("ms an iteration, mean over ranks")
-    legend_above(grid[0, 0], *grid[0, 0].get_legend_handles_labels(), 0.4)
+    above = {"loc": "lower center", "bbox_to_anchor": (0.4, 1.08), "ncol": len(_PARTS)}
+    grid[0, 0].legend(frameon=False, fontsize=8, handlelength=1, **above)
     data = pd.DataFrame(rows, columns=["model", "exchange", *(f"{part}_ms" for part, _ in _PARTS)])
     return Figure(name, title, "Four hosts, 100 Mbit/s, four ranks on two cores.", data, plot)
 

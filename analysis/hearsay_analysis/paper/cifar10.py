@@ -1,4 +1,5 @@
-"""CIFAR-10 with ResNet-20 as far as two cores go: li2022layerwise, Fig. 2; shi2019gtopk, Fig. 5; ghosh2021eventgrad, Table 1."""
+"""CIFAR-10 with ResNet-20 as far as two cores go: li2022layerwise, Fig. 2; shi2019gtopk, Fig. 5; ghosh2021eventgrad,
+Table 1."""
 from hearsay_analysis.paper.eventgrad_curves import loss_figure, loss_over_epochs
 from hearsay_analysis.paper.experiment import (
     Experiment,

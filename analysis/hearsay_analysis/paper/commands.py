@@ -6,6 +6,7 @@ from hearsay_analysis.paper import EXPERIMENTS, NOT_HERE, making
 from hearsay_analysis.paper.experiment import Bench
 from hearsay_analysis.text import counted
 
+
 def find(name):
     """The experiment of that name. Throws UsageError."""
     for experiment in EXPERIMENTS:

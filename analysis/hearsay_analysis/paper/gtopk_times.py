@@ -3,7 +3,7 @@ import pandas as pd
 
 from hearsay_analysis.figure import Figure, canvas
 from hearsay_analysis.paper.experiment import Experiment, Result, Simulation, claimed, markdown_table, runs_of
-from hearsay_analysis.paper.lines import as_table, draw_lines, legend_above, line_figure, plain_log_axis
+from hearsay_analysis.paper.lines import as_table, draw_lines, line_figure, plain_log_axis
 
 _ALPHA_S, _BETA_S = 0.436e-3, 3.6e-8  # of a message, of a word of 4 bytes: the paper's measurement
 _DENSITY = 0.001
@@ -82,7 +82,9 @@ def _draw_9_values(folder):
     x = ("millions_of_values", "million values")
     figure = line_figure("values", "An exchange between 32 ranks", _CAPTION, x, _MS, series)
     gains = [topk / gtopk for (_, topk), (_, gtopk) in zip(series["top-k"], series["gTop-k"])]
-    text = claimed("The longer the message, the further gTop-k is ahead of top-k", gains == sorted(gains) and gains[-1] > 1)
+    text = claimed(
+        "The longer the message, the further gTop-k is ahead of top-k", gains == sorted(gains) and gains[-1] > 1
+    )
     return Result(f"{table} {text}\n", [figure])
 
 
@@ -152,7 +154,7 @@ def _draw_10(folder):
     grid[1, 0].set_ylabel("efficiency")
     grid[1, 0].set_xlabel("ranks")
     grid[1, 1].set_xlabel("ranks")
-    legend_above(grid[0, 0], grid[0, 0].get_lines(), _WAYS, 1.05)
+    grid[0, 0].legend(grid[0, 0].get_lines(), _WAYS, loc="lower left", frameon=False, fontsize=8)
     data = pd.concat(tables)
     wide = data.pivot(index=["model", "series"], columns="ranks", values="efficiency")
     rows = [

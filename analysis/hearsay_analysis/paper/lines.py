@@ -25,12 +25,6 @@ def draw_lines(axes, series):
     return ends
 
 
-def legend_above(axes, handles, labels, centre):
-    """One line above the axes and their title; centre: in widths of the axes."""
-    place = {"loc": "lower center", "bbox_to_anchor": (centre, 1.15), "ncol": len(labels)}
-    axes.legend(handles, labels, frameon=False, fontsize=8, handlelength=1, **place)
-
-
 def as_table(series, x_name, y_name):
     rows = [(label, x, y) for label, points in series.items() for x, y in points]
     return pd.DataFrame(rows, columns=["series", x_name, y_name])
