@@ -34,7 +34,16 @@ class Paper(FolderTest):
         self.assertEqual(len({e.name for e in EXPERIMENTS}), len(EXPERIMENTS))
 
     def test_list_counts_runs(self):
-        self.expect(0, "6 runs in", "paper.py", "list", "--runs", self.runs)
+        other = self.runs / "mnist-reproduction" / "p4" / "constant-0" / "seed1"
+        make_run(other, ranks=4, segments=False)  # the only one whose name Fig. 6 looks for
+        lines = self.expect(0, "", "paper.py", "list", "--runs", self.runs).splitlines()
+        counts = {
+            before.split()[0]: after
+            for before, after in zip(lines, lines[1:])
+            if "runs in" in after or "run in" in after
+        }
+        self.assertIn(" 7 runs in", counts["eventgrad-mnist"])
+        self.assertIn(" 1 run in", counts["eventgrad-figure-6"])
 
     def test_table_is_the_runs(self):
         said = self.expect(0, "released code", "paper.py", "draw", "eventgrad-mnist", "--runs", self.runs)
