@@ -10,6 +10,7 @@ from hearsay_analysis.paper.experiment import Experiment, Result, Testbed, claim
 _PARTS = (("computing", 0), ("sparsifying", 4), ("exposed communication", 1), ("rest", 6))
 _MODELS = ("ResNet-20", "dense layers")
 _DENSITIES = ("1 %", "5 %", "10 %")
+_HOSTS, _RATE, _BYTES_PER_S = 4, "100mbit", 12.5e6
 
 
 def _parts_ms(run):
@@ -20,12 +21,14 @@ def _parts_ms(run):
 
 
 def _read(folder, model, ways):
-    return {way: _parts_ms(runs_of(folder, f"{model}, {way}", 4)[0]) for way in ways}
+    return {way: _parts_ms(runs_of(folder, f"{model}, {way}", _HOSTS)[0]) for way in ways}
 
 
 def _bars(name, title, times):
     """times: {model: {way: parts}}; a row of axes a model, milliseconds on axes of their own."""
-    plot, grid = canvas(0.9 + 0.24 * sum(len(ways) + 1.5 for ways in times.values()), rows=len(times), squeeze=False)
+    height_in = 0.9 + 0.24 * sum(len(ways) + 1.5 for ways in times.values())
+    sizes = {"height_ratios": [len(ways) for ways in times.values()]}
+    plot, grid = canvas(height_in, rows=len(times), squeeze=False, gridspec_kw=sizes)
     rows = []
     for axes, (model, ways) in zip(grid.flat, times.items()):
         left = [0.0] * len(ways)
@@ -39,8 +42,9 @@ def _bars(name, title, times):
         axes.set_title(model, loc="left")
         rows += [(model, way, *parts) for way, parts in ways.items()]
     grid[-1, 0].set_xlabel("ms an iteration, mean over ranks")
-    above = {"loc": "lower center", "bbox_to_anchor": (0.4, 1.08), "ncol": len(_PARTS)}
-    grid[0, 0].legend(frameon=False, fontsize=8, handlelength=1, **above)
+    above = {"loc": "upper center", "ncol": len(_PARTS), "fontsize": 8, "handlelength": 1, "frameon": False}
+    plot.legend(*grid[0, 0].get_legend_handles_labels(), **above)
+    plot.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.25 / height_in))
     data = pd.DataFrame(rows, columns=["model", "exchange", *(f"{part}_ms" for part, _ in _PARTS)])
     return Figure(name, title, "Four hosts, 100 Mbit/s, four ranks on two cores.", data, plot)
 
@@ -55,21 +59,34 @@ def _table(times):
     return markdown_table(heads, rows)
 
 
+def _first_ms(folder, model):
+    """What LKGS's first iteration, in which a rank receives all values of the others, adds to the mean of a run; calculated
+    from the rate of the link, 8 bytes a value."""
+    run = runs_of(folder, f"{model}, LKGS 1 %", _HOSTS)[0]
+    return 1e3 * (_HOSTS - 1) * 8 * run.summary["parameters"] / _BYTES_PER_S / run.iterations
+
+
 def _draw_lkgs(folder):
     ways = ("dense", *(f"{name} {density}" for density in _DENSITIES for name in ("top-k", "LKGS")))
     times = {model: _read(folder, model, ways) for model in _MODELS}
     verdicts = []
-    for model, paper in zip(_MODELS, ("67 % for ResNet-50", "69 % for VGG-16")):
+    for model, paper in zip(_MODELS, ("0.33 for ResNet-50", "0.31 for VGG-16")):
         pairs = [(times[model][f"top-k {d}"], times[model][f"LKGS {d}"]) for d in _DENSITIES]
-        saved = statistics.mean(1 - lkgs[2] / topk[2] for topk, lkgs in pairs)
+        first = _first_ms(folder, model)
+        waits = statistics.mean(lkgs[2] / topk[2] for topk, lkgs in pairs)
+        later = statistics.mean(max(0.0, lkgs[2] - first) / topk[2] for topk, lkgs in pairs)
         more = statistics.mean(lkgs[1] / topk[1] for topk, lkgs in pairs)
-        total = statistics.mean(1 - sum(lkgs) / sum(topk) for topk, lkgs in pairs)
+        total = statistics.mean(sum(lkgs) / sum(topk) for topk, lkgs in pairs)
         verdicts.append(
-            f"{claimed(f'{model}: less exposed communication than top-k', saved > 0)} It falls by {100 * saved:.0f} % on "
-            f"average (paper: {paper}), sparsifying takes {more:.2f} times as long, an iteration {100 * total:.1f} % less "
-            "(paper: 3.5 %)."
+            f"{claimed(f'{model}: less than half of the exposed communication of top-k', waits < 0.5)} LKGS's is {waits:.2f} "
+            f"of top-k's on average (paper: {paper}), or {later:.2f} without its first iteration, which sends all values "
+            f"({first:.0f} ms of the mean, calculated). Sparsifying takes {more:.2f} times as long, an iteration {total:.2f} "
+            "times (paper: 0.97)."
         )
-    text = f"{' '.join(verdicts)}\n"
+    text = (
+        f"{' '.join(verdicts)} Four ranks share two cores here: what a communication thread does behind the backward pass takes "
+        "time from it, which counts as computing.\n"
+    )
     return Result(f"{_table(times)}\n{text}", [_bars("breakdown", "Time of an iteration: dense, top-k, LKGS", times)])
 
 
@@ -93,7 +110,7 @@ _SCALED = (
     "ResNet-20 (CIFAR-10) and 784-1024-1024-10 (MNIST, 1.9 million parameters), 30 iterations on four hosts of "
     "`scripts/testbed` with {} on one machine with two cores, instead of {}."
 )
-_TESTBED = Testbed(4, "100mbit")
+_TESTBED = Testbed(_HOSTS, _RATE)
 _QUICK = ("train.iterations=3",)
 
 LKGS = Experiment(
