@@ -1,5 +1,8 @@
 """Accuracies of analysis/paper.py: what is printed is what the runs reached, and the verdict follows from it."""
+import json
 import runpy
+import subprocess
+import sys
 import unittest
 
 from paper_runs import add_run, table_rows
@@ -71,6 +74,30 @@ class Accuracies(FolderTest):
         self.assertEqual(rows[2][3:], ["90.00", "65.00", "−25.00"])
         self.assertIn("**not reproduced**", draw((0.0, 0.0, 0.0)))
         self.assertIn("**not reproduced**", draw((0.25, 0.25, 0.125)))  # behind, but no less with small batches
+
+
+class Measuring(FolderTest):
+    def run_with(self, program, *options):
+        """(exit code, all it said) of `run mstopk-operator` in a folder of its own."""
+        program.write_text("#!/bin/sh\n" + ("exit 1" if "bad" in program.name else 'echo "{\\"asked\\": \\"$*\\"}"'))
+        program.chmod(0o755)
+        line = [sys.executable, ROOT / "analysis/paper.py", "run", "mstopk-operator", "--program", program, *options]
+        done = subprocess.run(line, cwd=self.folder, capture_output=True, text=True, check=False, timeout=120)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_what_a_benchmark_prints_is_kept(self):
+        self.assertEqual(self.run_with(self.folder / "good")[0], 0)
+        kept = json.loads((self.folder / "runs/sweeps/mstopk-operator/bench.jsonl").read_text())
+        self.assertIn("--values 1e5,1e6,1e7,2.5e7", kept["asked"])
+        self.assertEqual(self.run_with(self.folder / "good", "--quick")[0], 0)
+        quick = json.loads((self.folder / "runs/sweeps-quick/mstopk-operator/bench.jsonl").read_text())
+        self.assertIn("--repeats 1", quick["asked"])
+
+    def test_a_benchmark_that_fails_keeps_nothing(self):
+        code, said = self.run_with(self.folder / "bad")
+        self.assertEqual(code, 3, said)
+        self.assertIn("this failed, see above", said)
+        self.assertFalse((self.folder / "runs/sweeps/mstopk-operator/bench.jsonl").exists())
 
 
 class Making(unittest.TestCase):
