@@ -25,7 +25,7 @@ def _read_times(folder):
     if not file.exists():
         raise DataError(f"no {BENCH_FILE} below {folder}; analysis/paper.py run mstopk-operator measures")
     table = pd.DataFrame(read_lines(file))
-    for column in ("selector", "values", "density", "repeats", "median_s", "mass_of_exact", "processor"):
+    for column in ("selector", "values", "density", "repeats", "median_s", "mass_of_exact", "processor", "hearsay"):
         if column not in table:
             raise DataError(f"{file} has no {column!r}: it was edited or damaged; measure again")
     for (values, density), found in table.groupby(["values", "density"]):
@@ -55,8 +55,9 @@ def _draw_operator(folder):
     last = {name: points[-1][1] for name, points in series.items()}  # of the most values
     claim = claimed("MSTopK faster than the exact top-k of its framework", last["mstopk"] < last["LibTorch's topk"])
     text = (
-        f"Medians of {table['repeats'].min()} calls on one thread; {', '.join(sorted(table['processor'].unique()))}. Mass: Σ of "
-        "the magnitudes chosen, of the exact choice's. The article has curves without numbers in the text. "
+        f"Medians of {table['repeats'].min()} calls on one thread; {', '.join(sorted(table['processor'].unique()))}, hearsay "
+        f"{', '.join(sorted(table['hearsay'].unique()))}. Mass: Σ of the magnitudes chosen, of the exact choice's; `sampled` may "
+        "choose more than k. The article has curves without numbers in the text. "
         f"{claim} Here, with the most values and density {_DENSITY}, it takes {last['mstopk'] / last[_SELECTORS[0]]:.2f} times "
         f"as long as LibTorch's topk and {last['mstopk'] / last['topk']:.1f} times as long as our exact one: 30 passes over "
         "memory suit a GPU.\n"
@@ -85,7 +86,7 @@ def _draw_hierarchy(folder):
     )
     text = (
         f"{claim} The article gives no times in its text. Every GPU's own top-k crosses the machines' cables in the flat "
-        "all-gather. gTop-k's tree, which the article does not have, sends least between machines; it also throws most away.\n"
+        "all-gather. gTop-k's tree, which the article does not have, sends least between machines; it keeps the fewest values, too.\n"
     )
     return Result(f"{markdown_table(['exchange', 'ms', 'of HiTopKComm'], rows)}\n{text}", [])
 
