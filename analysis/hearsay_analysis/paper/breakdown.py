@@ -108,7 +108,7 @@ def _draw_gtopk(folder):
 
 _SCALED = (
     "ResNet-20 (CIFAR-10) and 784-1024-1024-10 (MNIST, 1.9 million parameters), 30 iterations on four hosts of "
-    "`scripts/testbed` with {} on one machine with two cores, instead of {}."
+    "`scripts/testbed` with {} on one machine with two cores that others used as well, instead of {}."
 )
 _TESTBED = Testbed(_HOSTS, _RATE)
 _QUICK = ("train.iterations=3",)
