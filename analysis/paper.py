@@ -6,8 +6,9 @@
     analysis/paper.py draw eventgrad-table-1
     analysis/paper.py document -o docs/paper-results.md
 
-`run` makes the runs that are missing (scripts/sweep; hours for some), `run --quick` a few iterations of one seed of each,
-which shows that everything works and nothing else. `draw` prints a table and draws figures; `document` writes all of it
+`run` makes the runs that are missing (scripts/sweep; hours for some): by mpirun, simulated (needs the preset simulator), on
+scripts/testbed (needs root) or by a benchmark. `run --quick` makes a few iterations of one seed of each, which shows that
+everything works and nothing else. `draw` prints a table and draws figures; `document` writes all of it
 as one Markdown page. What was scaled down is said with every result.
 
 Exit codes: 0 done, 2 wrong usage, 3 runs are missing or damaged, or a Python package is missing.
@@ -33,7 +34,7 @@ def arguments():
     for name in ("run", "draw"):
         add[name].add_argument("name", metavar="NAME", help="as `list` prints it")
     add["run"].add_argument("--quick", action="store_true", help="60 iterations of seed 1, into runs/sweeps-quick")
-    add["run"].add_argument("--program", type=Path, help="the hearsay program (default: build/release/apps/hearsay)")
+    add["run"].add_argument("--program", type=Path, help="hearsay, the simulator or the benchmark, if not below build/")
     for name in ("list", "draw", "document"):
         add[name].add_argument(
             "--runs", type=Path, default=Path("runs/sweeps"), help="the sweeps' folders (default: runs/sweeps)"

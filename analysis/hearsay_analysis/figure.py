@@ -33,7 +33,7 @@ class Absent:
     run: str = ""
 
 
-def canvas(height_in=3.0, rows=1, **options):
-    """A figure of the page's width and its axes, one a row."""
+def canvas(height_in=3.0, rows=1, columns=1, **options):
+    """A figure of the page's width and its axes."""
     plot = matplotlib.figure.Figure(figsize=(style.WIDTH_IN, height_in), layout="constrained")
-    return plot, plot.subplots(rows, 1, **options)
+    return plot, plot.subplots(rows, columns, **options)

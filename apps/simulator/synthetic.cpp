@@ -8,6 +8,7 @@
 #include "runtime/base/seed.hpp"
 #include "runtime/mpi/driver.hpp"
 #include "runtime/mpi/peers.hpp"
+#include "runtime/report/events/event_file.hpp"
 #include "runtime/report/totals.hpp"
 
 namespace hearsay {
@@ -42,6 +43,7 @@ class SyntheticRank {
   Mailbox mailbox_;
   std::unique_ptr<CommunicationEngine> engine_;
   MetricsWriter metrics_;
+  std::optional<EventFile> events_;
   std::function<double(Iteration)> compute_time_;
   std::chrono::nanoseconds start_{};
 };
@@ -59,6 +61,7 @@ SyntheticRank::SyntheticRank(const mpi::Environment& environment, const Syntheti
       mailbox_(window_, *run.topology, rank_, ring_bytes(), ledger_),
       engine_(mpi::make_engine([this] { return mailbox_.progress(); }, window_)),
       metrics_(run.report.directory, rank_),
+      events_(open_event_file(run.report, rank_, environment.host())),
       compute_time_(run.simulation.compute_time(run.seed, rank_)) {}
 
 void SyntheticRank::count(int to, const Message& message) {
@@ -111,14 +114,18 @@ void SyntheticRank::iterate(Exchange& exchange, Iteration k) {
 
 void SyntheticRank::record(const Exchange& exchange, Iteration k) {
   if ((k + 1) % run_.report.every_iterations != 0 && k + 1 != run_.simulation.iterations) return;
+  const auto possible = static_cast<std::uint64_t>(k + 1) * replica_.layout.count() * neighbourhood_.neighbours.size();
   IterationRecord record{.iteration = k,
                          .epoch = 0.0,
                          .time_s = seconds(),
                          .loss = std::numeric_limits<double>::quiet_NaN(),
                          .totals = ledger_.totals(),
-                         .staleness_max = ledger_.staleness_max()};
+                         .staleness_max = ledger_.staleness_max(),
+                         .messages_possible = run_.exchange->uses_graph() ? possible : 0,
+                         .learning_rate = run_.simulation.learning_rate};
   for (const Share& share : exchange.shares()) record.shares.emplace_back(share.name, share.fraction());
   metrics_.write(record);
+  if (events_) events_->write(record);
 }
 
 /// Everything posted is sent, and no rank leaves while another may still need it.
@@ -153,6 +160,7 @@ Summary SyntheticRank::operator()() {
                                               .peers = peers_});
   communicator_.barrier();
   start_ = ledger_.now();
+  if (events_) events_->start_clock();
   for (Iteration k = 0; k < run_.simulation.iterations; ++k) {
     iterate(*exchange, k);
     record(*exchange, k);

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <random>
 #include <system_error>
+#include <utility>
 
 #include "runtime/base/error.hpp"
 
@@ -31,6 +32,24 @@ void write_file(const std::filesystem::path& file, std::string_view text) {
   std::error_code error;
   std::filesystem::rename(unfinished, file, error);
   if (error) cannot_write(file, error.message());
+}
+
+AppendedFile::AppendedFile(std::filesystem::path file)
+    : file_(std::move(file)),
+      out_(file_, std::ios::binary | std::ios::trunc),
+      flushed_(std::chrono::steady_clock::now()) {
+  if (!out_) throw DataError(file_.string() + ": cannot be opened for writing; every rank must see the run folder");
+}
+
+void AppendedFile::append(std::string_view bytes) {
+  constexpr std::chrono::seconds flush_interval{1};
+  out_ << bytes;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - flushed_ >= flush_interval) {
+    out_.flush();
+    flushed_ = now;
+  }
+  if (!out_) throw DataError(file_.string() + ": cannot be written; is the disk full?");
 }
 
 std::string csv_field(std::string_view text) {

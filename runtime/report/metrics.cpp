@@ -1,13 +1,10 @@
 // metrics.rankNNNN.jsonl: one JSON object a line, one writer a rank, no communication.
 #include <cstdio>
 
-#include "runtime/base/error.hpp"
 #include "runtime/report/json.hpp"
 
 namespace hearsay {
 namespace {
-
-constexpr std::chrono::seconds flush_interval{1};
 
 std::filesystem::path metrics_file(const std::filesystem::path& directory, int rank) {
   char name[40];
@@ -23,13 +20,12 @@ Json json_numbers(std::span<const double> values) {
 
 }  // namespace
 
-MetricsWriter::MetricsWriter(const std::filesystem::path& directory, int rank)
-    : file_(metrics_file(directory, rank)),
-      out_(file_, std::ios::binary | std::ios::trunc),
-      flushed_(std::chrono::steady_clock::now()),
-      rank_(rank) {
-  if (!out_) throw DataError(file_.string() + ": cannot be opened for writing; every rank must see the run folder");
+double IterationRecord::messages_fraction() const {
+  return messages_possible == 0 ? 0.0 : static_cast<double>(totals.messages) / static_cast<double>(messages_possible);
 }
+
+MetricsWriter::MetricsWriter(const std::filesystem::path& directory, int rank)
+    : file_(metrics_file(directory, rank)), rank_(rank) {}
 
 void MetricsWriter::write(const IterationRecord& record) {
   Json json{{"record", "iteration"},
@@ -37,8 +33,10 @@ void MetricsWriter::write(const IterationRecord& record) {
             {"iteration", record.iteration},
             {"epoch", json_number(record.epoch)},
             {"time_s", json_number(record.time_s)},
-            {"loss", json_number(record.loss)}};
+            {"loss", json_number(record.loss)},
+            {"learning_rate", json_number(record.learning_rate)}};
   append_totals(json, record.totals);
+  json["messages_possible"] = record.messages_possible;
   json["staleness_max_iterations"] = record.staleness_max;
   json["neighbour_bytes_sent"] = record.neighbour_bytes;
   for (const auto& [name, value] : record.shares) json[name] = json_number(value);
@@ -66,14 +64,6 @@ void MetricsWriter::write_segments(Iteration k, std::span<const double> norms, s
   write_line(json.dump());
 }
 
-void MetricsWriter::write_line(const std::string& line) {
-  out_ << line << '\n';
-  const auto now = std::chrono::steady_clock::now();
-  if (now - flushed_ >= flush_interval) {
-    out_.flush();
-    flushed_ = now;
-  }
-  if (!out_) throw DataError(file_.string() + ": cannot be written; is the disk full?");
-}
+void MetricsWriter::write_line(const std::string& line) { file_.append(line + "\n"); }
 
 }  // namespace hearsay

@@ -2,11 +2,9 @@
 // What a run leaves behind: runs/NAME/ (schema in docs/report_format.md).
 //
 // Every rank writes its own metrics file; nothing is communicated for logging. Rank 0 writes the rest.
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <optional>
@@ -17,6 +15,7 @@
 
 #include "runtime/ledger/ledger.hpp"
 #include "runtime/parameters.hpp"
+#include "runtime/report/files.hpp"
 #include "topology/topology.hpp"
 
 namespace hearsay {
@@ -30,6 +29,7 @@ struct ReportOptions {
   bool segments = false;                ///< also norm, threshold and event of every segment at every iteration
   bool trace = false;                   ///< a time line per rank
   std::int64_t trace_iterations = 200;  ///< iterations that it shows; 0: all
+  bool tensorboard = false;             ///< also event files for TensorBoard
   bool overwrite = false;               ///< replace an existing run folder
 };
 ReportOptions read_report_options(Config& report, const std::string& default_name);
@@ -46,8 +46,12 @@ struct IterationRecord {
   double loss;
   LedgerTotals totals;
   std::uint64_t staleness_max;
+  std::uint64_t messages_possible = 0;  ///< what this rank would have sent in D-PSGD until now; 0 on the global path
+  double learning_rate = std::numeric_limits<double>::quiet_NaN();  ///< of iteration k; NaN: there is none
   std::vector<std::pair<std::string, double>> shares{};  ///< what the algorithm says of itself, this rank's fractions
   std::vector<std::uint64_t> neighbour_bytes{};          ///< sent to each neighbour, all kinds
+
+  double messages_fraction() const;  ///< of messages_possible; 0 where nothing could be sent
 };
 struct EvaluationRecord {
   Iteration iteration;
@@ -69,9 +73,7 @@ class MetricsWriter {
 
  private:
   void write_line(const std::string& line);
-  std::filesystem::path file_;
-  std::ofstream out_;
-  std::chrono::steady_clock::time_point flushed_;
+  AppendedFile file_;
   int rank_;
 };
 

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "runtime/base/error.hpp"
+#include "runtime/report/events/encoding.hpp"
+#include "runtime/report/events/event_file.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/report.hpp"
 
@@ -49,6 +51,8 @@ std::vector<fs::path> run_files(const fs::path& directory) {
     if (!entry.is_directory() && is_run_file(entry.path().filename().string())) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
+  const std::vector<fs::path> events = find_event_files(directory);
+  files.insert(files.end(), events.begin(), events.end());
   return files;
 }
 
@@ -80,6 +84,12 @@ ReportOptions read_report_options(Config& report, const std::string& default_nam
   options.trace = report.flag("trace", false, "write the time line of every rank: trace.rankNNNN.json, for Perfetto");
   options.trace_iterations =
       report.integer("trace_iterations", 200, Range::at_least(0), "iterations at the start that it shows; 0: all");
+  options.tensorboard = report.flag(
+      "tensorboard", false, "also write every rank's records as TensorBoard's event files: tensorboard/rankNNNN/");
+  report.require(
+      !options.tensorboard || can_encode_events(), "tensorboard",
+      "this hearsay was built without Protobuf and cannot write event files; install Protobuf and its compiler "
+      "(Debian: libprotobuf-dev protobuf-compiler), then configure and build again");
   options.overwrite = report.flag("overwrite", false, "replace the run that the folder holds");
   report.require(!options.directory.empty(), "directory", "must name a folder, such as runs/my-run");
   return options;
@@ -98,6 +108,7 @@ void prepare_run_folder(const ReportOptions& options) {
   for (const fs::path& file : old) {
     if (!fs::remove(file, error) && error) unusable(options.directory, error.message());
   }
+  if (!old.empty()) remove_event_folders(options.directory);
   require_writable(options.directory);
 }
 

@@ -20,9 +20,13 @@ RunLog::RunLog(const Sources& sources)
     : sources_(sources),
       degree_(sources.topology.neighbourhood(sources.rank).neighbours.size()),
       metrics_(sources.plan.report().directory, sources.rank),
+      events_(open_event_file(sources.plan.report(), sources.rank, sources.host)),
       start_(sources.ledger.now()) {}
 
-void RunLog::start_clock() { start_ = sources_.ledger.now(); }
+void RunLog::start_clock() {
+  start_ = sources_.ledger.now();
+  if (events_) events_->start_clock();
+}
 
 double RunLog::seconds() const { return std::chrono::duration<double>(sources_.ledger.now() - start_).count(); }
 
@@ -30,24 +34,38 @@ void RunLog::iteration(Iteration k, double loss, const Exchange& exchange) {
   const ReportOptions& report = sources_.plan.report();
   const bool last = k + 1 == sources_.length.iterations;
   if (report.segments) metrics_.write_segments(k, exchange.norms(), exchange.thresholds(), exchange.events());
-  if (last || (k + 1) % report.every_iterations == 0) record(k, loss, exchange.shares());
+  if (last || (k + 1) % report.every_iterations == 0) write(k, loss, exchange);
   if (!sources_.options.progress || sources_.rank != 0) return;
   if (last || seconds() - last_progress_s_ >= seconds_between_progress) report_progress(k, loss);
 }
 
-void RunLog::record(Iteration k, double loss, const std::vector<Share>& shares) {
+void RunLog::write(Iteration k, double loss, const Exchange& exchange) {
+  const IterationRecord now = record(k, loss, exchange.shares());
+  metrics_.write(now);
+  if (!events_) return;
+  events_->write(now);
+  if (sources_.plan.report().segments)
+    events_->write_segments(k, now.time_s, sources_.layout, exchange.norms(), exchange.thresholds());
+}
+
+IterationRecord RunLog::record(Iteration k, double loss, const std::vector<Share>& shares) const {
   std::vector<std::pair<std::string, double>> fractions;
   for (const Share& share : shares) fractions.emplace_back(share.name, share.fraction());
   std::vector<std::uint64_t> neighbour_bytes;
   for (std::size_t edge = 0; edge < degree_; ++edge) neighbour_bytes.push_back(sources_.ledger.edge(edge).bytes());
-  metrics_.write(IterationRecord{.iteration = k,
-                                 .epoch = sources_.length.epoch(k + 1),
-                                 .time_s = seconds(),
-                                 .loss = loss,
-                                 .totals = sources_.ledger.totals(),
-                                 .staleness_max = sources_.ledger.staleness_max(),
-                                 .shares = std::move(fractions),
-                                 .neighbour_bytes = std::move(neighbour_bytes)});
+  const RunLength& length = sources_.length;
+  const RunPlan::Parts& plan = sources_.plan.parts();
+  const auto done = static_cast<std::uint64_t>(k + 1);
+  return {.iteration = k,
+          .epoch = length.epoch(k + 1),
+          .time_s = seconds(),
+          .loss = loss,
+          .totals = sources_.ledger.totals(),
+          .staleness_max = sources_.ledger.staleness_max(),
+          .messages_possible = plan.exchange->uses_graph() ? done * sources_.layout.count() * degree_ : 0,
+          .learning_rate = plan.learning_rate->at(length.epoch(k), length.epoch(length.iterations)),
+          .shares = std::move(fractions),
+          .neighbour_bytes = std::move(neighbour_bytes)};
 }
 
 void RunLog::report_progress(Iteration k, double loss) {
@@ -79,6 +97,7 @@ void RunLog::evaluation(Iteration done, double accuracy, double loss, double con
                                 .loss_mean_model = loss,
                                 .consensus_distance = consensus_distance};
   metrics_.write(record);
+  if (events_) events_->write(record);
   if (sources_.options.evaluated) sources_.options.evaluated(record);
 }
 

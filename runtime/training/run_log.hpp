@@ -5,12 +5,13 @@
 #include <optional>
 
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/report/events/event_file.hpp"
 #include "runtime/report/totals.hpp"
 #include "runtime/training/session.hpp"
 
 namespace hearsay {
 
-/// One rank's diary: metrics.rankNNNN.jsonl and, on rank 0, progress. Nothing is communicated.
+/// One rank's diary: metrics.rankNNNN.jsonl, TensorBoard's event file and, on rank 0, progress. Nothing is communicated.
 class RunLog {
  public:
   struct Sources {
@@ -21,6 +22,7 @@ class RunLog {
     const Ledger& ledger;
     RunLength length;
     int rank;
+    const std::string& host;
   };
   explicit RunLog(const Sources& sources);
 
@@ -36,12 +38,14 @@ class RunLog {
   Summary summary(const std::string& status, Iteration done) const;
 
  private:
-  void record(Iteration k, double loss, const std::vector<Share>& shares);
+  IterationRecord record(Iteration k, double loss, const std::vector<Share>& shares) const;
+  void write(Iteration k, double loss, const Exchange& exchange);
   void report_progress(Iteration k, double loss);
 
   Sources sources_;
   std::uint64_t degree_;
   MetricsWriter metrics_;
+  std::optional<EventFile> events_;
   std::chrono::nanoseconds start_;
   double last_progress_s_ = 0.0;
 };

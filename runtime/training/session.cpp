@@ -124,7 +124,8 @@ RunLog::Sources Session::sources() const {
           .layout = model_.replica().layout,
           .ledger = ledger_,
           .length = length_,
-          .rank = rank_};
+          .rank = rank_,
+          .host = host_};
 }
 
 RankAccount Session::account() const {

@@ -8,7 +8,7 @@ build_packages=(
   build-essential cmake ninja-build ccache git
   libopenmpi-dev openmpi-bin libtorch-dev libopenblas0-pthread  # without it LibTorch multiplies with the reference BLAS
   libboost-dev libeigen3-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev
-  zlib1g-dev liblzma-dev libxxhash-dev
+  zlib1g-dev liblzma-dev libxxhash-dev libprotobuf-dev protobuf-compiler
 )
 report_packages=(python3-numpy python3-pandas python3-matplotlib python3-yaml)  # analysis/
 test_packages=(doctest-dev librapidcheck-dev libbenchmark-dev libsimgrid-dev iproute2 "${report_packages[@]}")

@@ -32,7 +32,9 @@ others="
 ^(torch|c10|ATen|caffe2)/                                      $libtorch
 ^runtime/training/(model|batches|evaluator|set_up)\.hpp$       $libtorch|^runtime/hearsay\.hpp$
 ^(cuda|cub/|thrust/|nvtx|curand|cublas)                        (\.cu$|\.cuh$|^runtime/cuda/)
-^(boost/|Eigen/)                                               ^(topology|tests/topology)/
+^(boost/[a-z]+/|Eigen/)                                        ^(topology|tests/topology)/
+^boost/crc\.hpp$                                               ^(runtime|tests)/report/
+^(google/protobuf/|event\.pb\.h$)                              ^runtime/report/events/protobuf/|^tests/report/
 ^yaml-cpp/                                                     ^runtime/base/
 ^nlohmann/                                                     ^(runtime/(report|training)|apps/(hearsay|bench)|tests)/
 ^(zlib|lzma)\.h$                                               ^(apps/datasets|tests/data)/

@@ -1,17 +1,10 @@
 """What analysis/paper.py does: list, run, draw, document."""
-import subprocess
-import sys
-from pathlib import Path
-
 from hearsay_analysis import output
 from hearsay_analysis.errors import DataError, UsageError
 from hearsay_analysis.json_files import read_object
-from hearsay_analysis.paper import EXPERIMENTS, NOT_HERE
+from hearsay_analysis.paper import EXPERIMENTS, NOT_HERE, making
+from hearsay_analysis.paper.experiment import Bench
 from hearsay_analysis.text import counted
-
-ROOT = Path(__file__).resolve().parents[3]
-QUICK_FOLDER = "runs/sweeps-quick"
-_QUICK = ["--set", "train.iterations=60", "--set", "report.every_iterations=5"]
 
 
 def find(name):
@@ -27,13 +20,18 @@ def _finished(experiment, runs):
     return sum(1 for folder in folders if any(part in folder for part in experiment.only))
 
 
+def _state(experiment, runs):
+    if isinstance(experiment.way, Bench):
+        there = (runs / experiment.sweep / making.BENCH_FILE).exists()
+        return f"{experiment.way.program}, {'measured' if there else 'not measured'} in {runs / experiment.sweep}"
+    finished = counted(_finished(experiment, runs), "run")
+    return f"configs/sweeps/{experiment.sweep}.yaml, {finished} in {runs / experiment.sweep}"
+
+
 def show_list(runs):
     for experiment in EXPERIMENTS:
         print(f"{experiment.name:22} {experiment.source}")
-        print(
-            f"{'':22} configs/sweeps/{experiment.sweep}.yaml, {counted(_finished(experiment, runs), 'run')} in "
-            f"{runs / experiment.sweep}"
-        )
+        print(f"{'':22} {_state(experiment, runs)}")
     print("\nNot there:")
     for what, why in NOT_HERE:
         print(f"  {what}: {why}")
@@ -41,14 +39,7 @@ def show_list(runs):
 
 def run(name, quick, program):
     """Makes the experiment's runs, as far as they are missing. Throws DataError where one fails."""
-    experiment = find(name)
-    for part in experiment.only:
-        line = [sys.executable, str(ROOT / "scripts/sweep"), str(ROOT / f"configs/sweeps/{experiment.sweep}.yaml")]
-        line += ["--only", f"{part}seed1" if quick and part.endswith("/") else part]
-        line += ["--output", f"{QUICK_FOLDER}/{experiment.sweep}", *_QUICK] if quick else []
-        line += ["--program", str(program)] if program else []
-        if subprocess.run(line, check=False).returncode != 0:
-            raise DataError(f"the sweep failed, see above: {' '.join(line)}")
+    making.make(find(name), quick, program)
 
 
 def draw(name, runs, folder):
@@ -80,7 +71,8 @@ def _section(experiment, runs, page):
         result = experiment.draw(runs / experiment.sweep)
     except DataError as error:
         return f"{head}Not run yet: {str(error).split(' below ')[0]}.\n\n"
-    made = f"Runs of hearsay {', '.join(_versions(experiment, runs))}.\n"
+    versions = _versions(experiment, runs)
+    made = f"Runs of hearsay {', '.join(versions)}.\n" if versions else ""
     pictures = []
     for figure in result.figures:
         picture = page.parent / page.stem / f"{experiment.name}-{figure.name}.svg"

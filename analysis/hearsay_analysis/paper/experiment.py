@@ -21,10 +21,39 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Processes:
+    """By mpirun on this machine."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Simulated, on configs/platforms/PLATFORM.xml."""
+
+    platform: str
+
+
+@dataclass(frozen=True)
+class Testbed:
+    """On so many hosts of scripts/testbed, with links of that rate."""
+
+    hosts: int
+    rate: str
+
+
+@dataclass(frozen=True)
+class Bench:
+    """No runs, but what a program beside `hearsay` prints, a JSON object a line, in runs/sweeps/NAME/bench.jsonl."""
+
+    program: str
+    arguments: tuple = ()
+    quick: tuple = ()
+
+
+@dataclass(frozen=True)
 class Experiment:
     """sweep: the sweep's name, of configs/sweeps/NAME.yaml and runs/sweeps/NAME. only: parts of the folders' names that
     its runs have. scaled: what is smaller here than in the paper. draw: sweep folder → Result; throws DataError where the
-    runs are missing."""
+    runs are missing. way: how the runs are made. quick: settings under which they take seconds."""
 
     name: str
     source: str
@@ -33,6 +62,8 @@ class Experiment:
     only: tuple
     scaled: str
     draw: Callable[[Path], Result]
+    way: Processes | Simulation | Testbed | Bench = Processes()
+    quick: tuple = ("train.iterations=60", "report.every_iterations=5")
 
 
 def _ended(folder, method, ranks, axis):
@@ -75,6 +106,11 @@ def judged(what, ours, papers):
     if gap > 0:
         return f"{what}: better than in the paper, by up to {size} points."
     return f"{what}: **not reproduced**, up to {size} points below the paper."
+
+
+def claimed(what, holds):
+    """A sentence: whether what the paper says of its own runs holds of ours."""
+    return f"{what}: {'reproduced' if holds else '**not reproduced**'}."
 
 
 def mean(runs, key):
