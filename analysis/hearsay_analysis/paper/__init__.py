@@ -55,7 +55,7 @@ NOT_HERE = [
     ("gTop-k, Fig. 8", "the α and β of a network: `hearsay probe` measures those of yours"),
     (
         "Gradient Dropping, Table 1",
-        "speed of training on four GPUs; `apps/bench/training_overhead` and Fig. 6's runs are ours",
+        "speed of training on four GPUs; `hearsay bench training` and Fig. 6's runs are ours",
     ),
     ("Gradient Dropping, Figs. 3, 5, 7 and Table 2", "machine translation: neither model nor data"),
 ]

@@ -28,27 +28,27 @@ std::string short_number(double x) {
   return text;
 }
 
-std::vector<float> gradient_like(std::uint64_t seed, std::size_t n) {
+FloatBlock gradient_like(std::uint64_t seed, std::size_t n) {
   Random random(stream_seed(seed, "gradient-like"));
-  std::vector<float> values(n);
+  FloatBlock block(n);
   double scale = 1.0;
   for (std::size_t i = 0; i < n; ++i) {
     if (i % stretch == 0) scale = std::exp(random.normal());
-    values[i] = static_cast<float>(scale * random.normal());
+    block.span()[i] = static_cast<float>(scale * random.normal());
   }
-  return values;
+  return block;
 }
 
 GradientSource::GradientSource(std::size_t n) : n_(n) {
-  static std::map<std::size_t, std::weak_ptr<const std::vector<float>>> blocks;
+  static std::map<std::size_t, std::weak_ptr<const FloatBlock>> blocks;
   auto& shared = blocks[n];
   noise_ = shared.lock();
-  if (!noise_) shared = noise_ = std::make_shared<const std::vector<float>>(gradient_like(1, n + windows));
+  if (!noise_) shared = noise_ = std::make_shared<const FloatBlock>(gradient_like(1, n + windows));
 }
 
 std::span<const float> GradientSource::next() {
   const std::size_t offset = scramble(++calls_) % windows;
-  return std::span(*noise_).subspan(offset, n_);
+  return noise_->span().subspan(offset, n_);
 }
 
 }  // namespace hearsay

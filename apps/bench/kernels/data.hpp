@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/parameters.hpp"
+
 namespace hearsay {
 
 /// Block lengths that selection is measured at, up to `most`.
@@ -16,7 +18,7 @@ std::string short_number(double x);
 
 /// n values of zero mean whose standard deviation is log-normal over stretches of 4096 values (tensors and rows of a
 /// network differ so). Equal for equal seeds.
-std::vector<float> gradient_like(std::uint64_t seed, std::size_t n);
+FloatBlock gradient_like(std::uint64_t seed, std::size_t n);
 
 /// A new gradient at every call, cheaply: a window of n values at a random offset into a longer block.
 class GradientSource {
@@ -27,7 +29,7 @@ class GradientSource {
  private:
   std::size_t n_;
   std::uint64_t calls_ = 0;
-  std::shared_ptr<const std::vector<float>> noise_;  // shared by all sources of this length
+  std::shared_ptr<const FloatBlock> noise_;  // shared by all sources of this length
 };
 
 }  // namespace hearsay

@@ -27,7 +27,7 @@ std::vector<std::size_t> resnet18_lengths() {
 
 void norms_and_decisions(benchmark::State& state) {
   const std::vector<std::size_t> lengths = resnet18_lengths();
-  const std::vector<float> block = gradient_like(3, 11'173'962);
+  const FloatBlock block = gradient_like(3, 11'173'962);
   std::vector<double> norms(lengths.size(), 1.0);
   std::vector<std::uint8_t> fired(lengths.size());
   Config config = Config::from_text("{name: adaptive, horizon: 1.0}");
@@ -36,22 +36,22 @@ void norms_and_decisions(benchmark::State& state) {
   for (auto _ : state) {
     std::size_t offset = 0;
     for (std::size_t s = 0; s < lengths.size(); offset += lengths[s++])
-      norms[s] = norm(std::span(block).subspan(offset, lengths[s]));
+      norms[s] = norm(block.span().subspan(offset, lengths[s]));
     engine.decide(k++, norms, fired);
     benchmark::DoNotOptimize(fired.data());
   }
 }
 
 void mix(benchmark::State& state, std::size_t n, std::size_t degree) {
-  std::vector<float> own = gradient_like(4, n);
-  std::vector<std::vector<float>> copies;
+  FloatBlock own = gradient_like(4, n);
+  std::vector<FloatBlock> copies;
   for (std::size_t j = 0; j < degree; ++j) copies.push_back(gradient_like(5 + j, n));
   const float weight = 1.0F / static_cast<float>(degree + 1);
   std::vector<MixEdge> edges;
-  for (const auto& copy : copies) edges.push_back({.weight = weight, .theirs = copy, .ours = {}, .moved = {}});
+  for (const auto& copy : copies) edges.push_back({.weight = weight, .theirs = copy.span(), .ours = {}, .moved = {}});
   for (auto _ : state) {
-    mix_row(weight, edges, own);
-    benchmark::DoNotOptimize(own.data());
+    mix_row(weight, edges, own.span());
+    benchmark::DoNotOptimize(own.span().data());
   }
 }
 

@@ -11,11 +11,11 @@ namespace {
 
 /// n reads and n writes. A pass is half of it.
 void copy(benchmark::State& state, std::size_t n) {
-  const std::vector<float> from(n, 1.0F);
-  std::vector<float> to(n);
+  FloatBlock from(n), to(n);
+  std::ranges::fill(from.span(), 1.0F);
   for (auto _ : state) {
-    std::memcpy(to.data(), from.data(), n * sizeof(float));
-    benchmark::DoNotOptimize(to.data());
+    std::memcpy(to.span().data(), from.span().data(), n * sizeof(float));
+    benchmark::DoNotOptimize(to.span().data());
     benchmark::ClobberMemory();
   }
 }
@@ -33,19 +33,20 @@ std::int32_t portable(std::span<const float> values) { return largest_magnitude(
 
 /// n reads.
 void read(benchmark::State& state, std::size_t n) {
-  const std::vector<float> values = gradient_like(1, n);
+  const FloatBlock values = gradient_like(1, n);
 #if defined(__x86_64__)
   const auto pass = __builtin_cpu_supports("avx2") != 0 ? with_avx2 : portable;
 #else
   const auto pass = portable;
 #endif
-  for (auto _ : state) benchmark::DoNotOptimize(pass(values));
+  for (auto _ : state) benchmark::DoNotOptimize(pass(values.span()));
 }
 
 /// r ← r + g: 2n reads and n writes, what error feedback costs whatever is sent.
 void add(benchmark::State& state, std::size_t n) {
   GradientSource gradients(n);
-  std::vector<float> residual(n);
+  FloatBlock block(n);
+  const auto residual = block.span();
   for (auto _ : state) {
     const auto g = gradients.next();
     for (std::size_t i = 0; i < n; ++i) residual[i] += g[i];

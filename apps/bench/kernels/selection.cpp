@@ -24,15 +24,17 @@ class Feedback {
 
   /// r ← r + g, the k largest of it taken out.
   void step() {
-    selector_->add_and_select(residual_, gradients_.next(), 1.0F, k_, positions_);
+    selector_->add_and_select(residual_.span(), gradients_.next(), 1.0F, k_, positions_);
     values_.resize(positions_.size());
-    for (std::size_t i = 0; i < positions_.size(); ++i) values_[i] = std::exchange(residual_[positions_[i]], 0.0F);
+    for (std::size_t i = 0; i < positions_.size(); ++i)
+      values_[i] = std::exchange(residual_.span()[positions_[i]], 0.0F);
     if (positions_.size() != k_) throw std::logic_error("selected " + std::to_string(positions_.size()));
   }
 
  private:
   GradientSource gradients_;
-  std::vector<float> residual_, values_;
+  FloatBlock residual_;
+  std::vector<float> values_;
   std::vector<std::uint32_t> positions_;
   std::unique_ptr<Selector> selector_ = topk();
   std::size_t k_;
@@ -57,11 +59,11 @@ Kernel without_history(std::size_t n, double density, double at_most) {
   return {.name = "topk/" + size + "/" + short_number(density),
           .work =
               [=](benchmark::State& state) {
-                const std::vector<float> values = gradient_like(2, n);
+                const FloatBlock values = gradient_like(2, n);
                 const auto selector = topk();
                 std::vector<std::uint32_t> positions;
                 for (auto _ : state) {
-                  selector->select(values, kept_count(density, n), positions);
+                  selector->select(values.span(), kept_count(density, n), positions);
                   benchmark::DoNotOptimize(positions.data());
                 }
               },

@@ -11,8 +11,8 @@ namespace {
 void topk_and_gather(benchmark::State& state, std::size_t n, double density) {
   const torch::NoGradGuard no_graph;
   torch::set_num_threads(1);
-  std::vector<float> values = gradient_like(2, n);
-  const auto block = torch::from_blob(values.data(), {static_cast<std::int64_t>(n)});
+  FloatBlock values = gradient_like(2, n);
+  const auto block = torch::from_blob(values.span().data(), {static_cast<std::int64_t>(n)});
   const auto k = static_cast<std::int64_t>(kept_count(density, n));
   for (auto _ : state) {
     const auto positions = std::get<1>(torch::topk(block.abs(), k, -1, true, false));
