@@ -14,9 +14,9 @@
 #include <functional>
 
 #include "runtime/base/random.hpp"
+#include "sparsify/exact_select.hpp"
 #include "sparsify/magnitude.hpp"
 #include "sparsify/positions.hpp"
-#include "sparsify/exact_select.hpp"
 #include "sparsify/selectors/density.hpp"
 #include "sparsify/sparsify.hpp"
 
