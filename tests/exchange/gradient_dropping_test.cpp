@@ -120,7 +120,7 @@ TEST_CASE("pushes and pulls in step lose nothing, for every selector and codec")
 
 TEST_CASE("rounded pushes stay in the residual and rounded pulls stay owed") {
   // Values rounded to few bits and a power of two of ranks: sums, means and what is rounded off are exact.
-  for (const char* quantiser : {"fp16", "two_bit", "one_bit, centre: row_mean"}) {
+  for (const char* quantiser : {"fp16", "int8", "two_bit", "one_bit, centre: row_mean"}) {
     for (const int ranks : {1, 2, 4, 8}) {
       CAPTURE(quantiser);
       const std::string yaml =

@@ -80,7 +80,7 @@ TEST_CASE("hitopk loses nothing, for every selector, codec and quantiser") {
   for (const char* codec : {"delta", "bitmap", "smallest"})
     check_laws(hitopk(2, "name: topk, density: 0.05", ", codec: {name: " + std::string(codec) + "}"), integers(6));
   // Values rounded to few bits and a power of two of ranks: sums, means and what is rounded off are exact.
-  for (const char* quantiser : {"fp16", "two_bit", "one_bit, centre: row_mean"}) {
+  for (const char* quantiser : {"fp16", "int8", "two_bit", "one_bit, centre: row_mean"}) {
     for (const double density : {0.02, 0.3})
       check_laws(hitopk(2, "name: topk, density: " + std::to_string(density),
                         ", quantiser: {name: " + std::string(quantiser) + "}"),
