@@ -51,6 +51,7 @@ std::string byte_count(double bytes) {
 
 std::string duration(double seconds) {
   if (!std::isfinite(seconds)) return no_number;
+  if (seconds == 0.0) return "0 s";
   if (seconds < 0.9995e-3) return three_digits(1e6 * seconds) + " µs";
   if (seconds < 0.9995) return three_digits(1e3 * seconds) + " ms";
   if (seconds < 99.95) return three_digits(seconds) + " s";

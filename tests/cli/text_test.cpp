@@ -65,6 +65,7 @@ TEST_CASE("numbers carry three digits that count and a unit") {
   CHECK(byte_count(4.12e6) == "4.12 MB");
   CHECK(byte_count(123.4e9) == "123 GB");
   CHECK(byte_count(not_a_number) == "–");
+  CHECK(duration(0.0) == "0 s");
   CHECK(duration(812e-6) == "812 µs");
   CHECK(duration(1.234e-3) == "1.23 ms");
   CHECK(duration(12.34) == "12.3 s");
