@@ -42,6 +42,8 @@ std::string number_of_percent(double fraction) {
   return x >= 99999.5 ? ">99999" : fixed(x, x < 9.995 ? 2 : x < 999.95 ? 1 : 0);
 }
 
+bool is_simulated(const Summary& run) { return run.clock == "simulated"; }
+
 /// What a run that broke off has not measured is shown as missing, never as 0: it has no hashes and no evaluation.
 std::vector<std::string> row(const std::string& name, const Summary& run, const Summary& baseline) {
   const bool counted = !run.replica_hashes.empty();
@@ -57,7 +59,7 @@ std::vector<std::string> row(const std::string& name, const Summary& run, const 
           of_first(run.totals.messages, baseline.totals.messages),
           counted ? byte_count(static_cast<double>(run.totals.bytes())) : missing,
           of_first(run.totals.bytes(), baseline.totals.bytes()),
-          counted ? duration(run.time_per_iteration_s) : missing};
+          counted ? (is_simulated(run) ? "~" : "") + duration(run.time_per_iteration_s) : missing};
 }
 
 /// "ranks 8 (baseline: 4)" for everything in which the run is another experiment.
@@ -117,7 +119,11 @@ std::vector<std::string> comparison_notes(const std::vector<ComparedRun>& runs) 
   for (std::size_t i = 1; i < runs.size(); ++i) {
     const std::string text = differences(runs[i].summary, runs[0].summary);
     if (!text.empty()) notes.push_back(names[i] + " is another experiment than the first run: " + text + ".");
+    if (!runs[i].summary.replica_hashes.empty() && runs[i].summary.replica_hashes == runs[0].summary.replica_hashes)
+      notes.push_back(names[i] + " ended with the replicas of the first run, to the last bit.");
   }
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (is_simulated(runs[i].summary)) notes.push_back("~ the time of " + names[i] + " is simulated, not measured.");
   if (runs[0].summary.totals.messages == 0)
     notes.push_back(names[0] + " counted no messages, so nothing can be a % of it.");
   return notes;

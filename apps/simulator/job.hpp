@@ -11,6 +11,7 @@ namespace hearsay {
 
 struct SimulatedJob {
   double scale = 1.0;                                ///< of the platform's bandwidths
+  bool threads = true;                               ///< ranks need a thread each: LibTorch does
   std::function<void(mpi::Environment& mpi)> run{};  ///< one rank, collective; rank 0 prints the outcome
 };
 

@@ -1,5 +1,7 @@
 // hearsay-simulator: what `hearsay simulate` starts. All ranks are threads of this one process, of which one runs at a
 // time, on a simulated cluster.
+#include <sys/resource.h>
+
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
@@ -21,6 +23,14 @@ std::string joined(int argc, char** argv) {
   std::string text = "hearsay simulate";
   for (int i = 1; i < argc; ++i) text += " " + std::string(argv[i]);
   return text;
+}
+
+/// Every rank keeps its metrics open, and the usual limit is 1024 files a process.
+void raise_open_files() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
 /// One rank, from its MPI_Init to its MPI_Finalize. A failure ends the process.
@@ -48,8 +58,10 @@ int run(int argc, char** argv) {
   }
   default_to_one_thread();
   const SimulatedJob job = read_job(arguments, joined(argc, argv));
-  mpi::run_cluster({.platform = arguments.platform, .ranks = arguments.ranks, .scale = job.scale},
-                   [&job] { run_rank(job); });
+  raise_open_files();
+  mpi::run_cluster(
+      {.platform = arguments.platform, .ranks = arguments.ranks, .scale = job.scale, .threads = job.threads},
+      [&job] { run_rank(job); });
   return 0;
 }
 

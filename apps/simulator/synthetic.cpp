@@ -146,6 +146,7 @@ Summary SyntheticRank::summary() const {
   summary.dataset = "none";
   summary.exchange = run_.exchange_name;
   summary.schedule = schedule_name(run_.exchange->schedule());
+  summary.clock = mpi::clock_name();
   count_possible(summary, run_.exchange->uses_graph());
   return summary;
 }

@@ -30,6 +30,7 @@ std::size_t MailboxMap::capacity_for(std::size_t packet_bytes) { return 3 * alig
 Mailbox::Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger)
     : memory_(memory), ledger_(ledger), rank_(rank), map_{.degree = 0, .capacity_bytes = capacity_bytes} {
   if (capacity_bytes % MailboxMap::line != 0) throw std::logic_error("mailbox: ring capacity is not a multiple of 64");
+  if (capacity_bytes == 0) return;
   const Neighbourhood own = topology.neighbourhood(rank);
   map_.degree = static_cast<int>(own.neighbours.size());
   if (memory.own().size() < map_.total_bytes()) throw std::logic_error("mailbox: window smaller than its map");

@@ -61,7 +61,8 @@ struct MailboxMap {
 class Mailbox {
  public:
   /// `memory` must hold `MailboxMap{degree, capacity}.total_bytes()` on every rank. `edge` below is always an index
-  /// into `topology.neighbourhood(rank).neighbours`.
+  /// into `topology.neighbourhood(rank).neighbours`. A capacity of 0 is that of an exchange which posts nothing: there are
+  /// no edges then.
   Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger);
 
   // --- computing thread ---

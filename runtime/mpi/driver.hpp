@@ -11,6 +11,8 @@ namespace hearsay::mpi {
 
 /// The steady clock; in a simulation simulated time, the same on all ranks.
 Clock clock();
+/// What kind of clock it is: "real", or "simulated".
+const char* clock_name();
 
 /// A thread of its own; in a simulation the caller's, which then waits for what happens at `window`. `window` must
 /// outlive the engine.

@@ -1,7 +1,7 @@
 // Ledgers of all ranks as three tables: edges, segments, staleness.
 //
 // A packed ledger is a list of 64-bit words (weights as their bits), since ranks of a job run on like machines:
-//   rank, neighbours n, segments s,
+//   rank, edges in use n, segments s,
 //   n × (neighbour, weight, 8 edge counters, staleness: samples, sum, maximum, histogram), s × (4 segment counters).
 #include <array>
 #include <bit>
@@ -48,6 +48,11 @@ class Words {
   std::vector<std::uint64_t> words_;
   std::size_t at_ = 0;
 };
+
+/// On the global path everybody is everybody's neighbour, and most ranks never hear of each other.
+bool was_used(const Ledger& ledger, std::size_t i) {
+  return ledger.edge(i).puts.value() + ledger.edge(i).deferred.value() + ledger.staleness(i).samples.value() > 0;
+}
 
 void pack_edge(const Ledger& ledger, const Neighbourhood& neighbourhood, std::size_t i,
                std::vector<std::uint64_t>& words) {
@@ -168,9 +173,11 @@ LedgerTotals totals_of(std::span<const RankRows> ranks) {
 }  // namespace
 
 std::vector<std::byte> pack_ledger(const Ledger& ledger, const Neighbourhood& neighbourhood) {
-  std::vector<std::uint64_t> words{static_cast<std::uint64_t>(neighbourhood.rank), ledger.neighbours(),
-                                   ledger.segments()};
-  for (std::size_t i = 0; i < ledger.neighbours(); ++i) pack_edge(ledger, neighbourhood, i, words);
+  std::vector<std::size_t> edges;
+  for (std::size_t i = 0; i < ledger.neighbours(); ++i)
+    if (was_used(ledger, i)) edges.push_back(i);
+  std::vector<std::uint64_t> words{static_cast<std::uint64_t>(neighbourhood.rank), edges.size(), ledger.segments()};
+  for (const std::size_t i : edges) pack_edge(ledger, neighbourhood, i, words);
   for (SegmentId s = 0; s < ledger.segments(); ++s) {
     const SegmentCounters& segment = ledger.segment(s);
     for (const Counter* counter : {&segment.events, &segment.messages, &segment.payload_bytes, &segment.index_bytes}) {

@@ -101,6 +101,7 @@ struct Summary {
   std::uint64_t edges = 0;  ///< directed
   double spectral_gap = 1.0;
   std::string model, dataset, exchange, schedule;
+  std::string clock = "real";  ///< what times are readings of: real, or simulated
   std::optional<double> accuracy_mean_model, accuracy_rank_min, accuracy_rank_mean, loss_mean_model;
   double consensus_distance = std::numeric_limits<double>::quiet_NaN();  ///< NaN: not measured
   LedgerTotals totals;

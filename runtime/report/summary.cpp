@@ -65,6 +65,7 @@ Summary summary_from(const Json& json) {
   json.at("dataset").get_to(summary.dataset);
   json.at("exchange").get_to(summary.exchange);
   json.at("schedule").get_to(summary.schedule);
+  summary.clock = json.value("clock", summary.clock);  // runs of older versions do not say
   json.at("ranks").get_to(summary.ranks);
   json.at("iterations").get_to(summary.iterations);
   json.at("epochs").get_to(summary.epochs);
@@ -136,6 +137,7 @@ Json summary_json(const Summary& s) {
             {"dataset", s.dataset},
             {"exchange", s.exchange},
             {"schedule", s.schedule},
+            {"clock", s.clock},
             {"ranks", s.ranks},
             {"iterations", s.iterations},
             {"epochs", json_number(s.epochs)},

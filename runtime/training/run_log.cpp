@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/base/error.hpp"
+#include "runtime/mpi/driver.hpp"
 #include "runtime/program_hash.hpp"
 
 namespace hearsay {
@@ -116,6 +117,7 @@ Summary RunLog::summary(const std::string& status, Iteration done) const {
   summary.dataset = plan.task.dataset_name;
   summary.exchange = plan.exchange_name;
   summary.schedule = schedule_name(plan.exchange->schedule());
+  summary.clock = mpi::clock_name();
   count_possible(summary, plan.exchange->uses_graph());
   return summary;
 }

@@ -41,7 +41,7 @@ Summary finished(std::uint64_t messages, std::uint64_t bytes) {
   s.messages_possible = 64000;
   s.time_per_iteration_s = 0.00123;
   s.wall_time_s = 1.23;
-  s.replica_hashes = {1, 2, 3, 4};
+  s.replica_hashes = {messages, bytes, 3, 4};
   return s;
 }
 
@@ -124,6 +124,20 @@ TEST_CASE("the comparison: percentages of the first run, at most 100 columns wha
   CHECK(lines[4].starts_with("…"));
   CHECK(lines[4].find("run-folder-indeed") != std::string::npos);
   CHECK(comparison_notes(runs).empty());
+}
+
+TEST_CASE("simulated time is marked where it stands, and equal replicas are pointed out") {
+  Summary simulated = finished(64000, 880'000'000);
+  simulated.clock = "simulated";
+  const std::vector<ComparedRun> runs{{"a", finished(64000, 880'000'000)}, {"b", simulated}, {"c", finished(7, 7)}};
+  const auto lines = lines_of(comparison_table(runs));
+  REQUIRE(lines.size() == 5);
+  CHECK(lines[2].find('~') == std::string::npos);
+  CHECK(lines[3].find("~1.23 ms") != std::string::npos);
+  const auto notes = comparison_notes(runs);
+  CHECK(notes.size() == 2);
+  CHECK(mentions(notes, "~ the time of b is simulated"));
+  CHECK(mentions(notes, "b ended with the replicas of the first run, to the last bit"));
 }
 
 TEST_CASE("folders of one name are told apart by their paths") {

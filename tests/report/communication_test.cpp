@@ -177,6 +177,20 @@ TEST_CASE("each edge keeps its own counters, neighbours and weight; staleness co
   CHECK(segments[0].at("length") == "90");
 }
 
+TEST_CASE("an edge that nothing happened on has no line: on the global path most have none") {
+  const TemporaryFolder folder;
+  Ledger ledger(1000, 2);
+  ledger.message_sent(17, {.payload_bytes = 40, .index_bytes = 0}, 64);
+  Neighbourhood everybody{.rank = 1000, .self_weight = 0.001, .neighbours = {}, .weights = {}};
+  for (int j = 0; j < 1000; ++j) everybody.neighbours.push_back(j), everybody.weights.push_back(0.001);
+  const std::vector<std::vector<std::byte>> packed{pack_ledger(ledger, everybody)};
+  CHECK(packed[0].size() < 1000);
+  CHECK(write_communication(folder.path(), packed, two_segments()).bytes() == 64);
+  const auto edges = rows_of(folder / "communication.csv");
+  REQUIRE(edges.size() == 1);
+  CHECK(edges[0].at("receiver") == "17");
+}
+
 TEST_CASE("a packed ledger that does not fit the layout is an error, not a table") {
   const TemporaryFolder folder;
   const Ledger ledger(2, 2);

@@ -35,6 +35,7 @@ Summary example() {
   s.dataset = "synthetic_digits";
   s.exchange = "eventgrad";
   s.schedule = "lockstep";
+  s.clock = "simulated";
   s.accuracy_mean_model = 0.1 + 0.2;  // not a short decimal
   s.accuracy_rank_min = 0.25;
   s.loss_mean_model = 1.0 / 3.0;
@@ -71,6 +72,7 @@ TEST_CASE("a summary reads back equal, to the last bit") {
   CHECK(read.accuracy_mean_model == written.accuracy_mean_model);
   CHECK(read.consensus_distance == written.consensus_distance);
   CHECK(!read.accuracy_rank_mean);
+  CHECK(read.clock == "simulated");
   CHECK(read.totals.payload_bytes == written.totals.payload_bytes);
   CHECK(read.totals.bytes() == written.totals.bytes());
   CHECK(read.phase_seconds == written.phase_seconds);

@@ -22,11 +22,11 @@ namespace sim = simgrid::s4u;
 
 constexpr const char* job = "hearsay";
 
-/// Threads, not SimGrid's lighter contexts: LibTorch and exceptions keep things by thread.
+/// SMPI's own all-gather sends P² messages; Bruck's P log P.
 constexpr std::array settings{
-    "--cfg=contexts/factory:thread",        "--cfg=network/model:CM02",  "--cfg=network/crosstraffic:0",
-    "--cfg=smpi/simulate-computation:no",   "--cfg=smpi/test:0",         "--cfg=smpi/wtime:0",
-    "--cfg=smpi/send-is-detached-thresh:0", "--log=root.thres:critical",
+    "--cfg=network/model:CM02",   "--cfg=network/crosstraffic:0", "--cfg=smpi/simulate-computation:no",
+    "--cfg=smpi/test:0",          "--cfg=smpi/wtime:0",           "--cfg=smpi/send-is-detached-thresh:0",
+    "--cfg=smpi/allgather:bruck", "--log=root.thres:critical",
 };
 
 /// The name with every number padded to the same width: node2 before node10.
@@ -82,9 +82,11 @@ void load(sim::Engine& engine, const ClusterOptions& options) {
 void run_cluster(const ClusterOptions& options, const std::function<void()>& rank_main) {
   std::vector<std::string> words{job};
   words.insert(words.end(), settings.begin(), settings.end());
+  words.emplace_back(options.threads ? "--cfg=contexts/factory:thread" : "--cfg=contexts/factory:raw");
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   int count = static_cast<int>(arguments.size());
+  smpi_init_options();  // SMPI's settings are unknown before it
   sim::Engine engine(&count, arguments.data());
   SMPI_init();
   load(engine, options);
