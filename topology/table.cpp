@@ -13,6 +13,7 @@ GraphEntry torus_graph();
 GraphEntry grid_graph();
 GraphEntry hypercube_graph();
 GraphEntry exponential_graph();
+GraphEntry one_peer_exponential_graph();
 GraphEntry erdos_renyi_graph();
 GraphEntry edge_list_graph();
 
@@ -23,8 +24,9 @@ WeightEntry best_constant_weights();
 WeightEntry edge_list_weights();
 
 std::span<const GraphEntry> graphs() {
-  static const std::array table{ring_graph(),        path_graph(),     star_graph(),      complete_graph(),
-                                torus_graph(),       grid_graph(),     hypercube_graph(), exponential_graph(),
+  static const std::array table{ring_graph(),        path_graph(),        star_graph(),
+                                complete_graph(),    torus_graph(),       grid_graph(),
+                                hypercube_graph(),   exponential_graph(), one_peer_exponential_graph(),
                                 erdos_renyi_graph(), edge_list_graph()};
   return table;
 }

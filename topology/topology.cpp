@@ -100,6 +100,15 @@ std::unique_ptr<Interface> make_chosen(std::span<const Entry<Interface>> table, 
   return entry.make(section);
 }
 
+/// What a rank's one peer counts: the two are a graph of their own.
+double pair_weight(const WeightRule& rule) {
+  Graph pair(2);
+  boost::add_edge(0, 1, pair);
+  const MixingMatrix matrix = rule.weigh(pair);
+  matrix.check(pair);
+  return matrix(0, 1);
+}
+
 }  // namespace
 
 void MixingMatrix::check(const Graph& graph) const {
@@ -118,6 +127,11 @@ Neighbourhood Topology::neighbourhood(int rank) const {
     row.neighbours.push_back(static_cast<int>(j));
   std::sort(row.neighbours.begin(), row.neighbours.end());
   for (const int j : row.neighbours) row.weights.push_back(matrix(rank, j));
+  row.turn_weight = turn_weight;
+  for (const Turn& turn : turns) {
+    const auto from = static_cast<int>(std::ranges::find(turn, rank) - turn.begin());
+    row.turns.push_back({.to = row.slot(turn[vertex]), .from = row.slot(from)});
+  }
   return row;
 }
 
@@ -129,14 +143,17 @@ TopologyPlan::TopologyPlan(Config& config)
 Topology TopologyPlan::build(int ranks) const {
   Graph graph = family_->build(ranks);
   require_connected(graph, "topology.graph '" + graph_name_ + "'");
-  MixingMatrix matrix = rule_->weigh(graph);
+  std::vector<Turn> turns = family_->turns(ranks);
+  std::ranges::for_each(turns, require_permutation);
+  const double weight = turns.empty() ? 0.0 : pair_weight(*rule_);
+  MixingMatrix matrix = turns.empty() ? rule_->weigh(graph) : mean_matrix(turns, weight);
   matrix.check(graph);
-  const Spectrum eigenvalues = spectrum(matrix);
+  const Spectrum eigenvalues = turns.empty() ? spectrum(matrix) : product_spectrum(period_product(turns, weight));
   if (eigenvalues.gap < smallest_gap)
     throw ConfigError("topology.weights '" + weights_name_ + "': the spectral gap of W is " + number(eigenvalues.gap) +
                       " (eigenvalues from " + number(eigenvalues.smallest) + " to " + number(eigenvalues.second) +
                       " beside the 1), so that replicas never agree; raise the self-weights");
-  return {std::move(graph), std::move(matrix), eigenvalues, graph_name_, weights_name_};
+  return {std::move(graph), std::move(matrix), eigenvalues, graph_name_, weights_name_, std::move(turns), weight};
 }
 
 std::string to_dot(const Topology& topology) {

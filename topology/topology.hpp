@@ -17,12 +17,22 @@ namespace hearsay {
 /// Undirected, simple, without self-loops; vertex = rank. An edge {i, j} stands for the two directed edges i→j and j→i.
 using Graph = boost::adjacency_list<boost::setS, boost::vecS, boost::undirectedS>;
 
+/// One iteration of a graph that changes: rank i sends to rank `turn[i]` and to nobody else. A permutation without fixed
+/// points, so that W_t = (1 − w) I + w Π_t is doubly stochastic whatever the weight w is.
+using Turn = std::vector<int>;
+
 /// Builds a connected graph for a number of ranks. P = 1 is the graph of one vertex for every family.
 class GraphFamily {
  public:
   virtual ~GraphFamily() = default;
   /// Throws ConfigError if this family has no graph of that size (a torus of 7) or it is not connected.
   virtual Graph build(int ranks) const = 0;
+  /// Of a graph that changes from iteration to iteration, one period; `build` is then the union of its turns. Empty where
+  /// the graph stays as it is, and for one rank.
+  virtual std::vector<Turn> turns(int ranks) const {
+    static_cast<void>(ranks);
+    return {};
+  }
 };
 
 /// W, the symmetric mixing matrix: x_i ← Σ_j w_ij x_j. Dense, P × P.
@@ -57,6 +67,23 @@ struct Spectrum {
   double gap;          ///< 1 − ρ, the spectral gap
 };
 Spectrum spectrum(const MixingMatrix& matrix);
+/// The same of a product W_{τ−1} ⋯ W_0, which need not be symmetric: its singular values on differences, `contraction` being
+/// what a whole period does.
+Spectrum product_spectrum(const MixingMatrix& product);
+
+// turns.cpp; `weight` is w.
+MixingMatrix turn_matrix(const Turn& turn, double weight);
+/// The mean of a period, made symmetric: both directions of an edge together.
+MixingMatrix mean_matrix(std::span<const Turn> turns, double weight);
+/// W_{τ−1} ⋯ W_0.
+MixingMatrix period_product(std::span<const Turn> turns, double weight);
+/// Throws std::logic_error unless `turn` is a permutation without fixed points.
+void require_permutation(const Turn& turn);
+
+/// Whom a rank sends to and hears of in one iteration of a graph that changes, as places in its list of neighbours.
+struct Peer {
+  std::size_t to, from;
+};
 
 /// One rank's row of W: all that a rank has to know of the graph.
 struct Neighbourhood {
@@ -64,7 +91,11 @@ struct Neighbourhood {
   double self_weight = 1.0;
   std::vector<int> neighbours;  ///< ascending; in- and out-neighbours are the same (undirected graphs)
   std::vector<double> weights;  ///< w_ij, in the order of `neighbours`
+  std::vector<Peer> turns{};    ///< of a graph that changes: iteration k has the peer turns[k mod period]
+  double turn_weight = 0.0;     ///< ... whose model has this weight
 
+  /// Neighbours that an iteration sends to.
+  std::size_t sends() const { return turns.empty() ? neighbours.size() : 1; }
   /// Where `neighbour` stands in `neighbours`.
   std::size_t slot(int neighbour) const {
     return static_cast<std::size_t>(std::ranges::lower_bound(neighbours, neighbour) - neighbours.begin());
@@ -74,12 +105,18 @@ struct Neighbourhood {
 /// A checked graph with its weights.
 struct Topology {
   Graph graph;
-  MixingMatrix matrix;
-  Spectrum spectrum;
+  MixingMatrix matrix;  ///< of a graph that changes: mean_matrix
+  Spectrum spectrum;    ///< of `matrix`; of a graph that changes: of the product of a period
   std::string graph_name, weights_name;
+  std::vector<Turn> turns{};  ///< iteration k mixes with W_t = turn_matrix(turns[t], turn_weight), t = k mod period
+  double turn_weight = 0.0;
 
   int ranks() const { return matrix.size(); }
   std::int64_t directed_edges() const { return 2 * static_cast<std::int64_t>(boost::num_edges(graph)); }
+  bool changes() const { return !turns.empty(); }
+  std::int64_t period() const { return changes() ? static_cast<std::int64_t>(turns.size()) : 1; }
+  /// Directed edges that an iteration sends along.
+  std::int64_t edges_in_use() const { return changes() ? ranks() : directed_edges(); }
   Neighbourhood neighbourhood(int rank) const;
 };
 
@@ -95,6 +132,9 @@ class TopologyPlan {
   explicit TopologyPlan(Config& config);
   /// Builds and checks graph and W. Throws ConfigError (P does not fit, not connected, not stochastic).
   Topology build(int ranks) const;
+  const std::string& graph_name() const { return graph_name_; }
+  /// Whether the graph changes from iteration to iteration.
+  bool changes() const { return !family_->turns(2).empty(); }
 
  private:
   std::string graph_name_, weights_name_;

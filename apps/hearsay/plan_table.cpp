@@ -10,6 +10,7 @@ namespace {
 
 std::optional<PlanRow> predicted(const ExchangeVariant& variant, const PlanSubject& subject, const Network& network) {
   const auto plan = plan_variant(variant);
+  if (plan->uses_graph() && subject.topology.changes() && !plan->follows_turns()) return std::nullopt;
   const auto cost = plan->cost(subject.layout, subject.topology, subject.assumptions);
   if (!cost) return std::nullopt;
   return PlanRow{.algorithm = variant.name,

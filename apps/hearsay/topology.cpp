@@ -54,6 +54,28 @@ std::string consensus_text(const Spectrum& spectrum) {
   return "differences shrink tenfold in " + significant(mixings, 4) + " iterations (without gradients)";
 }
 
+/// Of a graph that changes ρ is that of a whole period.
+std::string period_text(const Topology& topology) {
+  const double gap = topology.spectrum.gap, contraction = topology.spectrum.contraction;
+  const std::string period = counted(topology.period(), "iteration");
+  constexpr double nothing = 1e-12;
+  if (contraction < nothing) return "differences vanish in a period of " + period;
+  const double iterations = static_cast<double>(topology.period()) * std::log(10.0) / -std::log(contraction);
+  return "differences shrink by " + significant(gap, 6) + " in a period of " + period + ", tenfold in " +
+         significant(iterations, 4) + " iterations (without gradients)";
+}
+
+/// "rank 3: sends to 4, 5, 7 in turns".
+void print_turns(const Topology& topology) {
+  if (topology.ranks() > most_rows) return;
+  std::printf("turns\n");
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(topology.ranks()); ++rank) {
+    std::string text;
+    for (const Turn& turn : topology.turns) text += (text.empty() ? "" : ", ") + std::to_string(turn[rank]);
+    std::printf("  rank %zu: sends to %s\n", rank, text.c_str());
+  }
+}
+
 void print_rows(const Topology& topology) {
   if (topology.ranks() > most_rows) return;
   std::printf("rows of W\n");
@@ -67,14 +89,26 @@ void print_rows(const Topology& topology) {
   }
 }
 
+void line(const char* label, const std::string& text) {
+  std::printf("  %s%s\n", pad_right(label, 20).c_str(), text.c_str());
+}
+
+void print_changing(const Topology& topology) {
+  const double weight = topology.turn_weight;
+  line("period", counted(topology.period(), "iteration") + ", " + std::to_string(topology.edges_in_use()) +
+                     " directed edges in each");
+  line("weights", "own " + significant(1.0 - weight, 6) + ", the peer's " + significant(weight, 6));
+  line("spectral gap", significant(topology.spectrum.gap, 6) + " of the product of a period");
+  line("consensus rate", period_text(topology));
+  print_turns(topology);
+}
+
 void print(const Topology& topology) {
   const Spectrum& spectrum = topology.spectrum;
   std::printf("%s of %s, %s weights\n", topology.graph_name.c_str(), counted(topology.ranks(), "rank").c_str(),
               topology.weights_name.c_str());
-  const auto line = [](const char* label, const std::string& text) {
-    std::printf("  %s%s\n", pad_right(label, 20).c_str(), text.c_str());
-  };
   line("directed edges", std::to_string(topology.directed_edges()));
+  if (topology.changes()) return print_changing(topology);
   line("degree", degree_text(topology));
   line("weights", weights_text(topology));
   line("eigenvalues of W",

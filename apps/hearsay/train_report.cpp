@@ -23,9 +23,11 @@ std::string bytes_text(std::uint64_t bytes) {
 
 std::string dry_run_text(const DryRun& run, const Topology& topology) {
   const std::string place = topology.graph_name + " of " + counted(run.ranks, "rank") + ", " + topology.weights_name;
+  const std::string turns =
+      topology.changes() ? ", of which an iteration uses " + std::to_string(topology.edges_in_use()) : "";
   return "dry run: nothing is trained\n" + line("graph", place + " weights") +
-         line("directed edges", std::to_string(run.directed_edges)) +
-         line("spectral gap", significant(run.spectral_gap, 6)) +
+         line("directed edges", std::to_string(run.directed_edges) + turns) +
+         line("spectral gap", significant(run.spectral_gap, 6) + (topology.changes() ? " of a period" : "")) +
          line("parameters",
               with_separators(run.parameters) + " in " + counted(static_cast<std::int64_t>(run.segments), "segment")) +
          line("iterations", with_separators(static_cast<std::uint64_t>(run.iterations)) + " (" +

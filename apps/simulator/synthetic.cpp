@@ -114,7 +114,7 @@ void SyntheticRank::iterate(Exchange& exchange, Iteration k) {
 
 void SyntheticRank::record(const Exchange& exchange, Iteration k) {
   if ((k + 1) % run_.report.every_iterations != 0 && k + 1 != run_.simulation.iterations) return;
-  const auto possible = static_cast<std::uint64_t>(k + 1) * replica_.layout.count() * neighbourhood_.neighbours.size();
+  const auto possible = static_cast<std::uint64_t>(k + 1) * replica_.layout.count() * neighbourhood_.sends();
   IterationRecord record{.iteration = k,
                          .epoch = 0.0,
                          .time_s = seconds(),
@@ -140,7 +140,7 @@ Summary SyntheticRank::summary() const {
   summary.iterations = run_.simulation.iterations;
   summary.parameters = replica_.layout.size();
   summary.segments = replica_.layout.count();
-  summary.edges = static_cast<std::uint64_t>(run_.topology->directed_edges());
+  summary.edges = static_cast<std::uint64_t>(run_.topology->edges_in_use());
   summary.spectral_gap = run_.topology->spectrum.gap;
   summary.model = "synthetic";
   summary.dataset = "none";

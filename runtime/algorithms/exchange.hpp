@@ -89,7 +89,7 @@ class ExchangePlan {
   virtual Schedule schedule() const = 0;
   /// Bytes that all ranks together can send in one iteration, at worst.
   virtual std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const {
-    return static_cast<std::size_t>(topology.directed_edges()) * packet_bound(layout);
+    return static_cast<std::size_t>(topology.edges_in_use()) * packet_bound(layout);
   }
   /// What an iteration costs by the formulas of runtime/cost, with this plan's settings; nothing where there is none.
   virtual std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
@@ -100,6 +100,9 @@ class ExchangePlan {
   /// Whether ranks talk along the edges of the configured graph. If not, everybody may talk to everybody: the run's
   /// graph is the complete one, and a section `topology:` is an error.
   virtual bool uses_graph() const { return true; }
+  /// Whether the graph may change from iteration to iteration. What mixes with copies that it holds cannot follow it: most
+  /// copies would be as old as the period.
+  virtual bool follows_turns() const { return false; }
   /// Throws ConfigError if this exchange cannot run on so many ranks.
   virtual void require_ranks(int ranks) const { static_cast<void>(ranks); }
 };

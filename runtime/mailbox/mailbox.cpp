@@ -188,14 +188,17 @@ std::vector<Mailbox::Arrived> Mailbox::check_arrived(std::size_t edge, std::uint
   return fresh;
 }
 
-// The flushes that may wait come after all stores, so that these travel side by side.
+// The flushes that may wait come after all stores, so that these travel side by side. A flush that has done something is
+// progress: what it was waited for may go on, and whoever waits for the memory is not told of it again.
 bool Mailbox::return_places() {
-  const auto flush_tails = [this] {
+  bool any = false;
+  const auto flush_tails = [&] {
     for (auto& in : in_) {
-      if (in->tail_in_flight) in->tail_in_flight = !memory_.flush(in->neighbour);
+      if (!in->tail_in_flight || !memory_.flush(in->neighbour)) continue;
+      in->tail_in_flight = false;
+      any = true;
     }
   };
-  bool any = false;
   flush_tails();
   for (std::size_t edge = 0; edge < in_.size(); ++edge) {
     Incoming& in = *in_[edge];

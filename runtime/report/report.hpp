@@ -98,7 +98,7 @@ struct Summary {
   std::int64_t iterations = 0;
   double epochs = 0.0;
   std::uint64_t parameters = 0, segments = 0;
-  std::uint64_t edges = 0;  ///< directed
+  std::uint64_t edges = 0;  ///< directed, that an iteration uses
   double spectral_gap = 1.0;
   std::string model, dataset, exchange, schedule;
   std::string clock = "real";  ///< what times are readings of: real, or simulated

@@ -19,7 +19,8 @@ constexpr double seconds_between_progress = 0.25;
 
 RunLog::RunLog(const Sources& sources)
     : sources_(sources),
-      degree_(sources.topology.neighbourhood(sources.rank).neighbours.size()),
+      degree_(sources.ledger.neighbours()),
+      sends_(sources.topology.neighbourhood(sources.rank).sends()),
       metrics_(sources.plan.report().directory, sources.rank),
       events_(open_event_file(sources.plan.report(), sources.rank, sources.host)),
       start_(sources.ledger.now()) {}
@@ -63,7 +64,7 @@ IterationRecord RunLog::record(Iteration k, double loss, const std::vector<Share
           .loss = loss,
           .totals = sources_.ledger.totals(),
           .staleness_max = sources_.ledger.staleness_max(),
-          .messages_possible = plan.exchange->uses_graph() ? done * sources_.layout.count() * degree_ : 0,
+          .messages_possible = plan.exchange->uses_graph() ? done * sources_.layout.count() * sends_ : 0,
           .learning_rate = plan.learning_rate->at(length.epoch(k), length.epoch(length.iterations)),
           .shares = std::move(fractions),
           .neighbour_bytes = std::move(neighbour_bytes)};
@@ -74,7 +75,7 @@ void RunLog::report_progress(Iteration k, double loss) {
   const LedgerTotals totals = sources_.ledger.totals();
   const double done = static_cast<double>(k + 1);
   const bool neighbours = sources_.plan.parts().exchange->uses_graph();
-  const double possible = neighbours ? done * static_cast<double>(sources_.layout.count() * degree_) : 0.0;
+  const double possible = neighbours ? done * static_cast<double>(sources_.layout.count() * sends_) : 0.0;
   last_progress_s_ = seconds();
   const double rate = done / std::max(last_progress_s_, 1e-9);
   sources_.options.progress(
@@ -111,7 +112,7 @@ Summary RunLog::summary(const std::string& status, Iteration done) const {
   summary.epochs = sources_.length.epoch(done);
   summary.parameters = sources_.layout.size();
   summary.segments = sources_.layout.count();
-  summary.edges = static_cast<std::uint64_t>(sources_.topology.directed_edges());
+  summary.edges = static_cast<std::uint64_t>(sources_.topology.edges_in_use());
   summary.spectral_gap = sources_.topology.spectrum.gap;
   summary.model = plan.task.model_name;
   summary.dataset = plan.task.dataset_name;

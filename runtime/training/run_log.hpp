@@ -43,7 +43,7 @@ class RunLog {
   void report_progress(Iteration k, double loss);
 
   Sources sources_;
-  std::uint64_t degree_;
+  std::uint64_t degree_, sends_;  // neighbours, and those that an iteration sends to
   MetricsWriter metrics_;
   std::optional<EventFile> events_;
   std::chrono::nanoseconds start_;

@@ -64,6 +64,16 @@ expect 0 "ring of 4" "ring of 4 ranks" "directed edges +8$" "degree +2 at every 
 expect 0 "star of 5" "degree +1 to 4, mean 1.6" -- \
   "$hearsay" topology small.yaml -n 5 --set topology.graph.name=star --set topology.weights.name=metropolis
 expect 0 "complete graph" "vanish in one mixing" -- "$hearsay" topology small.yaml -n 6 --set topology.graph.name=complete
+one_peer=(--set topology.graph.name=one_peer_exponential)
+expect 0 "a graph that changes" "period +2 iterations, 4 directed edges in each" "own 0.5, the peer's 0.5" \
+  "vanish in a period of 2 iterations" "rank 3: sends to 0, 1" -- \
+  "$hearsay" topology "$source_dir/configs/digits/dpsgd.yaml" -n 4 "${one_peer[@]}"
+expect 0 "a graph that changes, planned" "^dpsgd +4 " "!^eventgrad" -- \
+  "$hearsay" plan "$source_dir/configs/digits/dpsgd.yaml" -n 8 --compute 0.01 "${one_peer[@]}"
+expect 0 "a graph that changes, dry" "directed edges +2, of which an iteration uses 2" -- \
+  "${two_ranks[@]}" "$hearsay" train "$source_dir/configs/digits/dpsgd.yaml" --dry-run "${one_peer[@]}"
+expect 2 "a graph that changes under copies that are held" "'one_peer_exponential' changes from iteration to iteration" -- \
+  "$hearsay" topology "$source_dir/configs/digits/eventgrad.yaml" -n 4 "${one_peer[@]}"
 expect 0 "one rank" "1 rank" -- "$hearsay" topology small.yaml -n 1
 expect 0 "DOT to stdout, alone" "^graph" "0 ?-- ?1" "!spectral" -- "$hearsay" topology small.yaml -n 4 --dot -
 expect 0 "DOT to a file" "spectral gap" -- "$hearsay" topology small.yaml -n 4 --dot ring.dot

@@ -90,6 +90,7 @@ inline std::string eventgrad(const std::string& mixing, const std::string& sched
 }
 
 constexpr const char* ring = "topology: {graph: {name: ring}, weights: {name: uniform}}\n";
+inline const std::string one_peer = "topology: {graph: {name: one_peer_exponential}, weights: {name: uniform}}\n";
 constexpr const char* dpsgd = "exchange: {name: dpsgd}\n";
 
 }  // namespace hearsay::test

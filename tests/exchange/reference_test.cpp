@@ -139,6 +139,61 @@ TEST_CASE("dpsgd is the simulation") {
   }
 }
 
+TEST_CASE("dpsgd is the simulation on a graph that changes, and sends one packet a rank and iteration") {
+  const Layout layout = reference::small_layout();
+  for (const int ranks : {2, 3, 4, 5, 8}) {
+    for (const auto run : {Ranks::in_turns, Ranks::threads_with_communication_threads}) {
+      CAPTURE(ranks);
+      const reference::Quadratic problem(layout, ranks, 21);
+      const JobOutcome real = train_locally(one_peer + dpsgd, layout, problem.initial(), problem,
+                                            {.ranks = ranks, .iterations = iterations, .run = run});
+      const reference::Setup setup{.weights = reference::complete_weights(ranks),
+                                   .sequence = reference::one_peer_exponential_sequence(ranks),
+                                   .segment_lengths = lengths_of(layout),
+                                   .initial = problem.initial(),
+                                   .learning_rate = learning_rate,
+                                   .iterations = iterations,
+                                   .trigger = {}};
+      check_equal(real, simulate(setup, problem), layout);
+      CHECK(real.totals().packets == static_cast<std::uint64_t>(ranks * iterations));
+    }
+  }
+}
+
+// Integers: halves of halves of them are exact as long as there are no more halvings than factors of two.
+TEST_CASE("on 2^t ranks a period of the one-peer exponential graph is the mean, to the last bit") {
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  for (const int ranks : {2, 4, 8, 16}) {
+    CAPTURE(ranks);
+    const auto scale = static_cast<float>(ranks);
+    const auto prepare = [&](LocalRank& rank) {
+      auto x = rank.replica.values.span();
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = scale * static_cast<float>((rank.rank() * 37 + i * 11) % 101);
+    };
+    const Iteration period = Plan(one_peer + dpsgd).topology(ranks).period();
+    CHECK((Iteration{1} << period) == ranks);
+    const JobOutcome job = train_locally(one_peer + dpsgd, layout, initial, ZeroGradient(),
+                                         {.ranks = ranks, .iterations = period, .prepare = prepare});
+    for (std::size_t i = 0; i < layout.size(); ++i) {
+      float sum = 0.0F;
+      for (int r = 0; r < ranks; ++r) sum += static_cast<float>((r * 37 + static_cast<int>(i) * 11) % 101);
+      for (const RankOutcome& rank : job.ranks) CHECK(rank.x[i] == sum);
+    }
+  }
+}
+
+TEST_CASE("exchanges that mix with old copies refuse a graph that changes") {
+  for (const std::string& exchange : {eventgrad("{name: stale}"), std::string("exchange: {name: eventgrad}\n"),
+                                      std::string("exchange: {name: dpsgd, schedule: asynchronous}\n")}) {
+    CAPTURE(exchange);
+    Config root = Config::from_text(one_peer + exchange);
+    const auto plan = plan_exchange(root);
+    static_cast<void>(plan_topology(root, *plan));
+    CHECK_THROWS_AS(root.throw_if_invalid(), ConfigError);
+  }
+}
+
 // The comparison is worth something only if events are neither everywhere nor nowhere.
 TEST_CASE("the simulated triggers fire sometimes") {
   const Layout layout = reference::small_layout();

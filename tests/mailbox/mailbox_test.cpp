@@ -148,9 +148,10 @@ class SlowMemory final : public RemoteMemory {
   void store(const std::uint64_t& word, int target, std::size_t offset) override {
     memory_.store(word, target, offset);
   }
-  bool flush(int) override { return arrived; }
+  bool flush(int) override { return arrived || --looks_before_arrival < 0; }
   void sync() override {}
   bool arrived = false;
+  int looks_before_arrival = 1 << 30;
 
  private:
   LocalMemory memory_;
@@ -196,6 +197,24 @@ TEST_CASE("where a flush does not wait, packets and places that come meanwhile a
   CHECK_FALSE(slow.sending());
   for (int k = 0; k < 2; ++k) mailboxes[1].pop(0);
   CHECK(ledger.edge(0).control_bytes.value() == 4 * 8);  // two heads, two tails
+}
+
+// Whoever then waits for the memory would wait for ever: it has nothing to tell any more.
+TEST_CASE("a tail that arrives between two looks of one step makes room for the next one at once") {
+  LocalMailboxes mailboxes(2, MailboxMap::capacity_for(64));
+  SlowMemory memory(mailboxes.blocks, 0);
+  Ledger ledger(1, 0);
+  Mailbox slow(memory, mailboxes.topology, 0, MailboxMap::capacity_for(64), ledger);
+  for (int k = 0; k < 2; ++k) mailboxes[1].post(0, packet_of(64, 1, k));
+  mailboxes[1].progress();
+  slow.progress();
+  slow.pop(0);
+  slow.progress();  // the first tail is on its way
+  slow.pop(0);
+  memory.looks_before_arrival = 1;
+  CHECK(slow.progress());
+  CHECK(slow.progress());
+  CHECK(ledger.edge(0).control_bytes.value() == 2 * 8);
 }
 
 TEST_CASE("the ledger equals what went over: packets, markers, heads and tails") {

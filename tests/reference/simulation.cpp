@@ -93,7 +93,12 @@ class Simulation {
   std::span<const float> slice(const std::vector<float>& x, std::size_t s) const {
     return std::span(x).subspan(offsets_[s], setup_.segment_lengths[s]);
   }
-  bool neighbours(std::size_t i, std::size_t j) const { return i != j && setup_.weights[i][j] != 0.0; }
+  const std::vector<std::vector<double>>& weights(std::int64_t k) const {
+    if (setup_.sequence.empty()) return setup_.weights;
+    return setup_.sequence[static_cast<std::size_t>(k) % setup_.sequence.size()];
+  }
+  /// Whether i hears of j in iteration k.
+  bool hears(std::size_t i, std::size_t j, std::int64_t k) const { return i != j && weights(k)[i][j] != 0.0; }
 
   void decide_and_publish(std::size_t i, std::int64_t k) {
     std::vector<bool> events;
@@ -102,7 +107,7 @@ class Simulation {
       if (!events.back()) continue;
       publish(i, s);
       ++outcome_.event_count;
-      for (std::size_t j = 0; j < workers_; ++j) outcome_.message_count += neighbours(i, j) ? 1 : 0;
+      for (std::size_t j = 0; j < workers_; ++j) outcome_.message_count += hears(j, i, k) ? 1 : 0;
     }
     outcome_.events[i].push_back(events);
   }
@@ -153,12 +158,12 @@ class Simulation {
   }
 
   void mix(std::size_t i, std::int64_t k, std::vector<float>& x) const {
-    const auto weight = [&](std::size_t j) { return static_cast<float>(setup_.weights[i][j]); };
+    const auto weight = [&](std::size_t j) { return static_cast<float>(weights(k)[i][j]); };
     if (setup_.mixing == Mixing::stale) {
       for (float& v : x) v *= weight(i);
     }
     for (std::size_t j = 0; j < workers_; ++j) {
-      if (!neighbours(i, j)) continue;
+      if (!hears(i, j, k)) continue;
       const float w = setup_.mixing == Mixing::difference ? static_cast<float>(setup_.gamma) * weight(j) : weight(j);
       for (std::size_t s = 0; s < offsets_.size(); ++s) {
         if (setup_.mixing == Mixing::arrival && !news(i, j, s, k)) continue;
@@ -228,6 +233,17 @@ std::vector<std::vector<double>> complete_weights(int workers) {
   auto w = zeros(workers);
   for (auto& row : w) std::fill(row.begin(), row.end(), 1.0 / static_cast<double>(workers));
   return w;
+}
+
+std::vector<std::vector<std::vector<double>>> one_peer_exponential_sequence(int workers) {
+  std::vector<std::vector<std::vector<double>>> sequence;
+  const auto n = static_cast<std::size_t>(workers);
+  for (std::size_t distance = 1; distance < n; distance *= 2) {
+    auto w = zeros(workers);
+    for (std::size_t i = 0; i < n; ++i) w[i][i] = w[i][(i + n - distance) % n] = 0.5;
+    sequence.push_back(w);
+  }
+  return sequence;
 }
 
 }  // namespace hearsay::reference

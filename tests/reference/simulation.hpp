@@ -27,6 +27,8 @@ struct TriggerRule {
 
 struct Setup {
   std::vector<std::vector<double>> weights;  ///< W, dense
+  /// Of a graph that changes: iteration k mixes with sequence[k mod its length] instead, row i being what i hears of.
+  std::vector<std::vector<std::vector<double>>> sequence{};
   std::vector<std::size_t> segment_lengths;  ///< floats
   std::vector<float> initial;                ///< x_0
   double learning_rate = 0.0;
@@ -68,5 +70,7 @@ Outcome simulate(const Setup& setup, const GradientSource& problem);
 std::vector<std::vector<double>> ring_weights(int workers);
 std::vector<std::vector<double>> star_weights(int workers);
 std::vector<std::vector<double>> complete_weights(int workers);
+/// Half of a worker's own and half of that 2^t behind it on a circle, t = 0 … ⌈log2 P⌉ − 1; P > 1.
+std::vector<std::vector<std::vector<double>>> one_peer_exponential_sequence(int workers);
 
 }  // namespace hearsay::reference

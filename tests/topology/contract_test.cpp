@@ -131,6 +131,47 @@ TEST_CASE("every weight rule on every graph: symmetric, doubly stochastic, on th
   CHECK(built > 200);
 }
 
+TEST_CASE("every turn of a graph that changes is doubly stochastic on its edges, and a period connects all") {
+  int changing = 0;
+  for (const GraphEntry& entry : graphs())
+    for (const int ranks : sizes) {
+      Config config;
+      const auto family = entry.make(config);
+      if (!graph_if_it_fits(entry, ranks) || family->turns(ranks).empty()) continue;
+      CAPTURE(entry.name);
+      CAPTURE(ranks);
+      ++changing;
+      const Topology t = test::build(ranks, std::string(entry.name), "uniform");
+      CHECK(t.period() == static_cast<std::int64_t>(t.turns.size()));
+      CHECK(t.edges_in_use() == ranks);
+      for (std::size_t k = 0; k < t.turns.size(); ++k) {
+        const MixingMatrix w = turn_matrix(t.turns[k], t.turn_weight);
+        for (int i = 0; i < ranks; ++i) {
+          double row = 0.0, column = 0.0;
+          for (int j = 0; j < ranks; ++j) {
+            row += w(i, j), column += w(j, i);
+            const bool edge = boost::edge(static_cast<std::size_t>(i), static_cast<std::size_t>(j), t.graph).second;
+            if (i != j && w(i, j) != 0.0) CHECK(edge);
+          }
+          CHECK(row == 1.0);
+          CHECK(column == 1.0);
+          const Neighbourhood own = t.neighbourhood(i);
+          CHECK(own.sends() == 1);
+          CHECK(own.neighbours[own.turns[k].to] == t.turns[k][static_cast<std::size_t>(i)]);
+          CHECK(w(i, own.neighbours[own.turns[k].from]) == own.turn_weight);
+        }
+      }
+    }
+  CHECK(changing >= 10);
+}
+
+TEST_CASE("a turn that is no permutation, or keeps a rank to itself, is a bug") {
+  CHECK_NOTHROW(require_permutation({1, 2, 0}));
+  CHECK_THROWS_AS(require_permutation({1, 1, 0}), std::logic_error);
+  CHECK_THROWS_AS(require_permutation({1, 0, 2}), std::logic_error);
+  CHECK_THROWS_AS(require_permutation({1, 3, 0}), std::logic_error);
+}
+
 TEST_CASE("the sizes that each family has") {
   const std::map<std::string, std::set<int>> some{{"torus", {1, 9, 12, 15, 16}},
                                                   {"grid", {1, 4, 6, 8, 9, 10, 12, 14, 15, 16}},

@@ -93,6 +93,20 @@ TEST_CASE("exponential: the eigenvalues of a circulant matrix are its Fourier su
   }
 }
 
+TEST_CASE("one-peer exponential: a period contracts as the product of its Fourier sums") {
+  for (const int n : {2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 33, 64}) {
+    double contraction = 0.0;
+    for (int m = 1; m < n; ++m) {
+      double product = 1.0;
+      for (int d = 1; d < n; d *= 2) product *= std::abs(std::cos(pi * m * d / n));
+      contraction = std::max(contraction, product);
+    }
+    check_gap(n, "one_peer_exponential", "uniform", 1 - contraction);
+    const bool exact = (n & (n - 1)) == 0;
+    CHECK((test::build(n, "one_peer_exponential", "uniform").spectrum.contraction == 0.0) == exact);
+  }
+}
+
 TEST_CASE("tabled gaps") {
   check_tabled(8, "ring", "uniform", .195262);
   check_tabled(64, "ring", "best_constant", .004804);

@@ -146,11 +146,10 @@ class HearsayLoop {
  private:
   const Layout& layout() const { return model_.replica().layout; }
   static Topology graph_of(Config& config, const ExchangePlan& plan, int ranks) {
-    Config section = config.section("topology");
-    const TopologyPlan graph(section);
+    const auto graph = plan_topology(config, plan);
     config.throw_if_invalid();
     plan.require_ranks(ranks);
-    return graph.build(ranks);
+    return graph->build(ranks);
   }
 
   Model model_;

@@ -2,6 +2,7 @@
 //   x_i ← Σ_j w_ij x_j − η g_i(x_i)
 // lian2017dpsgd, Algorithm 1; in the form that mixes while the gradient is computed (adapt while communicate), as
 // ghosh2021eventgrad's Algorithm A.
+// On a graph that changes W is that of iteration k, W_k (ying2021exponential), and only its peer is sent to.
 // Deviates from the paper in: nothing in lockstep. Asynchronous ranks use the newest copies that have arrived.
 // Cost per iteration and directed edge: one message a segment, 4·n bytes of values, 32 + 16·segments bytes of headers;
 // memory: one block a neighbour; time: deg + 2 memory passes to mix.
@@ -27,7 +28,7 @@ class DPsgd final : public Exchange {
   void finish(Iteration k) override {
     link_.receive(k);
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    mix_row(static_cast<float>(context_.neighbourhood.self_weight), link_.edges(), context_.replica.values.span());
+    mix_row(static_cast<float>(context_.neighbourhood.self_weight), link_.edges(k), context_.replica.values.span());
   }
   std::span<const std::uint8_t> events() const override { return every_segment_; }
 
@@ -53,6 +54,7 @@ class DPsgdPlan final : public ExchangePlan {
     return std::make_unique<DPsgd>(context, schedule_);
   }
   Schedule schedule() const override { return schedule_; }
+  bool follows_turns() const override { return schedule_ == Schedule::lockstep; }
 
  private:
   Schedule schedule_;

@@ -81,7 +81,8 @@ NeighbourLink::NeighbourLink(const ExchangeContext& context, Options options, Sp
     for (std::size_t c = 0; c < copies; ++c) own_copies_.push_back(copy_of(initial));
   }
   for (std::size_t e = 0; e < degree; ++e) {
-    edges_.push_back({.weight = static_cast<float>(context.neighbourhood.weights[e]),
+    const Neighbourhood& row = context.neighbourhood;
+    edges_.push_back({.weight = static_cast<float>(row.turns.empty() ? row.weights[e] : row.turn_weight),
                       .theirs = links_[e].theirs.span(),
                       .ours = own_copies_.empty() ? std::span<const float>{} : own_copy(e).span(),
                       .moved = links_[e].moved});
@@ -99,6 +100,25 @@ void NeighbourLink::send(Iteration k, std::span<const std::uint8_t> fired) {
   context_.engine.wake();
 }
 
+NeighbourLink::EdgeRange NeighbourLink::out_edges(Iteration k) const {
+  const auto& turns = context_.neighbourhood.turns;
+  if (turns.empty()) return {0, links_.size()};
+  const std::size_t to = turns[static_cast<std::size_t>(k) % turns.size()].to;
+  return {to, to + 1};
+}
+
+NeighbourLink::EdgeRange NeighbourLink::in_edges(Iteration k) const {
+  const auto& turns = context_.neighbourhood.turns;
+  if (turns.empty()) return {0, links_.size()};
+  const std::size_t from = turns[static_cast<std::size_t>(k) % turns.size()].from;
+  return {from, from + 1};
+}
+
+std::span<const MixEdge> NeighbourLink::edges(Iteration k) const {
+  const auto [first, end] = in_edges(k);
+  return std::span(edges_).subspan(first, end - first);
+}
+
 void NeighbourLink::mixed() {
   for (Edge& link : links_) std::ranges::fill(link.moved, std::uint8_t{0});
 }
@@ -110,7 +130,8 @@ void NeighbourLink::send_lockstep(Iteration k, std::span<const std::uint8_t> fir
     const PhaseTimer timer(context_.ledger, Phase::encode);
     packet = encode(k, fired, own_copies_.empty() ? nullptr : &own_copies_.front());
   }
-  for (std::size_t e = 0; e < links_.size(); ++e) {
+  const auto [first, end] = out_edges(k);
+  for (std::size_t e = first; e < end; ++e) {
     wait_for([&] { return context_.mailbox.fits(e, packet->bytes.size()); });
     context_.mailbox.post(e, packet);
     join(links_[e].moved, fired);
@@ -222,7 +243,8 @@ void NeighbourLink::wait_for(const std::function<bool()>& ready) {
 }
 
 void NeighbourLink::receive(Iteration k) {
-  for (std::size_t e = 0; e < links_.size(); ++e) {
+  const auto [first, end] = in_edges(k);
+  for (std::size_t e = first; e < end; ++e) {
     if (lockstep()) {
       wait_for([&] { return context_.mailbox.front(e).has_value(); });
       apply_front(e);

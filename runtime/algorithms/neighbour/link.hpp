@@ -35,7 +35,7 @@ class NeighbourLink {
   NeighbourLink(const ExchangeContext& context, Options options, Sparsifier sparsifier);
 
   /// Encodes and posts the segments with fired[s] ≠ 0 as they are in the replica now. Lockstep sends a packet to every
-  /// neighbour at every iteration, asynchronous only where there is news. Waits for nobody in asynchronous mode; in
+  /// neighbour (of a graph that changes: to the peer of iteration k) at every iteration, asynchronous only where there is news. Waits for nobody in asynchronous mode; in
   /// lockstep a ring has room for this packet by construction.
   void send(Iteration k, std::span<const std::uint8_t> fired);
   /// Brings the copies x̂_j up to date: lockstep with every neighbour's packet of iteration k, asynchronous with all
@@ -47,6 +47,8 @@ class NeighbourLink {
 
   /// Views of the copies as they are now.
   std::span<const MixEdge> edges() const { return edges_; }
+  /// Of those only that iteration k hears of; all of them unless the graph changes.
+  std::span<const MixEdge> edges(Iteration k) const;
 
  private:
   struct Edge {
@@ -56,8 +58,15 @@ class NeighbourLink {
     Iteration newest_packet = -1;
   };
 
+  /// Edges first … end − 1.
+  struct EdgeRange {
+    std::size_t first, end;
+  };
+
   bool lockstep() const { return options_.schedule == Schedule::lockstep; }
   FloatBlock& own_copy(std::size_t edge) { return own_copies_[lockstep() ? 0 : edge]; }
+  EdgeRange out_edges(Iteration k) const;
+  EdgeRange in_edges(Iteration k) const;
   void send_lockstep(Iteration k, std::span<const std::uint8_t> fired);
   void send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
   std::size_t bound(std::span<const std::uint8_t> segments) const;

@@ -8,10 +8,10 @@ ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size
                        std::size_t selected_values, const CostAssumptions& assumptions) {
   int degree = 0;
   for (int rank = 0; rank < topology.ranks(); ++rank)
-    degree = std::max(degree, static_cast<int>(topology.neighbourhood(rank).neighbours.size()));
+    degree = std::max(degree, static_cast<int>(topology.neighbourhood(rank).sends()));
   const double fired_bytes = static_cast<double>(packet_bound - sizeof(PacketHeader)) * assumptions.event_fraction;
   return neighbour_cost({.degree = degree,
-                         .mean_degree = static_cast<double>(topology.directed_edges()) / topology.ranks(),
+                         .mean_degree = static_cast<double>(topology.edges_in_use()) / topology.ranks(),
                          .values = layout.size(),
                          .packet_bytes = sizeof(PacketHeader) + fired_bytes,
                          .selected_values = static_cast<double>(selected_values) * assumptions.event_fraction},
