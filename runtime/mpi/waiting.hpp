@@ -11,7 +11,8 @@
 namespace hearsay::mpi {
 
 /// Waits until all `requests` are over, running `idle` meanwhile. False if `seconds` have passed before. In a
-/// simulation `idle` is run only if `seconds` is finite: puts arrive without the receiver's help there.
+/// simulation `idle` is run only if `seconds` is finite: puts arrive without the receiver's help there. Their sender must have
+/// none left that others wait for.
 bool complete(std::span<MPI_Request> requests, const std::function<void()>& idle,
               double seconds = std::numeric_limits<double>::infinity());
 

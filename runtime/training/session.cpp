@@ -39,6 +39,7 @@ class Session {
   void prepare();
   bool observe(Iteration k, double loss);
   void evaluate(Iteration done);
+  void finish_sending();
   void settle();
   Summary finish();
   [[noreturn]] void leave_stopped();
@@ -202,14 +203,21 @@ bool Session::observe(Iteration k, double loss) {
   return stop_.received() == 0;
 }
 
+/// Slower neighbours may still wait for what this rank has posted, and in a simulation nobody sends it while this rank is in
+/// a collective.
 void Session::evaluate(Iteration done) {
+  finish_sending();
   mean_model_ = evaluator_.mean_model();
   log_->evaluation(done, mean_model_.accuracy, mean_model_.loss, mean_model_.consensus_distance);
 }
 
+void Session::finish_sending() {
+  engine_->wait_until([this] { return !mailbox_.sending(); });
+}
+
 /// Everything posted is sent, and no rank leaves while another may still need it.
 void Session::settle() {
-  engine_->wait_until([this] { return !mailbox_.sending(); });
+  finish_sending();
   engine_->run([&] {
     communicator_.barrier();
     mailbox_.progress();

@@ -78,6 +78,31 @@ between "asynchronous ranks do not wait" 0 "$(field a wait_s)" 1e-9
 expect 0 "lockstep" finished exchange.yaml --platform "$ethernet" -n 6 -o d --set exchange.schedule=lockstep
 [ "$(awk -v a="$(field d wait_s)" 'BEGIN { print (a > 0.5) }')" = 1 ] || fail "lockstep ranks wait for the straggler"
 
+# Nor for a machine behind a slow cable: asynchronously the others end as if it were not there, in lockstep none does.
+even=(--set simulate.slow_ranks=[] --set simulate.jitter=0 --set simulate.iterations=20 --set simulate.values=10000)
+for run in slow slow-again; do
+  expect 0 "behind a slow link, $run" finished exchange.yaml --platform "$platforms/slow-link-32.xml" -n 32 -o "$run" "${even[@]}"
+done
+equal "behind a slow link twice" slow slow-again replica_hash wall_time_s messages bytes_sent
+between "asynchronous ranks do not wait for a slow link" 0 "$(field slow wait_s)" 1e-9
+between "their time is that of computing" 0.2 "$(field slow wall_time_s)" 0.200001
+expect 0 "lockstep behind a slow link" finished exchange.yaml --platform "$platforms/slow-link-32.xml" -n 32 -o slow-lockstep \
+  "${even[@]}" --set exchange.schedule=lockstep --set trigger.warmup_iterations=20
+between "lockstep takes what two packets of 40 kB take at 1.25 MB/s" "$(awk 'BEGIN { print 19 * 2 * 40e3 / 1.25e6 }')" \
+  "$(field slow-lockstep wall_time_s)" 2
+
+# One peer an iteration: a 4-byte value of everybody to one other, whatever P is.
+cat >one-peer.yaml <<'YAML'
+topology: {graph: {name: one_peer_exponential}, weights: {name: uniform}}
+exchange: {name: dpsgd}
+simulate: {gradients: synthetic, values: 1000, segments: 1, iterations: 6, compute_s: 0}
+YAML
+expect 0 "one peer" finished one-peer.yaml --platform "$ethernet" -n 32 -o one-peer
+between "payload of one peer" $((32 * 6 * 4000)) "$(field one-peer payload_bytes)" $((32 * 6 * 4000))
+between "edges of one peer" 32 "$(field one-peer edges)" 32
+expect 2 "one peer and held copies" "changes from iteration to iteration" one-peer.yaml --platform "$ethernet" -n 4 -o x \
+  --set exchange.name=eventgrad
+
 # A ring all-reduce takes what the α-β model says: 2 (P − 1) (α + m / P · β), headers excepted.
 expect 0 "dense ring" finished dense.yaml --platform "$ethernet" -n 8 -o e
 predicted=$(awk 'BEGIN { print 14 * (0.436e-3 + 8000 * 3.6e-8) }')
@@ -85,6 +110,10 @@ between "time of a ring" "$predicted" "$(field e time_per_iteration_s)" "$(awk -
 # A tenth of the values at a tenth of the bandwidth takes as long.
 expect 0 "scaled" finished dense.yaml --platform "$ethernet" -n 8 -o f --set simulate.values=6400 --set simulate.scale=10
 between "scaled time" "$predicted" "$(field f time_per_iteration_s)" "$(awk -v t="$predicted" 'BEGIN { print 1.02 * t }')"
+
+# A thousand ranks, in seconds of real time.
+expect 0 "1024 ranks" finished exchange.yaml --platform "$platforms/ethernet-10g-1024.xml" -n 1024 -o many \
+  --set exchange.schedule=lockstep --set simulate.values=100 --set simulate.iterations=2
 
 # What cannot be is said in one sentence.
 expect 2 "too few hosts" 'has 32 hosts, which is too few for 33 ranks' dense.yaml --platform "$ethernet" -n 33 -o g
@@ -104,6 +133,11 @@ if [ "$trains" = ON ]; then
       --platform "$ethernet" -n 6 -o "$run" "${train[@]}"
   done
   equal "asynchronous training twice" h i replica_hash wall_time_s messages accuracy_mean_model
+  # Evaluations in between must not keep a rank from sending what others wait for.
+  sed 's/"0-30"/"0-2"/; s/"31-31"/"3-3"/' "$platforms/slow-link-32.xml" >slow-link-4.xml
+  expect 0 "lockstep training behind a slow link" finished "$source_dir/configs/simulate/slow-link.yaml" \
+    --platform slow-link-4.xml -n 4 -o k --set exchange.schedule=lockstep --set topology.graph.name=ring \
+    --set data.train_size=64 --set data.test_size=32 --set train.epochs=4
 else
   expect 2 "no LibTorch" 'built without LibTorch' "$source_dir/configs/simulate/straggler.yaml" \
     --platform "$ethernet" -n 2 -o j
