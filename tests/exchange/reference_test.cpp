@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/base/error.hpp"
 #include "tests/exchange/configuration.hpp"
 #include "tests/exchange/train.hpp"
 #include "tests/reference/quadratic.hpp"
