@@ -40,6 +40,7 @@ same() {
 
 same eventgrad 3 digits/eventgrad.yaml --set trigger.warmup_iterations=2
 same gtopk 4 digits/gtopk.yaml
+same one-peer 4 digits/dpsgd.yaml --set topology.graph.name=one_peer_exponential
 same lkgs 2 mnist/lkgs.yaml  # collectives in the middle of a backward pass, where ranks take turns
 holds "eventgrad: some segment was silent" test "$(outcome eventgrad | sed -n 's/"messages"://p')" -lt 480
 

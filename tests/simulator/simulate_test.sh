@@ -130,7 +130,7 @@ if [ "$trains" = ON ]; then
   train=(--set 'data.batch_size=8' --set train.iterations=12 --compute-s 0.01)
   for run in h i; do
     expect 0 "asynchronous training $run" finished "$source_dir/configs/simulate/straggler.yaml" \
-      --platform "$ethernet" -n 6 -o "$run" "${train[@]}"
+      --platform "$ethernet" -n 9 -o "$run" "${train[@]}"
   done
   equal "asynchronous training twice" h i replica_hash wall_time_s messages accuracy_mean_model
   # Evaluations in between must not keep a rank from sending what others wait for.
