@@ -68,8 +68,6 @@ one_peer=(--set topology.graph.name=one_peer_exponential)
 expect 0 "a graph that changes" "period +2 iterations, 4 directed edges in each" "own 0.5, the peer's 0.5" \
   "vanish in a period of 2 iterations" "rank 3: sends to 0, 1" -- \
   "$hearsay" topology "$source_dir/configs/digits/dpsgd.yaml" -n 4 "${one_peer[@]}"
-expect 0 "a graph that changes, planned" "^dpsgd +4 " "!^eventgrad" -- \
-  "$hearsay" plan "$source_dir/configs/digits/dpsgd.yaml" -n 8 --compute 0.01 "${one_peer[@]}"
 expect 0 "a graph that changes, dry" "directed edges +2, of which an iteration uses 2" -- \
   "${two_ranks[@]}" "$hearsay" train "$source_dir/configs/digits/dpsgd.yaml" --dry-run "${one_peer[@]}"
 expect 2 "a graph that changes under copies that are held" "'one_peer_exponential' changes from iteration to iteration" -- \

@@ -37,6 +37,8 @@ expect 0 "plan where bytes are dear" "fastest: gtopk" -- "${plan[@]}" --network 
 expect 0 "plan where they are free: dense" "everywhere, fastest: allreduce" -- "${plan[@]}" --network free.yaml -n 16 --compute 0
 expect 0 "plan with the probed ranks, computing measured" "2 ranks on 2 hosts" "^forward and backward pass $number" -- \
   "${plan[@]}" --network slow.yaml
+expect 0 "plan on a graph that changes: one packet, and nothing with held copies" "^dpsgd +4 " "!^eventgrad" -- \
+  "${plan[@]}" -n 8 --compute 0.01 --set topology.graph.name=one_peer_exponential
 expect 3 "plan without a network" "none.yaml" -- "${plan[@]}" --network none.yaml
 sed 's/^hosts: 2/host: 2/' slow.yaml >wrong.yaml
 expect 2 "plan with a wrong network" "wrong.yaml:2:1: host: unknown key, did you mean 'hosts'" -- "${plan[@]}" --network wrong.yaml
