@@ -203,14 +203,13 @@ bool Session::observe(Iteration k, double loss) {
   return stop_.received() == 0;
 }
 
-/// Slower neighbours may still wait for what this rank has posted, and in a simulation nobody sends it while this rank is in
-/// a collective.
 void Session::evaluate(Iteration done) {
-  finish_sending();
+  finish_sending();  // in a simulation nobody sends while a rank is in a collective
   mean_model_ = evaluator_.mean_model();
   log_->evaluation(done, mean_model_.accuracy, mean_model_.loss, mean_model_.consensus_distance);
 }
 
+/// Slower neighbours may still wait for what this rank has posted.
 void Session::finish_sending() {
   engine_->wait_until([this] { return !mailbox_.sending(); });
 }

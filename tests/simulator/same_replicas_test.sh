@@ -29,7 +29,7 @@ outcome() { tr -d '\n ' <"$1/summary.json" | grep -oE '"(replica_hash":\[[^]]*\]
 same() {
   local name=$1 ranks=$2 config=$source_dir/configs/$3
   shift 3
-  local options=(--set train.iterations=10 --set train.evaluate_every_epochs=0 --set data.name=synthetic_digits "$@")
+  local options=(--set train.iterations=10 --set train.evaluate_every_epochs=0 "$@")
   expect 0 "$name, simulated" finished -- "${simulate[@]}" "$config" "${platform[@]}" -n "$ranks" -o "$name-simulated" \
     "${options[@]}"
   expect 0 "$name, under mpirun" finished -- "$mpiexec" "${mpiexec_args[@]}" -n "$ranks" "$hearsay" train "$config" \
@@ -41,7 +41,7 @@ same() {
 same eventgrad 3 digits/eventgrad.yaml --set trigger.warmup_iterations=2
 same gtopk 4 digits/gtopk.yaml
 same one-peer 4 digits/dpsgd.yaml --set topology.graph.name=one_peer_exponential
-same lkgs 2 mnist/lkgs.yaml  # collectives in the middle of a backward pass, where ranks take turns
+same lkgs 2 mnist/lkgs.yaml --set "data={name: synthetic_digits, batch_size: 16}"  # collectives in the middle of a backward pass, where ranks take turns
 holds "eventgrad: some segment was silent" test "$(outcome eventgrad | sed -n 's/"messages"://p')" -lt 480
 
 expect 0 "compare" "^eventgrad-simulated .* ~100 ms" "^note: eventgrad-simulated ended with the replicas of the first" \
