@@ -39,7 +39,10 @@ class Session {
   void prepare();
   bool observe(Iteration k, double loss);
   void evaluate(Iteration done);
-  void finish_sending();
+  /// Slower neighbours may still wait for what this rank has posted.
+  void finish_sending() {
+    engine_->wait_until([this] { return !mailbox_.sending(); });
+  }
   void settle();
   Summary finish();
   [[noreturn]] void leave_stopped();
@@ -207,11 +210,6 @@ void Session::evaluate(Iteration done) {
   finish_sending();  // in a simulation nobody sends while a rank is in a collective
   mean_model_ = evaluator_.mean_model();
   log_->evaluation(done, mean_model_.accuracy, mean_model_.loss, mean_model_.consensus_distance);
-}
-
-/// Slower neighbours may still wait for what this rank has posted.
-void Session::finish_sending() {
-  engine_->wait_until([this] { return !mailbox_.sending(); });
 }
 
 /// Everything posted is sent, and no rank leaves while another may still need it.
