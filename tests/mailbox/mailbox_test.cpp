@@ -123,6 +123,12 @@ TEST_CASE("two worst-case packets always fit an emptied ring's successor, wherev
   }));
 }
 
+TEST_CASE("a mailbox without rings, as algorithms without one have it, has nothing to do") {
+  LocalMailboxes mailboxes(2, 0);
+  CHECK_FALSE(mailboxes[0].progress());
+  CHECK_FALSE(mailboxes[0].front(0));
+}
+
 TEST_CASE("damaged bytes are an error that names the edge") {
   const std::size_t capacity = MailboxMap::capacity_for(256);
   const MailboxMap map{.degree = 1, .capacity_bytes = capacity};
