@@ -1,11 +1,13 @@
 #include "sparsify/positions.hpp"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 
-#include "sparsify/magnitude.hpp"
+#include "sparsify/collect.hpp"
 
 namespace hearsay {
 
@@ -26,19 +28,14 @@ void complement(std::span<const std::uint32_t> positions, std::size_t n, std::ve
 }
 
 void collect_from(std::int32_t least, std::span<const float> values, std::vector<std::uint32_t>& positions) {
-  constexpr std::size_t block = 64;  // values that are looked at together: mostly none of them is kept
-  const auto take = [&](std::size_t from, std::size_t to) {
-    for (std::size_t i = from; i < to; ++i) {
-      if (magnitude_bits(values[i]) >= least) positions.push_back(static_cast<std::uint32_t>(i));
-    }
-  };
-  const std::size_t whole = values.size() - values.size() % block;
-  for (std::size_t first = 0; first < whole; first += block) {
-    std::int32_t hits = 0;
-    for (std::size_t i = 0; i < block; ++i) hits += magnitude_bits(values[first + i]) >= least ? 1 : 0;
-    if (hits > 0) take(first, first + block);
+  constexpr std::size_t piece = 4096;  // what is found in one stays in the nearest cache
+  std::array<std::uint32_t, piece + EntryRoom::slack> found;
+  std::array<std::int32_t, piece + EntryRoom::slack> magnitudes;
+  const EntryRoom room{.positions = found.data(), .magnitudes = magnitudes.data(), .capacity = piece};
+  for (std::size_t first = 0; first < values.size(); first += piece) {
+    const std::size_t count = collect(values.subspan(first, std::min(piece, values.size() - first)), least, room);
+    for (std::size_t i = 0; i < count; ++i) positions.push_back(static_cast<std::uint32_t>(first) + found[i]);
   }
-  take(whole, values.size());
 }
 
 void require_selectable(std::size_t k, std::size_t n) {

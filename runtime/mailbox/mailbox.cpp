@@ -1,8 +1,10 @@
 #include "runtime/mailbox/mailbox.hpp"
 
+#include <array>
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "runtime/base/error.hpp"
 #include "runtime/ledger/ledger.hpp"
@@ -21,6 +23,12 @@ CommunicationError corrupt_packet(int sender, int receiver, const PacketHeader& 
                             ", " + std::to_string(header.bytes) +
                             " bytes): checksum, sender or length is wrong. The network or the window component damages "
                             "data; try another component (docs/running.md)");
+}
+
+/// Copies what a neighbour may be writing at the same time: every word of `to` is some value of its place.
+void copy_words(std::span<std::byte> from, std::span<std::uint64_t> to) {
+  auto* const words = reinterpret_cast<std::uint64_t*>(from.data());
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = std::atomic_ref(words[i]).load(std::memory_order_acquire);
 }
 
 }  // namespace
@@ -59,6 +67,8 @@ bool Mailbox::fits(std::size_t edge, std::size_t bytes) const {
 void Mailbox::post(std::size_t edge, SharedPacket packet) {
   if (!fits(edge, packet->bytes.size())) throw std::logic_error("mailbox: posted a packet that does not fit");
   Outgoing& out = *out_[edge];
+  const Iteration k = packet_header(packet->bytes).iteration;
+  if (k < std::exchange(out.last, k)) throw std::logic_error("mailbox: posted a packet of an earlier iteration");
   out.reserved = start_of(out.reserved, packet->bytes.size()) + aligned(packet->bytes.size());
   const std::lock_guard lock(mutex_);
   out.posted.push_back(std::move(packet));
@@ -81,8 +91,8 @@ void Mailbox::pop(std::size_t edge) {
 }
 
 bool Mailbox::progress() {
+  const bool sent = send_posted();  // first: it needs nothing that a sync brings
   memory_.sync();
-  const bool sent = send_posted();
   const bool received = receive_new();
   const bool returned = return_places();
   return sent || received || returned;
@@ -156,10 +166,9 @@ void Mailbox::put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& 
 bool Mailbox::receive_new() {
   bool any = false;
   for (std::size_t edge = 0; edge < in_.size(); ++edge) {
+    const std::vector<Arrived> fresh = check_arrived(edge, load_own(map_.head(static_cast<int>(edge))));
+    if (fresh.empty()) continue;
     Incoming& in = *in_[edge];
-    const std::uint64_t head = load_own(map_.head(static_cast<int>(edge)));
-    if (head == in.seen) continue;
-    const std::vector<Arrived> fresh = check_arrived(edge, head);
     const std::lock_guard lock(mutex_);
     in.arrived.insert(in.arrived.end(), fresh.begin(), fresh.end());
     any = true;
@@ -167,25 +176,54 @@ bool Mailbox::receive_new() {
   return any;
 }
 
+// Where the packet behind the last one that was handed out would be, with the rest of the ring.
+std::span<std::byte> Mailbox::next_place(std::size_t edge) const {
+  const std::size_t index = in_[edge]->seen % map_.capacity_bytes;
+  return memory_.own().subspan(map_.ring(static_cast<int>(edge)) + index, map_.capacity_bytes - index);
+}
+
 std::vector<Mailbox::Arrived> Mailbox::check_arrived(std::size_t edge, std::uint64_t head) const {
   Incoming& in = *in_[edge];
-  const auto ring = memory_.own().subspan(map_.ring(static_cast<int>(edge)), map_.capacity_bytes);
   std::vector<Arrived> fresh;
   while (in.seen < head) {
-    const std::size_t index = in.seen % map_.capacity_bytes;
-    const PacketHeader header = packet_header(ring.subspan(index));
+    const auto place = next_place(edge);
+    const PacketHeader header = packet_header(place);
     if (header.bytes == 0) {
-      in.seen += map_.capacity_bytes - index;
+      in.seen += place.size();
       if (in.seen > head) throw corrupt_packet(in.neighbour, rank_, header);
       continue;
     }
-    const bool sane = header.bytes >= sizeof header && header.bytes <= ring.size() - index &&
+    const bool sane = header.bytes >= sizeof header && header.bytes <= place.size() &&
                       in.seen + aligned(header.bytes) <= head && static_cast<int>(header.sender) == in.neighbour;
-    if (!sane || !checksum_agrees(ring.subspan(index, header.bytes))) throw corrupt_packet(in.neighbour, rank_, header);
-    in.seen += aligned(header.bytes);
-    fresh.push_back({.position = in.seen, .bytes = ring.subspan(index, header.bytes)});
+    if (!sane || !checksum_agrees(place.first(header.bytes))) throw corrupt_packet(in.neighbour, rank_, header);
+    fresh.push_back(hand_out(edge));
   }
+  while (early_packet(edge)) fresh.push_back(hand_out(edge));
   return fresh;
+}
+
+Mailbox::Arrived Mailbox::hand_out(std::size_t edge) const {
+  Incoming& in = *in_[edge];
+  const auto place = next_place(edge);
+  const PacketHeader header = packet_header(place);
+  in.seen += aligned(header.bytes);
+  in.last = header.iteration;
+  return {.position = in.seen, .bytes = place.first(header.bytes)};
+}
+
+// Whether behind the last packet there is a small one, new and whole. Its bytes may change while they are looked at.
+bool Mailbox::early_packet(std::size_t edge) const {
+  const Incoming& in = *in_[edge];
+  const auto place = next_place(edge);
+  std::array<std::uint64_t, early_bytes / sizeof(std::uint64_t)> copy;
+  const auto bytes = std::as_bytes(std::span(copy));
+  copy_words(place, std::span(copy).first(sizeof(PacketHeader) / sizeof(std::uint64_t)));
+  const PacketHeader header = packet_header(bytes);
+  const bool plausible = header.iteration > in.last && header.bytes >= sizeof header && header.bytes <= bytes.size() &&
+                         header.bytes <= place.size() && static_cast<int>(header.sender) == in.neighbour;
+  if (!plausible) return false;
+  copy_words(place, std::span(copy).first((header.bytes + 7) / sizeof(std::uint64_t)));
+  return packet_header(bytes).bytes == header.bytes && checksum_agrees(bytes.first(header.bytes));
 }
 
 // The flushes that may wait come after all stores, so that these travel side by side. A flush that has done something is

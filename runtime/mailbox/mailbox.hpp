@@ -12,15 +12,20 @@
 //   store;
 //   3. j reads `head`, checks the packets before it, hands them out in place; when they are consumed it stores `tail`
 //      into i's memory.
+// A small packet need not wait for its head: where the bytes behind the last packet are one of a later iteration and
+// their checksum agrees, it has come whole, whatever MPI says. What a put has written so far is either that or not yet a
+// packet; bytes of an earlier round of the ring are of an earlier iteration. This saves a round trip on the network; a
+// packet that is damaged is still found out, when its head comes.
 // Memory model: the flush in 2 orders the packet before `head` at the target (MPI-4, 12.7: completion at the target
 // before the next operation starts). j loads `head` after MPI_Win_sync and loads packets after `head`. That is enough
 // in the unified model, which Window demands; in a separate one j would need a sync between head and packet as well.
+// There, too, loads beside a put give some value of each byte, old or new, which the checksum tells apart.
 // Both words are written by one rank only, atomically, each on a cache line of its own.
 //
 // Threads: `fits`, `post`, `front`, `pop` belong to the computing thread; `progress` to the communication thread.
 //
 // Cost per packet: two puts (packet, head) and, per drained batch, one (tail); one copy, one checksum pass on either
-// side.
+// side. A small packet that is under way costs a copy and a checksum at each look.
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -68,7 +73,8 @@ class Mailbox {
   // --- computing thread ---
   /// Whether a packet of `bytes` can be posted to neighbour `edge` now.
   bool fits(std::size_t edge, std::size_t bytes) const;
-  /// Hands a packet over for sending. It must fit (std::logic_error).
+  /// Hands a packet over for sending. It must fit, and not be of an earlier iteration than the one before
+  /// (std::logic_error).
   void post(std::size_t edge, SharedPacket packet);
   /// The oldest packet from neighbour `edge` that is not popped yet, where it lies; empty if there is none.
   std::optional<std::span<const std::byte>> front(std::size_t edge) const;
@@ -76,6 +82,8 @@ class Mailbox {
   void pop(std::size_t edge);
 
   // --- communication thread ---
+  /// Packets up to this size are taken as soon as they are whole, larger ones when their head says so.
+  static constexpr std::size_t early_bytes = 16384;
   /// Sends what is posted, looks for what has come, returns freed places. True if anything moved.
   /// Throws CommunicationError naming the edge for a packet whose checksum, sender or length is wrong.
   bool progress();
@@ -88,6 +96,7 @@ class Mailbox {
     MailboxMap remote;            // the neighbour's memory
     int remote_slot;              // where this rank stands in the neighbour's list
     std::uint64_t reserved = 0;   // computing thread: position behind the last posted packet
+    Iteration last = -1;          // computing thread: of the last posted packet
     std::uint64_t published = 0;  // communication thread: the last head stored
     std::uint64_t head_word = 0;  // source of the store; stays until the flush
     std::atomic<std::uint64_t> tail{0};
@@ -105,6 +114,7 @@ class Mailbox {
     MailboxMap remote;
     int remote_slot;
     std::uint64_t seen = 0;      // communication thread: position up to which packets were handed out
+    Iteration last = -1;         // communication thread: of the last of them
     std::uint64_t returned = 0;  // communication thread: the last tail stored
     std::uint64_t tail_word = 0;
     bool tail_in_flight = false;
@@ -120,6 +130,9 @@ class Mailbox {
   void put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& packet);
   bool receive_new();
   std::vector<Arrived> check_arrived(std::size_t edge, std::uint64_t head) const;
+  bool early_packet(std::size_t edge) const;
+  Arrived hand_out(std::size_t edge) const;
+  std::span<std::byte> next_place(std::size_t edge) const;
   bool return_places();
   std::uint64_t load_own(std::size_t offset) const;
 

@@ -1,7 +1,11 @@
 // The mailbox between threads of one process: its law under load, its limits, and what it does with damaged bytes.
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <functional>
 #include <memory>
+#include <numeric>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -119,6 +123,12 @@ TEST_CASE("two worst-case packets always fit an emptied ring's successor, wherev
   }));
 }
 
+TEST_CASE("a mailbox without rings, as algorithms without one have it, has nothing to do") {
+  LocalMailboxes mailboxes(2, 0);
+  CHECK_FALSE(mailboxes[0].progress());
+  CHECK_FALSE(mailboxes[0].front(0));
+}
+
 TEST_CASE("damaged bytes are an error that names the edge") {
   const std::size_t capacity = MailboxMap::capacity_for(256);
   const MailboxMap map{.degree = 1, .capacity_bytes = capacity};
@@ -157,12 +167,13 @@ class SlowMemory final : public RemoteMemory {
   LocalMemory memory_;
 };
 
-TEST_CASE("where a flush does not wait, a packet is seen no sooner than it has arrived, and sent once") {
-  LocalMailboxes mailboxes(2, MailboxMap::capacity_for(64));
+TEST_CASE("where a flush does not wait, a large packet is seen no sooner than it has arrived, and sent once") {
+  constexpr std::size_t large = Mailbox::early_bytes + 8;
+  LocalMailboxes mailboxes(2, MailboxMap::capacity_for(large));
   SlowMemory memory(mailboxes.blocks, 0);
   Ledger ledger(1, 0);
-  Mailbox sender(memory, mailboxes.topology, 0, MailboxMap::capacity_for(64), ledger);
-  sender.post(0, packet_of(64, 0, 0));
+  Mailbox sender(memory, mailboxes.topology, 0, MailboxMap::capacity_for(large), ledger);
+  sender.post(0, packet_of(large, 0, 0));
   for (int look = 0; look < 3; ++look) sender.progress();
   mailboxes[1].progress();
   CHECK_FALSE(mailboxes[1].front(0));
@@ -174,6 +185,51 @@ TEST_CASE("where a flush does not wait, a packet is seen no sooner than it has a
   mailboxes[1].progress();
   CHECK(mailboxes[1].front(0));
   CHECK(ledger.totals().puts == 2);  // packet and head
+}
+
+TEST_CASE("a small packet is taken as soon as it is whole, in whatever order its words come, and once") {
+  const std::size_t capacity = MailboxMap::capacity_for(200);
+  const MailboxMap map{.degree = 1, .capacity_bytes = capacity};
+  CHECK(rc::check("any size, any order", [&] {
+    LocalMailboxes mailboxes(2, capacity);
+    const auto words = *rc::gen::inRange<std::size_t>(5, 26);
+    auto packet = std::make_shared<OutgoingPacket>();
+    for (std::size_t i = 0; i < 8 * words; ++i) packet->bytes.push_back(static_cast<std::byte>(i + 1));
+    seal_packet(packet->bytes, 0, 3, 1);  // no word of it is 0, as the memory is
+    std::vector<std::size_t> order(words);
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), std::mt19937_64(*rc::gen::arbitrary<std::uint64_t>()));
+    const auto place = mailboxes.blocks[1].subspan(map.ring(0));
+    for (const std::size_t word : order) {
+      mailboxes[1].progress();
+      RC_ASSERT(!mailboxes[1].front(0));
+      std::memcpy(&place[8 * word], &packet->bytes[8 * word], 8);
+    }
+    mailboxes[1].progress();
+    RC_ASSERT(mailboxes[1].front(0));
+    RC_ASSERT(std::ranges::equal(*mailboxes[1].front(0), packet->bytes));
+    mailboxes[0].post(0, packet);  // now with its head
+    mailboxes[0].progress();
+    mailboxes[1].pop(0);
+    mailboxes[1].progress();
+    RC_ASSERT(!mailboxes[1].front(0));
+  }));
+}
+
+TEST_CASE("what an earlier round of the ring left behind is not a packet") {
+  LocalMailboxes mailboxes(2, MailboxMap::capacity_for(64));
+  for (int k = 0; k < 20; ++k) {
+    mailboxes[0].post(0, packet_of(64, 0, k / 2));  // two of an iteration: the second one waits for its head
+    mailboxes[0].progress();
+    mailboxes[1].progress();
+    REQUIRE(mailboxes[1].front(0));
+    CHECK(packet_header(*mailboxes[1].front(0)).iteration == k / 2);
+    mailboxes[1].pop(0);
+    mailboxes[1].progress();
+    CHECK_FALSE(mailboxes[1].front(0));
+    mailboxes[0].progress();
+  }
+  CHECK_THROWS_AS(mailboxes[0].post(0, packet_of(64, 0, 8)), std::logic_error);  // an earlier iteration
 }
 
 TEST_CASE("where a flush does not wait, packets and places that come meanwhile are not forgotten") {

@@ -37,16 +37,26 @@ class LocalBlocks {
   std::vector<std::size_t> sizes_;
 };
 
-/// One rank's end. A put is a copy at once and a store an atomic one that releases the puts before it, so the two waits
-/// have nothing to wait for. Throws std::logic_error where a put would leave the target's memory.
+/// One rank's end. A put is a copy at once, word by word, each released, so that a rank may look at what is being put; a
+/// store is an atomic one. So the two waits have nothing to wait for. Throws std::logic_error where a put would leave the
+/// target's memory.
 class LocalMemory final : public RemoteMemory {
  public:
   LocalMemory(LocalBlocks& blocks, int rank) : blocks_(blocks), rank_(rank) {}
 
   std::span<std::byte> own() override { return blocks_[rank_]; }
   void put(std::span<const std::byte> bytes, int target, std::size_t offset) override {
-    const auto there = range(target, offset, bytes.size());
-    if (!bytes.empty()) std::memcpy(there.data(), bytes.data(), bytes.size());
+    range(target, offset, bytes.size());
+    for (; bytes.size() >= sizeof(std::uint64_t); offset += sizeof(std::uint64_t)) {
+      std::uint64_t word;
+      std::memcpy(&word, bytes.data(), sizeof word);
+      store(word, target, offset);
+      bytes = bytes.subspan(sizeof word);
+    }
+    if (bytes.empty()) return;
+    std::uint64_t word = 0;  // the rest of the last word is padding of the same packet
+    std::memcpy(&word, bytes.data(), bytes.size());
+    store(word, target, offset);
   }
   void store(const std::uint64_t& word, int target, std::size_t offset) override {
     if (offset % sizeof word != 0) throw std::logic_error("local memory: a word is stored at an uneven place");
