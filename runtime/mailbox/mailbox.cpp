@@ -93,6 +93,7 @@ void Mailbox::pop(std::size_t edge) {
 bool Mailbox::progress() {
   const bool sent = send_posted();  // first: it needs nothing that a sync brings
   memory_.sync();
+  read_tails();  // after it: a simulated window, once looked at, wakes nobody for what it has brought
   const bool received = receive_new();
   const bool returned = return_places();
   return sent || received || returned;
@@ -103,12 +104,15 @@ std::uint64_t Mailbox::load_own(std::size_t offset) const {
   return std::atomic_ref(*word).load(std::memory_order_acquire);
 }
 
+void Mailbox::read_tails() {
+  for (std::size_t edge = 0; edge < out_.size(); ++edge)
+    out_[edge]->tail.store(load_own(map_.tail(static_cast<int>(edge))), std::memory_order_release);
+}
+
 // All packets of all edges are started before the first flush, so that they travel side by side; likewise the heads.
 // Where a flush does not wait, an edge goes on at a later call: it first finishes what was under way, so that nothing that
 // can be started now is left for a call that may never come.
 bool Mailbox::send_posted() {
-  for (std::size_t edge = 0; edge < out_.size(); ++edge)
-    out_[edge]->tail.store(load_own(map_.tail(static_cast<int>(edge))), std::memory_order_release);
   if (!sending()) return false;
   bool any = false;
   for (std::size_t edge = 0; edge < out_.size(); ++edge) any = finish_packets(edge) || any;

@@ -124,6 +124,7 @@ class Mailbox {
 
   std::uint64_t start_of(std::uint64_t position, std::size_t bytes) const;  ///< where a packet at `position` begins
   bool send_posted();
+  void read_tails();
   bool start_packets(std::size_t edge);
   bool publish_packets(std::size_t edge);
   bool finish_packets(std::size_t edge);
