@@ -123,10 +123,9 @@ TEST_CASE("two worst-case packets always fit an emptied ring's successor, wherev
   }));
 }
 
-TEST_CASE("a mailbox without rings, as algorithms without one have it, has nothing to do") {
+TEST_CASE("a mailbox without rings, as algorithms without one have it, has no edges and nothing to do") {
   LocalMailboxes mailboxes(2, 0);
   CHECK_FALSE(mailboxes[0].progress());
-  CHECK_FALSE(mailboxes[0].front(0));
 }
 
 TEST_CASE("damaged bytes are an error that names the edge") {
@@ -271,6 +270,39 @@ TEST_CASE("a tail that arrives between two looks of one step makes room for the 
   CHECK(slow.progress());
   CHECK(slow.progress());
   CHECK(ledger.edge(0).control_bytes.value() == 2 * 8);
+}
+
+/// Where what others have put appears at a sync only, as in a simulation.
+class SyncedMemory final : public RemoteMemory {
+ public:
+  SyncedMemory(LocalBlocks& blocks, int rank, std::function<void()> bring)
+      : memory_(blocks, rank), bring_(std::move(bring)) {}
+  std::span<std::byte> own() override { return memory_.own(); }
+  void put(std::span<const std::byte> bytes, int target, std::size_t offset) override {
+    memory_.put(bytes, target, offset);
+  }
+  void store(const std::uint64_t& word, int target, std::size_t offset) override {
+    memory_.store(word, target, offset);
+  }
+  bool flush(int) override { return true; }
+  void sync() override { bring_(); }
+
+ private:
+  LocalMemory memory_;
+  std::function<void()> bring_;
+};
+
+TEST_CASE("the room that a sync brings is there after the same step") {
+  LocalMailboxes mailboxes(2, MailboxMap::capacity_for(64));
+  SyncedMemory memory(mailboxes.blocks, 0, [&] { mailboxes[1].progress(); });
+  Ledger ledger(1, 0);
+  Mailbox sender(memory, mailboxes.topology, 0, MailboxMap::capacity_for(64), ledger);
+  for (int k = 0; sender.fits(0, 64); ++k) sender.post(0, packet_of(64, 0, k));
+  sender.progress();
+  mailboxes[1].pop(0);
+  CHECK_FALSE(sender.fits(0, 64));
+  sender.progress();
+  CHECK(sender.fits(0, 64));
 }
 
 TEST_CASE("the ledger equals what went over: packets, markers, heads and tails") {
