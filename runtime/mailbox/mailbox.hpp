@@ -31,6 +31,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -93,10 +94,11 @@ class Mailbox {
  private:
   struct Outgoing {  // edge rank → neighbour
     int neighbour;
-    MailboxMap remote;            // the neighbour's memory
-    int remote_slot;              // where this rank stands in the neighbour's list
-    std::uint64_t reserved = 0;   // computing thread: position behind the last posted packet
-    Iteration last = -1;          // computing thread: of the last posted packet
+    MailboxMap remote;           // the neighbour's memory
+    int remote_slot;             // where this rank stands in the neighbour's list
+    std::uint64_t reserved = 0;  // computing thread: position behind the last posted packet
+    /// Computing thread: of the last posted packet; bytes that say any iteration may be the first, damaged ones in tests too.
+    Iteration last = std::numeric_limits<Iteration>::min();
     std::uint64_t published = 0;  // communication thread: the last head stored
     std::uint64_t head_word = 0;  // source of the store; stays until the flush
     std::atomic<std::uint64_t> tail{0};
