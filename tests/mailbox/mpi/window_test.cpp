@@ -19,7 +19,10 @@ namespace {
 using Words = std::vector<std::uint64_t>;
 
 void wait_for_flush(mpi::Window& window, int target) {
-  while (!window.flush(target)) window.wait(1e-5);
+  while (!window.flush(target)) {
+    window.sync();  // others flush, too
+    window.wait(1e-5);
+  }
 }
 
 Words words_in(mpi::Window& window, std::size_t count) {
