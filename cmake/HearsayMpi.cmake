@@ -5,7 +5,12 @@ set_property(CACHE HEARSAY_MPI PROPERTY STRINGS system smpi)
 if(HEARSAY_MPI STREQUAL "system")
   set(HEARSAY_MPI_SOURCES real)
   set(MPI_CXX_SKIP_MPICXX TRUE)  # the C++ bindings that MPI itself has removed
-  find_package(MPI REQUIRED COMPONENTS CXX)
+  find_package(MPI COMPONENTS CXX)
+  if(NOT MPI_CXX_FOUND)
+    message(FATAL_ERROR "no MPI was found with the compiler wrapper '${MPI_CXX_COMPILER}' (Debian: libopenmpi-dev and "
+                        "openmpi-bin; for the presets mpich and mpich-core libmpich-dev and mpich). "
+                        "Elsewhere set MPI_CXX_COMPILER and MPIEXEC_EXECUTABLE to your MPI's.")
+  endif()
 elseif(HEARSAY_MPI STREQUAL "smpi")
   set(HEARSAY_MPI_SOURCES simulated)
   find_path(SMPI_INCLUDE_DIR smpi/smpi.h)

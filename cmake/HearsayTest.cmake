@@ -3,6 +3,7 @@
 #
 # hearsay_add_mpi_test(NAME … RANKS 1 2 4 [MPIRUN_ARGS …]): the same program under mpirun, one test NAME.npP for each
 # number of ranks. With PROGRAM instead of SOURCES the program of another MPI test is run, e.g. with other MPIRUN_ARGS.
+# OPEN_MPI: what makes the test one of Open MPI only; it is skipped with these words under another MPI.
 #
 # hearsay_add_script_test(NAME COMMAND <script in tests/> <arguments> …): a script; exit status 0 is a pass.
 #
@@ -14,7 +15,9 @@ set(HEARSAY_MPI_ENVIRONMENT
     OMPI_MCA_mpi_yield_when_idle=1                            # more ranks than cores
     ASAN_OPTIONS=detect_leaks=0)                              # MPI keeps memory until the end
 execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE mpirun_version ERROR_QUIET)
+set(HEARSAY_OPEN_MPI OFF)
 if(mpirun_version MATCHES "Open MPI|OpenRTE")
+  set(HEARSAY_OPEN_MPI ON)
   # Unbound: two tests that run side by side would otherwise be bound to the same cores.
   set(HEARSAY_MPIRUN_ARGS --oversubscribe --bind-to none)
 elseif(HEARSAY_MPI STREQUAL "smpi")
@@ -33,6 +36,8 @@ add_library(hearsay_mpi_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/mpi_main.cp
 target_link_libraries(hearsay_mpi_test_main PRIVATE hearsay_core doctest::doctest)
 hearsay_compile_options(hearsay_mpi_test_main)
 
+add_custom_target(mpi_tests COMMENT "All test programs that run under mpirun")
+
 function(hearsay_add_test_program target main)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
@@ -46,6 +51,13 @@ function(hearsay_add_test_program target main)
   if("${ARG_LIBRARIES}" MATCHES "hearsay_(runtime|models|program)")
     hearsay_precompile_torch(${target})
   endif()
+endfunction()
+
+# hearsay_skip_test(NAME REASON LABELS …): a test that this build cannot have is reported as skipped.
+function(hearsay_skip_test name reason)
+  cmake_parse_arguments(ARG "" "" "LABELS" ${ARGN})
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${reason}")
+  set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: " LABELS "${ARG_LABELS}")
 endfunction()
 
 # The labels that follow from what a test links, in the variable `labels`; `skip` where this build cannot have the test.
@@ -81,7 +93,8 @@ function(hearsay_add_test name)
 endfunction()
 
 function(hearsay_add_mpi_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT;PROGRAM" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT;RANKS;MPIRUN_ARGS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROGRAM;OPEN_MPI" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT;RANKS;MPIRUN_ARGS"
+                        ${ARGN})
   if(NOT ARG_RANKS)
     message(FATAL_ERROR "hearsay_add_mpi_test(${name}): RANKS is missing")
   endif()
@@ -98,11 +111,16 @@ function(hearsay_add_mpi_test name)
   else()
     hearsay_add_test_program(${program} hearsay_mpi_test_main SOURCES ${ARG_SOURCES} LIBRARIES ${ARG_LIBRARIES}
                              hearsay_core)
+    add_dependencies(mpi_tests ${program})
     if(HEARSAY_MPI STREQUAL "smpi")
       target_link_options(${program} PRIVATE -shared)  # smpirun loads it
     endif()
   endif()
   foreach(ranks IN LISTS ARG_RANKS)
+    if(ARG_OPEN_MPI AND NOT HEARSAY_OPEN_MPI)
+      hearsay_skip_test(${name}.np${ranks} "${ARG_OPEN_MPI} of Open MPI" LABELS mpi ${labels})
+      continue()
+    endif()
     add_test(NAME ${name}.np${ranks}
              COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${HEARSAY_MPIRUN_ARGS} ${ARG_MPIRUN_ARGS}
                      $<TARGET_FILE:${program}>)
@@ -134,6 +152,10 @@ endfunction()
 # hearsay_add_testbed_test(NAME COMMAND … ): a script test on the hosts of scripts/testbed, one at a time; skipped where
 # network namespaces are not permitted (the script says why).
 function(hearsay_add_testbed_test name)
+  if(NOT HEARSAY_OPEN_MPI)
+    hearsay_skip_test(${name} "scripts/testbed starts ranks by the launch agent of Open MPI" LABELS testbed mpi)
+    return()
+  endif()
   hearsay_add_script_test(${name} ${ARGN} TIMEOUT 600 PROCESSORS ${HEARSAY_CORES} LABELS testbed mpi)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK testbed)
 endfunction()

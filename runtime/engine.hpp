@@ -65,7 +65,7 @@ class InlineEngine final : public CommunicationEngine {
 class ThreadEngine final : public CommunicationEngine {
  public:
   explicit ThreadEngine(ProgressStep step, std::chrono::microseconds longest_sleep = std::chrono::microseconds(200));
-  /// Joins the thread; what was posted is still sent.
+  /// Joins the thread; what was posted is still handed to MPI. Where it must have arrived, wait for Mailbox::sending().
   ~ThreadEngine() override;
   ThreadEngine(const ThreadEngine&) = delete;
   ThreadEngine& operator=(const ThreadEngine&) = delete;

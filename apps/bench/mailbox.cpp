@@ -99,7 +99,8 @@ class Side {
       if (sends) {
         words.back() = ++sent_;
         window_.put(std::as_bytes(std::span(words)), 1 - rank_, 0);
-        window_.flush(1 - rank_);
+        while (!window_.flush(1 - rank_)) {
+        }
       } else {
         ++expected_;
         while (std::atomic_ref(*flag).load(std::memory_order_acquire) != expected_) window_.sync();

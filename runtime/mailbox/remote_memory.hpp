@@ -11,15 +11,15 @@ namespace hearsay {
 class RemoteMemory {
  public:
   virtual ~RemoteMemory() = default;
-  /// This rank's own memory, 64-byte aligned, zero at first.
+  /// This rank's own memory, 8-byte aligned, zero at first.
   virtual std::span<std::byte> own() = 0;
   /// Starts writing `bytes` to byte `offset` of `target`'s memory. The source must stay until `flush(target)` is true.
   virtual void put(std::span<const std::byte> bytes, int target, std::size_t offset) = 0;
   /// Starts writing one 64-bit word, atomically; `offset` is a multiple of 8. The source must stay until
   /// `flush(target)` is true.
   virtual void store(const std::uint64_t& word, int target, std::size_t offset) = 0;
-  /// Whether everything started towards `target` is visible there. May wait until it is; where waiting would stop the
-  /// computation, since communication has no thread of its own, it does not.
+  /// Whether everything started towards `target` is visible there. May wait until it is; it does not where waiting
+  /// would stop the computation, since communication has no thread of its own, or would keep cores from other ranks.
   virtual bool flush(int target) = 0;
   /// Makes what others have written to `own()` visible to this rank's loads, and moves communication on.
   virtual void sync() = 0;

@@ -11,7 +11,7 @@ build_packages=(
   zlib1g-dev liblzma-dev libxxhash-dev libprotobuf-dev protobuf-compiler
 )
 report_packages=(python3-numpy python3-pandas python3-matplotlib python3-yaml)  # analysis/
-test_packages=(doctest-dev librapidcheck-dev libbenchmark-dev libsimgrid-dev iproute2 "${report_packages[@]}")
+test_packages=(doctest-dev librapidcheck-dev libbenchmark-dev libsimgrid-dev mpich libmpich-dev iproute2 "${report_packages[@]}")
 
 say() { printf '\n==> %s\n' "$*"; }
 

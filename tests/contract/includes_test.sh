@@ -26,7 +26,7 @@ ours='
 # Who may include what is not ours (or hides LibTorch): header, then file. What no row names is free.
 libtorch='^(runtime/training/|apps/models/|apps/hearsay/(train|chosen_run)\.cpp|apps/(bench|examples)/|tests/(training|models|package)/)'
 others="
-^mpi\.h$                                                       ^runtime/mpi/((check|waiting)\.hpp|((real|simulated)/)?[a-z_]+\.cpp)$
+^mpi\.h$                                                       ^runtime/mpi/((check|waiting|real/polite_flush)\.hpp|((real|simulated)/)?[a-z_]+\.cpp)$
 ^simgrid/                                                      ^runtime/mpi/simulated/[a-z_]+\.cpp$
 ^torch/version\.h$                                             ^(runtime/training|apps/hearsay)/[a-z_]+\.cpp$
 ^(torch|c10|ATen|caffe2)/                                      $libtorch

@@ -161,6 +161,50 @@ TEST_CASE("dpsgd is the simulation on a graph that changes, and sends one packet
   }
 }
 
+TEST_CASE("with a delay the simulation's copies are those of the iteration before") {
+  const Layout layout = reference::small_layout();
+  const std::string delayed = "exchange: {name: eventgrad, delay: 1, mixing: {name: stale}}\n";
+  for (const int ranks : {1, 2, 3, 5, 8}) {
+    for (const auto& graph : graph_choices()) {
+      for (const auto& trigger : trigger_choices()) {
+        if (trigger.rule.policy == reference::Policy::periodic) continue;  // refused
+        for (const auto& sparsify : sparsify_choices()) {
+          const auto run = ranks % 2 == 0 ? Ranks::in_turns : Ranks::threads_with_communication_threads;
+          const reference::Quadratic problem(layout, ranks, 9);
+          const std::string yaml = graph.yaml + delayed + trigger.yaml + sparsify.yaml;
+          CAPTURE(ranks);
+          CAPTURE(yaml);
+          const JobOutcome real =
+              train_locally(yaml, layout, problem.initial(), problem,
+                            {.ranks = ranks, .learning_rate = learning_rate, .iterations = iterations, .run = run});
+          const reference::Setup setup{.weights = graph.weights(ranks),
+                                       .segment_lengths = lengths_of(layout),
+                                       .initial = problem.initial(),
+                                       .learning_rate = learning_rate,
+                                       .iterations = iterations,
+                                       .trigger = trigger.rule,
+                                       .density = sparsify.density,
+                                       .delay = 1};
+          check_equal(real, simulate(setup, problem), layout);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a delay is refused where it makes no sense") {
+  for (const std::string text : {"exchange: {name: dpsgd, delay: 2}", "exchange: {name: dpsgd, delay: -1}",
+                                 "exchange: {name: dpsgd, delay: 1, schedule: asynchronous}",
+                                 "exchange: {name: eventgrad, delay: 1, mixing: {name: arrival}}",
+                                 "exchange: {name: eventgrad, delay: 1, mixing: {name: difference}}",
+                                 "{exchange: {name: eventgrad, delay: 1}, trigger: {name: periodic, period: 4}}"}) {
+    CAPTURE(text);
+    Config root = Config::from_text(text);
+    static_cast<void>(plan_exchange(root));
+    CHECK_THROWS_AS(root.throw_if_invalid(), ConfigError);
+  }
+}
+
 // Integers: halves of halves of them are exact as long as there are no more halvings than factors of two.
 TEST_CASE("on 2^t ranks a period of the one-peer exponential graph is the mean, to the last bit") {
   const Layout layout = reference::small_layout();

@@ -72,6 +72,7 @@ class Simulation {
 
   Outcome run() {
     for (std::int64_t k = 0; k < setup_.iterations; ++k) {
+      before_ = copies_;
       for (std::size_t i = 0; i < workers_; ++i) {
         problem_.gradient(static_cast<int>(i), k, outcome_.x[i], gradients_[i]);
         decide_and_publish(i, k);
@@ -164,11 +165,12 @@ class Simulation {
     }
     for (std::size_t j = 0; j < workers_; ++j) {
       if (!hears(i, j, k)) continue;
+      const auto& theirs = setup_.delay > 0 ? before_[j] : copies_[j];
       const float w = setup_.mixing == Mixing::difference ? static_cast<float>(setup_.gamma) * weight(j) : weight(j);
       for (std::size_t s = 0; s < offsets_.size(); ++s) {
         if (setup_.mixing == Mixing::arrival && !news(i, j, s, k)) continue;
         for (std::size_t e = offsets_[s]; e < offsets_[s] + setup_.segment_lengths[s]; ++e) {
-          x[e] += setup_.mixing == Mixing::stale ? w * copies_[j][e] : w * (copies_[j][e] - copies_[i][e]);
+          x[e] += setup_.mixing == Mixing::stale ? w * theirs[e] : w * (theirs[e] - copies_[i][e]);
         }
       }
     }
@@ -184,6 +186,7 @@ class Simulation {
   std::size_t workers_;
   std::vector<std::size_t> offsets_;
   std::vector<std::vector<float>> copies_;  // what the neighbours hold of each worker
+  std::vector<std::vector<float>> before_;  // the same one iteration ago
   std::vector<std::vector<float>> gradients_;
   std::vector<std::vector<SegmentMemory>> memories_;
   Outcome outcome_;

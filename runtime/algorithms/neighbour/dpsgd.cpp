@@ -3,7 +3,7 @@
 // lian2017dpsgd, Algorithm 1; in the form that mixes while the gradient is computed (adapt while communicate), as
 // ghosh2021eventgrad's Algorithm A.
 // On a graph that changes W is that of iteration k, W_k (ying2021exponential), and only its peer is sent to.
-// Deviates from the paper in: nothing in lockstep. Asynchronous ranks use the newest copies that have arrived.
+// Deviates from the paper in: nothing in lockstep without `delay`, with which the x_j are those of iteration k − 1. Asynchronous ranks use the newest copies that have arrived.
 // Cost per iteration and directed edge: one message a segment, 4·n bytes of values, 32 + 16·segments bytes of headers;
 // memory: one block a neighbour; time: deg + 2 memory passes to mix.
 #include <vector>
@@ -16,9 +16,9 @@ namespace {
 
 class DPsgd final : public Exchange {
  public:
-  DPsgd(const ExchangeContext& context, Schedule schedule)
+  DPsgd(const ExchangeContext& context, NeighbourLink::Options options)
       : context_(context),
-        link_(context, {.schedule = schedule}, {}),
+        link_(context, options, {}),
         every_segment_(context.replica.layout.count(), std::uint8_t{1}) {}
 
   void start(Iteration k) override {
@@ -40,24 +40,24 @@ class DPsgd final : public Exchange {
 
 class DPsgdPlan final : public ExchangePlan {
  public:
-  explicit DPsgdPlan(Config& exchange) : schedule_(read_schedule(exchange)) {}
+  explicit DPsgdPlan(Config& exchange) : options_(read_link_options(exchange)) {}
   std::size_t packet_bound(const Layout& layout) const override {
     return sizeof(PacketHeader) + layout.count() * sizeof(SegmentHeader) + layout.size() * sizeof(float);
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
     ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), 0, {.hosts = assumptions.hosts});
-    cost.waits = schedule_ == Schedule::lockstep;
+    cost.waits = options_.schedule == Schedule::lockstep;
     return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
-    return std::make_unique<DPsgd>(context, schedule_);
+    return std::make_unique<DPsgd>(context, options_);
   }
-  Schedule schedule() const override { return schedule_; }
-  bool follows_turns() const override { return schedule_ == Schedule::lockstep; }
+  Schedule schedule() const override { return options_.schedule; }
+  bool follows_turns() const override { return options_.schedule == Schedule::lockstep && options_.delay == 0; }
 
  private:
-  Schedule schedule_;
+  NeighbourLink::Options options_;
 };
 
 }  // namespace

@@ -79,14 +79,19 @@ Sparsifier read_segment_sparsifier(Config sparsify) {
 class EventGradPlan final : public ExchangePlan {
  public:
   EventGradPlan(Config& exchange, Config& root)
-      : schedule_(read_schedule(exchange)),
+      : options_(read_link_options(exchange)),
         mixing_section_(exchange.section("mixing")),
         trigger_section_(root.section("trigger")),
         sparsify_section_(root.section("sparsify")),
         bound_with_(read_segment_sparsifier(sparsify_section_)) {
-    make_mixing();
+    exchange.require(
+        options_.delay == 0 || !make_mixing()->needs_own_copy(), "delay",
+        "only for mixing: stale. The other rules keep the mean, which needs both ends of an edge to mix the "
+        "same two copies at the same time");
     Config trigger = trigger_section_;
-    TriggerEngine(trigger, {});  // reads and checks the policy's keys
+    const TriggerEngine engine(trigger, {});  // reads and checks the policy's keys
+    exchange.require(options_.delay == 0 || !engine.local_steps_between_events(), "delay",
+                     "not with trigger: periodic, which mixes only when it sends: its copies would be a period old");
   }
 
   std::size_t packet_bound(const Layout& layout) const override {
@@ -99,16 +104,17 @@ class EventGradPlan final : public ExchangePlan {
     std::size_t selected = 0;
     for (const Segment& s : layout.segments()) selected += travels_whole(bound_with_, s.length) ? 0 : s.length;
     ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), selected, assumptions);
-    cost.waits = schedule_ == Schedule::lockstep;
+    cost.waits = options_.schedule == Schedule::lockstep;
     return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     auto mixing = make_mixing();
-    const NeighbourLink::Options options{.schedule = schedule_, .keep_own_copies = mixing->needs_own_copy()};
+    NeighbourLink::Options options = options_;
+    options.keep_own_copies = mixing->needs_own_copy();
     return std::make_unique<EventGrad>(context, options, read_segment_sparsifier(sparsify_section_), std::move(mixing),
                                        trigger_section_);
   }
-  Schedule schedule() const override { return schedule_; }
+  Schedule schedule() const override { return options_.schedule; }
 
  private:
   std::unique_ptr<MixingRule> make_mixing() const {
@@ -116,7 +122,7 @@ class EventGradPlan final : public ExchangePlan {
     return chosen_entry(mixing_rules(), section, "stale", "how copies pull the replica").make(section);
   }
 
-  Schedule schedule_;
+  NeighbourLink::Options options_;
   Config mixing_section_, trigger_section_, sparsify_section_;
   Sparsifier bound_with_;
 };

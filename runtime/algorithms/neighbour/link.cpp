@@ -224,12 +224,14 @@ void NeighbourLink::wait_for(const std::function<bool()>& ready) {
 }
 
 void NeighbourLink::receive(Iteration k) {
+  if (k < options_.delay) return;
   const auto [first, end] = in_edges(k);
   for (std::size_t e = first; e < end; ++e) {
     if (lockstep()) {
       wait_for([&] { return context_.mailbox.front(e).has_value(); });
       apply_front(e);
-      if (links_[e].newest_packet != k) throw std::logic_error("lockstep: a packet of another iteration arrived");
+      if (links_[e].newest_packet != k - options_.delay)
+        throw std::logic_error("lockstep: a packet of another iteration arrived");
     } else {
       while (context_.mailbox.front(e)) apply_front(e);
     }

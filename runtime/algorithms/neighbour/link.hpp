@@ -29,17 +29,20 @@ class NeighbourLink {
  public:
   struct Options {
     Schedule schedule = Schedule::lockstep;
+    Iteration delay = 0;           ///< lockstep: copies are those of so many iterations ago; 0 or 1
     bool keep_own_copies = false;  ///< a mixing rule reads MixEdge::ours
   };
   /// x̂_j and x̂_i start as the common initial model in `context.replica`.
   NeighbourLink(const ExchangeContext& context, Options options, Sparsifier sparsifier);
 
   /// Encodes and posts the segments with fired[s] ≠ 0 as they are in the replica now. Lockstep sends a packet to every
-  /// neighbour (of a graph that changes: to the peer of iteration k) at every iteration, asynchronous only where there is news. Waits for nobody in asynchronous mode; in
-  /// lockstep a ring has room for this packet by construction.
+  /// neighbour (of a graph that changes: to the peer of iteration k) at every iteration, asynchronous only where there
+  /// is news. Waits for nobody in asynchronous mode. In lockstep a ring has room for this packet by construction; with a
+  /// delay of 1 it may have to wait for room, but never in a circle: two packets always fit, so whoever is waited for is
+  /// an iteration behind. (With 2 it could.)
   void send(Iteration k, std::span<const std::uint8_t> fired);
-  /// Brings the copies x̂_j up to date: lockstep with every neighbour's packet of iteration k, asynchronous with all
-  /// that has arrived. Throws CommunicationError naming the edge for a packet that cannot be what was agreed.
+  /// Brings the copies x̂_j up to date: lockstep with every neighbour's packet of iteration k − delay, asynchronous with
+  /// all that has arrived. Throws CommunicationError naming the edge for a packet that cannot be what was agreed.
   void receive(Iteration k);
 
   /// The caller has mixed: nothing of `edges()` is news any more.
@@ -97,5 +100,8 @@ class NeighbourLink {
   std::vector<float> values_;
   std::vector<std::byte> encoded_;
 };
+
+/// Reads `exchange.schedule` and `exchange.delay`.
+NeighbourLink::Options read_link_options(Config& exchange);
 
 }  // namespace hearsay

@@ -6,9 +6,12 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <thread>
 
 #include "runtime/mpi/check.hpp"
+#include "runtime/mpi/environment.hpp"
+#include "runtime/mpi/real/polite_flush.hpp"
 
 namespace hearsay::mpi {
 namespace {
@@ -20,6 +23,18 @@ CommunicationError no_window(const std::string& reason) {
       "tcp,self --mca osc ^ucx`; over UCX `mpirun --mca osc ucx`");
 }
 
+/// Whole lines: MPICH (4.0, on one node) lays windows side by side, and where one does not begin at a multiple of 16 it
+/// puts to the multiple before.
+std::size_t whole_lines(std::size_t bytes) {
+  constexpr std::size_t line = PoliteFlush::line;
+  return (bytes + line - 1) / line * line;
+}
+
+/// MPI's offset of ours: the line that PoliteFlush reads lies in front.
+MPI_Aint displacement(std::size_t offset) { return static_cast<MPI_Aint>(PoliteFlush::line + offset); }
+
+bool flushes_hog_the_core() { return Environment::library_version().starts_with("MPICH"); }
+
 }  // namespace
 
 struct Window::Handle {
@@ -30,11 +45,12 @@ struct Window::Handle {
   MPI_Request idle_request = MPI_REQUEST_NULL;
   std::byte idle_byte{};
   std::span<std::byte> memory;
+  std::optional<PoliteFlush> polite;
 };
 
 Window::Window(std::size_t bytes) : handle_(std::make_unique<Handle>()) {
   void* base = nullptr;
-  const auto size = static_cast<MPI_Aint>(std::max<std::size_t>(bytes, 64));
+  const auto size = static_cast<MPI_Aint>(PoliteFlush::line + whole_lines(bytes));
   const int code = MPI_Win_allocate(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &handle_->window);
   if (code != MPI_SUCCESS) throw no_window(error_text(code));
   MPI_Win_set_errhandler(handle_->window, MPI_ERRORS_RETURN);
@@ -42,10 +58,11 @@ Window::Window(std::size_t bytes) : handle_(std::make_unique<Handle>()) {
   int found = 0;
   check(MPI_Win_get_attr(handle_->window, MPI_WIN_MODEL, &model, &found), "MPI_Win_get_attr");
   if (found == 0 || *model != MPI_WIN_UNIFIED) throw no_window("its memory model is not MPI_WIN_UNIFIED");
-  handle_->memory = {static_cast<std::byte*>(base), static_cast<std::size_t>(size)};
+  handle_->memory = {static_cast<std::byte*>(base) + PoliteFlush::line, bytes};
   check(MPI_Win_lock_all(MPI_MODE_NOCHECK, handle_->window), "MPI_Win_lock_all");
-  std::memset(base, 0, handle_->memory.size());
+  std::memset(base, 0, static_cast<std::size_t>(size));
   check(MPI_Win_sync(handle_->window), "MPI_Win_sync");
+  if (flushes_hog_the_core()) handle_->polite.emplace(handle_->window);
   check(MPI_Comm_dup(MPI_COMM_WORLD, &handle_->idle_communicator), "MPI_Comm_dup");
   check(MPI_Irecv(&handle_->idle_byte, 1, MPI_BYTE, MPI_ANY_SOURCE, 0, handle_->idle_communicator,
                   &handle_->idle_request),
@@ -62,6 +79,7 @@ Window::~Window() {
   }
   if (handle_->idle_communicator != MPI_COMM_NULL) MPI_Comm_free(&handle_->idle_communicator);
   if (handle_->window != MPI_WIN_NULL) {
+    if (handle_->polite) handle_->polite->finish();
     MPI_Win_unlock_all(handle_->window);
     MPI_Win_free(&handle_->window);
   }
@@ -74,19 +92,23 @@ void Window::put(std::span<const std::byte> bytes, int target, std::size_t offse
   constexpr std::size_t piece = std::size_t{1} << 30;
   for (std::size_t done = 0; done < bytes.size(); done += piece) {
     const auto count = static_cast<int>(std::min(piece, bytes.size() - done));
-    check(MPI_Put(bytes.data() + done, count, MPI_BYTE, target, static_cast<MPI_Aint>(offset + done), count, MPI_BYTE,
+    check(MPI_Put(bytes.data() + done, count, MPI_BYTE, target, displacement(offset + done), count, MPI_BYTE,
                   handle_->window),
           "MPI_Put");
   }
+  if (handle_->polite) handle_->polite->started(target);
 }
 
 void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
-  check(MPI_Accumulate(&word, 1, MPI_UINT64_T, target, static_cast<MPI_Aint>(offset), 1, MPI_UINT64_T, MPI_REPLACE,
+  const std::uint64_t& source = handle_->polite ? handle_->polite->keep(word, target) : word;
+  check(MPI_Accumulate(&source, 1, MPI_UINT64_T, target, displacement(offset), 1, MPI_UINT64_T, MPI_REPLACE,
                        handle_->window),
         "MPI_Accumulate");
+  if (handle_->polite) handle_->polite->started(target);
 }
 
 bool Window::flush(int target) {
+  if (handle_->polite) return handle_->polite->flush(target);
   check(MPI_Win_flush(target, handle_->window), "MPI_Win_flush");
   return true;
 }

@@ -1,0 +1,34 @@
+#include "runtime/mpi/real/polite_flush.hpp"
+
+#include "runtime/mpi/check.hpp"
+
+namespace hearsay::mpi {
+
+bool PoliteFlush::flush(int target) {
+  Target& state = targets_[target];
+  if (state.flushed == state.started) return true;
+  if (state.question == MPI_REQUEST_NULL) ask(target, state);
+  int answered = 0;
+  check(MPI_Test(&state.question, &answered, MPI_STATUS_IGNORE), "MPI_Test");
+  if (answered == 0) return false;
+  if (state.asked != state.started) {  // a flush would wait for what came later
+    ask(target, state);
+    return false;
+  }
+  check(MPI_Win_flush(target, window_), "MPI_Win_flush");
+  state.flushed = state.started;
+  state.words.clear();
+  return true;
+}
+
+void PoliteFlush::ask(int target, Target& state) {
+  constexpr int bytes = sizeof state.answer;
+  check(MPI_Rget(&state.answer, bytes, MPI_BYTE, target, 0, bytes, MPI_BYTE, window_, &state.question), "MPI_Rget");
+  state.asked = state.started;
+}
+
+void PoliteFlush::finish() noexcept {
+  for (auto& [target, state] : targets_) MPI_Wait(&state.question, MPI_STATUS_IGNORE);
+}
+
+}  // namespace hearsay::mpi
