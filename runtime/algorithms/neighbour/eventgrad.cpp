@@ -84,8 +84,9 @@ class EventGradPlan final : public ExchangePlan {
         trigger_section_(root.section("trigger")),
         sparsify_section_(root.section("sparsify")),
         bound_with_(read_segment_sparsifier(sparsify_section_)) {
+    const bool own_copies = make_mixing()->needs_own_copy();  // reads and checks the rule's keys, whatever the delay
     exchange.require(
-        options_.delay == 0 || !make_mixing()->needs_own_copy(), "delay",
+        options_.delay == 0 || !own_copies, "delay",
         "only for mixing: stale. The other rules keep the mean, which needs both ends of an edge to mix the "
         "same two copies at the same time");
     Config trigger = trigger_section_;
