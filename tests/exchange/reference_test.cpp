@@ -63,12 +63,13 @@ void check_equal(const JobOutcome& real, const reference::Outcome& expected, con
   CHECK(real.totals().messages == expected.message_count);
 }
 
-/// One configuration at one P, real and simulated.
+/// One configuration at one P, real and simulated, with copies that are `delay` iterations old.
 void compare(const GraphChoice& graph, const TriggerChoice& trigger, const MixingChoice& mixing,
-             const SparsifyChoice& sparsify, int ranks, Ranks run) {
+             const SparsifyChoice& sparsify, int ranks, Ranks run, int delay = 0) {
   const Layout layout = reference::small_layout();
   const reference::Quadratic problem(layout, ranks, 7);
-  const std::string yaml = graph.yaml + eventgrad(mixing.yaml) + trigger.yaml + sparsify.yaml;
+  const std::string yaml =
+      graph.yaml + eventgrad(mixing.yaml, "lockstep, delay: " + std::to_string(delay)) + trigger.yaml + sparsify.yaml;
   CAPTURE(ranks);
   CAPTURE(yaml);
   const reference::Setup setup{.weights = graph.weights(ranks),
@@ -79,7 +80,8 @@ void compare(const GraphChoice& graph, const TriggerChoice& trigger, const Mixin
                                .trigger = trigger.rule,
                                .mixing = mixing.rule,
                                .gamma = difference_gamma,
-                               .density = sparsify.density};
+                               .density = sparsify.density,
+                               .delay = delay};
   const JobOutcome real =
       train_locally(yaml, layout, problem.initial(), problem,
                     {.ranks = ranks, .learning_rate = learning_rate, .iterations = iterations, .run = run});
@@ -162,33 +164,13 @@ TEST_CASE("dpsgd is the simulation on a graph that changes, and sends one packet
 }
 
 TEST_CASE("with a delay the simulation's copies are those of the iteration before") {
-  const Layout layout = reference::small_layout();
-  const std::string delayed = "exchange: {name: eventgrad, delay: 1, mixing: {name: stale}}\n";
+  const MixingChoice stale{"{name: stale}", reference::Mixing::stale};
   for (const int ranks : {1, 2, 3, 5, 8}) {
     for (const auto& graph : graph_choices()) {
       for (const auto& trigger : trigger_choices()) {
         if (trigger.rule.policy == reference::Policy::periodic) continue;  // refused
-        for (const auto& sparsify : sparsify_choices()) {
-          const reference::Quadratic problem(layout, ranks, 9);
-          const std::string yaml = graph.yaml + delayed + trigger.yaml + sparsify.yaml;
-          CAPTURE(ranks);
-          CAPTURE(yaml);
-          const JobOutcome real =
-              train_locally(yaml, layout, problem.initial(), problem,
-                            {.ranks = ranks,
-                             .learning_rate = learning_rate,
-                             .iterations = iterations,
-                             .run = Ranks::threads_with_communication_threads});  // in turns nobody could wait for room
-          const reference::Setup setup{.weights = graph.weights(ranks),
-                                       .segment_lengths = lengths_of(layout),
-                                       .initial = problem.initial(),
-                                       .learning_rate = learning_rate,
-                                       .iterations = iterations,
-                                       .trigger = trigger.rule,
-                                       .density = sparsify.density,
-                                       .delay = 1};
-          check_equal(real, simulate(setup, problem), layout);
-        }
+        for (const auto& sparsify : sparsify_choices())  // with threads: in turns nobody could wait for room
+          compare(graph, trigger, stale, sparsify, ranks, Ranks::threads_with_communication_threads, 1);
       }
     }
   }
