@@ -215,7 +215,8 @@ Mailbox::Arrived Mailbox::hand_out(std::size_t edge) const {
   return {.position = in.seen, .bytes = place.first(header.bytes)};
 }
 
-// Whether behind the last packet there is a small one, new and whole. Its bytes may change while they are looked at.
+// Whether behind the last packet there is a small one, new and whole. Its bytes may change while they are looked at; once
+// they agree with the checksum, a word of them may still be put, with the value that it has already.
 bool Mailbox::early_packet(std::size_t edge) const {
   const Incoming& in = *in_[edge];
   const auto place = next_place(edge);

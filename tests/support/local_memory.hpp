@@ -1,5 +1,6 @@
 #pragma once
 // RemoteMemory between threads of one process: what a window is to ranks, without MPI.
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -38,8 +39,9 @@ class LocalBlocks {
 };
 
 /// One rank's end. A put is a copy at once, word by word, each released, so that a rank may look at what is being put; a
-/// store is an atomic one. So the two waits have nothing to wait for. Throws std::logic_error where a put would leave the
-/// target's memory.
+/// store is an atomic one. So the two waits have nothing to wait for. A put leaves alone what has its value already: a
+/// small packet may be taken, and be read plainly, before the last words of it are put that change nothing. Throws
+/// std::logic_error where a put would leave the target's memory.
 class LocalMemory final : public RemoteMemory {
  public:
   LocalMemory(LocalBlocks& blocks, int rank) : blocks_(blocks), rank_(rank) {}
@@ -47,26 +49,27 @@ class LocalMemory final : public RemoteMemory {
   std::span<std::byte> own() override { return blocks_[rank_]; }
   void put(std::span<const std::byte> bytes, int target, std::size_t offset) override {
     range(target, offset, bytes.size());
-    for (; bytes.size() >= sizeof(std::uint64_t); offset += sizeof(std::uint64_t)) {
-      std::uint64_t word;
-      std::memcpy(&word, bytes.data(), sizeof word);
-      store(word, target, offset);
-      bytes = bytes.subspan(sizeof word);
+    for (; !bytes.empty(); offset += sizeof(std::uint64_t)) {
+      const auto there = word_at(target, offset);
+      const std::uint64_t old = there.load(std::memory_order_relaxed);
+      std::uint64_t word = old;
+      const std::size_t length = std::min(sizeof word, bytes.size());
+      std::memcpy(&word, bytes.data(), length);
+      if (word != old) there.store(word, std::memory_order_release);
+      bytes = bytes.subspan(length);
     }
-    if (bytes.empty()) return;
-    std::uint64_t word = 0;  // the rest of the last word is padding of the same packet
-    std::memcpy(&word, bytes.data(), bytes.size());
-    store(word, target, offset);
   }
   void store(const std::uint64_t& word, int target, std::size_t offset) override {
-    if (offset % sizeof word != 0) throw std::logic_error("local memory: a word is stored at an uneven place");
-    auto* there = reinterpret_cast<std::uint64_t*>(range(target, offset, sizeof word).data());
-    std::atomic_ref(*there).store(word, std::memory_order_release);
+    word_at(target, offset).store(word, std::memory_order_release);
   }
   bool flush(int) override { return true; }
   void sync() override {}
 
  private:
+  std::atomic_ref<std::uint64_t> word_at(int target, std::size_t offset) {
+    if (offset % sizeof(std::uint64_t) != 0) throw std::logic_error("local memory: a word at an uneven place");
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(range(target, offset, sizeof(std::uint64_t)).data()));
+  }
   std::span<std::byte> range(int target, std::size_t offset, std::size_t length) {
     const auto memory = blocks_[target];
     if (offset > memory.size() || length > memory.size() - offset) {

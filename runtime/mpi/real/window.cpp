@@ -16,11 +16,16 @@
 namespace hearsay::mpi {
 namespace {
 
+bool library_is_mpich() { return Environment::library_version().starts_with("MPICH"); }
+
 CommunicationError no_window(const std::string& reason) {
+  const std::string remedy =
+      library_is_mpich() ? "just `mpiexec.mpich -n P`, over TCP with UCX_TLS=tcp,self in the environment"
+                         : "on one node nothing special, just `mpirun -n P`; over TCP `mpirun --mca pml ob1 --mca btl "
+                           "tcp,self --mca osc ^ucx`; over UCX `mpirun --mca osc ucx`";
   return CommunicationError(
       "MPI cannot make a window for one-sided communication with the components it was started with (" + reason +
-      "). Start with one of: on one node nothing special, just `mpirun -n P`; over TCP `mpirun --mca pml ob1 --mca btl "
-      "tcp,self --mca osc ^ucx`; over UCX `mpirun --mca osc ucx`");
+      "). Start with one of: " + remedy);
 }
 
 /// Whole lines: MPICH (4.0, on one node) lays windows side by side, and where one does not begin at a multiple of 16 it
@@ -32,8 +37,6 @@ std::size_t whole_lines(std::size_t bytes) {
 
 /// MPI's offset of ours: the line that PoliteFlush reads lies in front.
 MPI_Aint displacement(std::size_t offset) { return static_cast<MPI_Aint>(PoliteFlush::line + offset); }
-
-bool flushes_hog_the_core() { return Environment::library_version().starts_with("MPICH"); }
 
 }  // namespace
 
@@ -62,7 +65,7 @@ Window::Window(std::size_t bytes) : handle_(std::make_unique<Handle>()) {
   check(MPI_Win_lock_all(MPI_MODE_NOCHECK, handle_->window), "MPI_Win_lock_all");
   std::memset(base, 0, static_cast<std::size_t>(size));
   check(MPI_Win_sync(handle_->window), "MPI_Win_sync");
-  if (flushes_hog_the_core()) handle_->polite.emplace(handle_->window);
+  if (library_is_mpich()) handle_->polite.emplace(handle_->window);
   check(MPI_Comm_dup(MPI_COMM_WORLD, &handle_->idle_communicator), "MPI_Comm_dup");
   check(MPI_Irecv(&handle_->idle_byte, 1, MPI_BYTE, MPI_ANY_SOURCE, 0, handle_->idle_communicator,
                   &handle_->idle_request),
