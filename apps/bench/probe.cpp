@@ -5,28 +5,58 @@
 
 #include "apps/bench/ping_pong.hpp"
 #include "apps/bench/sparse_passes.hpp"
+#include "runtime/base/timing.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/peers.hpp"
 
 namespace hearsay {
 namespace {
 
-constexpr int ping_pongs = 200;  // of a size, at most
-constexpr int passes = 20;
+constexpr int ping_pongs = 200;           // of a size, at most
+constexpr int passes = 20, merges = 400;  // some tenths of a second each: longer than a share of a core
 constexpr std::uint64_t seed = 1;
 
-/// On all ranks at once, as in training: they share memory, and often cores. The slowest rank's.
+/// On all ranks at once, as in training: they share memory, and often cores, which means show and medians of short passes
+/// do not. The slowest rank's.
 void measure_passes(Network& network, mpi::Communicator& world) {
-  const SelectionTiming selection = measure_selection(seed, passes);
-  const auto n = static_cast<double>(selection.values);
+  constexpr double few = 0.001, many = 0.1;
+  const SelectionTiming of_few = measure_selection(seed, passes, few), of_many = measure_selection(seed, passes, many);
+  const MergeTiming merge = measure_merge(seed, merges);
+  const auto n = static_cast<double>(of_few.values);
+  const double kept_s = (of_many.mean_selection_s - of_few.mean_selection_s) / ((many - few) * n);
   constexpr double bytes_of_addition = 12.0;  // two values read, one written
-  network.memory_s = selection.addition_s / (bytes_of_addition * n);
-  network.selection_s = selection.selection_s / n;
-  const MergeTiming merge = measure_merge(seed, passes);
-  std::array<double, 3> slowest{network.memory_s, network.selection_s,
-                                merge.median_s / (2.0 * static_cast<double>(merge.entries))};
+  std::array<double, 4> slowest{of_few.mean_addition_s / (bytes_of_addition * n), of_few.mean_selection_s / n,
+                                std::max(0.0, kept_s), merge.mean_s / (2.0 * static_cast<double>(merge.entries))};
   world.maximum(slowest);
-  network.memory_s = slowest[0], network.selection_s = slowest[1], network.merge_s = slowest[2];
+  network.memory_s = slowest[0], network.selection_s = slowest[1], network.kept_s = slowest[2];
+  network.merge_s = slowest[3];
+}
+
+/// Seconds of a message of `bytes` to rank `to` while one arrives from rank `from`; mean on the slowest rank.
+double send_while_receiving(Peers& peers, mpi::Communicator& world, int to, int from, std::size_t bytes, int repeats) {
+  const std::vector<std::byte> out(bytes);
+  std::vector<std::byte> in(bytes);
+  world.barrier();
+  std::array<double, 1> slowest{seconds_taken([&] {
+    for (int i = 0; i < repeats; ++i) peers.exchange(to, {.bytes = out, .payload_bytes = bytes}, from, in);
+  })};
+  world.maximum(slowest);
+  return slowest[0] / repeats;
+}
+
+/// What links, switches, MPI and processors lose where everybody sends at once; against the model of the slowest link.
+void measure_load(Network& network, Peers& peers, mpi::Communicator& world) {
+  constexpr std::size_t bytes = 4'000'000;
+  constexpr double words = bytes / 4.0;
+  constexpr int repeats = 5;
+  const int rank = peers.rank(), ranks = peers.size();
+  const int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
+  const int partner = (rank ^ 1) < ranks ? rank ^ 1 : Peers::nobody;
+  std::array<double, 1> alone{network.between.alpha_s + words * network.between.beta_s};
+  world.maximum(alone);  // only rank 0 has measured
+  const double crossing = send_while_receiving(peers, world, partner, partner, bytes, repeats);
+  const double shifting = send_while_receiving(peers, world, next, previous, bytes, repeats);
+  network.crossing = std::max(1.0, crossing / alone[0]), network.shifting = std::max(1.0, shifting / alone[0]);
 }
 
 /// α and β without the 64 kB message, the second: buffers on the way let that much pass faster than the link is.
@@ -65,13 +95,15 @@ Network measure_network(const std::function<void(const std::string& what)>& begu
     }
     world.barrier();
   }
-  if (peers.rank() == 0) begun("sums, selections and merges on all ranks at once");
-  measure_passes(network, world);
   if (peers.rank() == 0) {
     // One kind of link may be missing; a single host has no network, a host with one rank no inside.
     network.between = slowest_link(network.links, false, slowest_link(network.links, true, {}));
     network.inside = slowest_link(network.links, true, network.between);
+    begun("messages of all ranks at once");
   }
+  measure_load(network, peers, world);
+  if (peers.rank() == 0) begun("sums, selections and merges on all ranks at once");
+  measure_passes(network, world);
   return network;
 }
 

@@ -1,6 +1,7 @@
 #include "apps/bench/sparse_passes.hpp"
 
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,10 @@ std::unique_ptr<Selector> topk_of(double density) {
   return chosen_entry(selectors(), config, "topk", "what is selected").make(config);
 }
 
+double mean(const std::vector<double>& seconds) {
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+}
+
 }  // namespace
 
 MergeTiming measure_merge(std::uint64_t seed, int repeats) {
@@ -39,12 +44,12 @@ MergeTiming measure_merge(std::uint64_t seed, int repeats) {
     });
     if (i >= 0) seconds.push_back(taken);
   }
-  return {.entries = entries, .repeats = repeats, .median_s = median(std::move(seconds))};
+  const double mean_s = mean(seconds);
+  return {.entries = entries, .repeats = repeats, .median_s = median(std::move(seconds)), .mean_s = mean_s};
 }
 
-SelectionTiming measure_selection(std::uint64_t seed, int repeats) {
+SelectionTiming measure_selection(std::uint64_t seed, int repeats, double density) {
   constexpr std::size_t values = 10'000'000;
-  constexpr double density = 0.001;
   // Every iteration's gradient is another window of one block: new at every position, cheap to make.
   const std::vector<float> noise = normal_values(seed, 2 * values);
   Random offsets(stream_seed(seed, "bench windows"));
@@ -63,12 +68,11 @@ SelectionTiming measure_selection(std::uint64_t seed, int repeats) {
     if (i < 0) continue;
     addition_s.push_back(addition), selection_s.push_back(selection), ratios.push_back(selection / addition);
   }
-  return {.values = values,
-          .density = density,
-          .repeats = repeats,
-          .addition_s = median(std::move(addition_s)),
-          .selection_s = median(std::move(selection_s)),
-          .ratio = median(std::move(ratios))};
+  SelectionTiming timing{.values = values, .density = density, .repeats = repeats};
+  timing.mean_addition_s = mean(addition_s), timing.mean_selection_s = mean(selection_s);
+  timing.addition_s = median(std::move(addition_s)), timing.selection_s = median(std::move(selection_s));
+  timing.ratio = median(std::move(ratios));
+  return timing;
 }
 
 }  // namespace hearsay

@@ -11,6 +11,7 @@ struct MergeTiming {
   std::size_t entries = 0;
   int repeats = 0;
   double median_s = 0.0;
+  double mean_s = 0.0;
 };
 MergeTiming measure_merge(std::uint64_t seed, int repeats);
 
@@ -25,7 +26,9 @@ struct SelectionTiming {
   double addition_s = 0.0;   ///< median of r ← r + g alone
   double selection_s = 0.0;  ///< median of all three
   double ratio = 0.0;        ///< median of the quotients of neighbouring turns
+  double mean_addition_s = 0.0, mean_selection_s = 0.0;
 };
-SelectionTiming measure_selection(std::uint64_t seed, int repeats);
+/// 10⁷ values, of which the fraction `density` is kept.
+SelectionTiming measure_selection(std::uint64_t seed, int repeats, double density = 0.001);
 
 }  // namespace hearsay

@@ -30,10 +30,13 @@ void print(const Network& network) {
   std::vector<std::vector<std::string>> rows{{"link", "a message (α)", "a word of 4 bytes (β)", "bandwidth"}};
   for (const Link& link : network.links)
     rows.push_back(row("rank 0 and " + std::to_string(link.rank) + (link.same_host ? ", same host" : ""), link.model));
-  std::printf("%s on %s\n%s\n", counted(network.ranks, "rank").c_str(), counted(network.hosts, "host").c_str(),
+  std::printf("%s on %s\n%s", counted(network.ranks, "rank").c_str(), counted(network.hosts, "host").c_str(),
               aligned_table(rows).c_str());
+  std::printf("all at once: %.2f times as long in pairs, %.2f times from rank to rank\n\n", network.crossing,
+              network.shifting);
   std::printf("memory     %s/s in r += g\nselection  %s for a million values (sum, exact top-k of 0.1 %%, clearing)\n",
               byte_count(1.0 / network.memory_s).c_str(), duration(1e6 * network.selection_s).c_str());
+  std::printf("           %s for a million more that are kept\n", duration(1e6 * network.kept_s).c_str());
   std::printf("merge      %s for a million entries of sparse lists\n", duration(1e6 * network.merge_s).c_str());
 }
 

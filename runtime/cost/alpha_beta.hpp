@@ -2,7 +2,7 @@
 // The α-β model: a message of w words of 4 bytes takes α + w β seconds. α and β are measured; what a collective should
 // then take is computed from the messages and words of the rank that sends or receives most, one after the other.
 //
-// The model knows no other rank on the same core, and no memory bus or switch that ranks share.
+// What ranks share, links, switches and cores, is in two factors for bytes that travel while others do (network.hpp).
 
 namespace hearsay {
 

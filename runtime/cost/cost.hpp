@@ -21,16 +21,27 @@ struct CostAssumptions {
 struct LocalWork {
   double moved_bytes = 0.0;      ///< read or written
   double selected_values = 0.0;  ///< that a top-k chooses among
+  double kept_entries = 0.0;     ///< that a selector chooses
   double merged_entries = 0.0;   ///< of sparse lists that are merged
   double seconds(const Network& network) const {
-    return moved_bytes * network.memory_s + selected_values * network.selection_s + merged_entries * network.merge_s;
+    return moved_bytes * network.memory_s + selected_values * network.selection_s + kept_entries * network.kept_s +
+           merged_entries * network.merge_s;
   }
 };
+LocalWork operator+(const LocalWork& a, const LocalWork& b);
+LocalWork operator*(double times, const LocalWork& work);
+
+/// r += g, the choice of `kept` of so many values, their clearing. `reads` as Selector::reads says.
+LocalWork selection_work(double values, double kept, double reads);
+
+/// Where long messages go while this rank sends: nowhere, back on the same link, or on to the next rank.
+enum class Pattern { one_way, crossing, shifting };
 
 struct ExchangeCost {
   CommunicationCost inside{}, between{};  ///< within hosts, and between them
   double sent_bytes = 0.0;                ///< values, positions and headers; the mean over ranks
   LocalWork local{};
+  Pattern pattern = Pattern::one_way;
   bool overlaps = false;  ///< messages travel during forward or backward pass
   bool waits = true;      ///< false: asynchronous, nobody waits for messages
 };
@@ -41,8 +52,9 @@ double communication_s(const ExchangeCost& cost, const Network& network);
 /// hidden as far as the passes last; asynchronous ones entirely.
 double iteration_s(const ExchangeCost& cost, const Network& network, double compute_s);
 
-/// A cost whose messages all go the same way.
-ExchangeCost flat_cost(const CommunicationCost& messages, double sent_bytes, const CostAssumptions& assumptions);
+/// A cost whose messages are all between hosts, or all within one.
+ExchangeCost flat_cost(const CommunicationCost& messages, double sent_bytes, Pattern pattern,
+                       const CostAssumptions& assumptions);
 
 // dense.cpp
 CommunicationCost ring_cost(int ranks, std::size_t values);
@@ -56,6 +68,7 @@ CommunicationCost butterfly_cost(int ranks, std::size_t message_bytes);
 struct SparseShape {
   int ranks = 1;
   std::size_t values = 0, k = 0, message_bytes = 0;
+  double selector_reads = 0.0;  ///< Selector::reads
 };
 ExchangeCost gathered_cost(const SparseShape& shape, const CostAssumptions& assumptions);
 ExchangeCost gtopk_cost(const SparseShape& shape, bool butterfly, const CostAssumptions& assumptions);
@@ -76,8 +89,8 @@ struct NeighbourShape {
   int degree = 0;          ///< the highest
   double mean_degree = 0;  ///< directed edges a rank
   std::size_t values = 0;
-  double packet_bytes = 0;       ///< the average packet
-  double selected_values = 0.0;  ///< a rank's, where segments travel sparse
+  double packet_bytes = 0;  ///< the average packet
+  LocalWork selection{};    ///< a rank's, where segments travel sparse
 };
 ExchangeCost neighbour_cost(const NeighbourShape& shape, const CostAssumptions& assumptions);
 

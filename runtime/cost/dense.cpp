@@ -13,7 +13,7 @@ CommunicationCost ring_cost(int ranks, std::size_t values) {
 ExchangeCost allreduce_cost(int ranks, std::size_t values, std::size_t buckets, const CostAssumptions& assumptions) {
   CommunicationCost messages = ring_cost(ranks, values);
   messages.messages *= static_cast<double>(buckets);
-  ExchangeCost cost = flat_cost(messages, messages.words * bytes_per_word, assumptions);
+  ExchangeCost cost = flat_cost(messages, messages.words * bytes_per_word, Pattern::shifting, assumptions);
   // The sums, half of what arrives, read two values and write one; the mean reads and writes all.
   cost.local.moved_bytes = bytes_per_word * (1.5 * messages.words + 2.0 * static_cast<double>(values));
   return cost;

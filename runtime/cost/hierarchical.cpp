@@ -15,16 +15,17 @@ ExchangeCost hierarchical_cost(const SparseShape& shape, int node_size, std::siz
   const CommunicationCost half_ring{.messages = inside_ranks - 1.0, .words = (inside_ranks - 1.0) / inside_ranks * n};
   const CommunicationCost last = forwarded_bytes > 0 ? gather_cost(node_size, forwarded_bytes) : half_ring;
   const CommunicationCost across = gather_cost(nodes, shape.message_bytes);
-  ExchangeCost cost;
+  ExchangeCost cost{.pattern = Pattern::shifting};
   const bool node_fits_host = node_size * assumptions.hosts <= shape.ranks;
   CommunicationCost& within = node_fits_host ? cost.inside : cost.between;
   within = within + half_ring + last;
   CommunicationCost& between = assumptions.hosts > 1 ? cost.between : cost.inside;
   between = between + across;
   cost.sent_bytes = bytes_per_word * (half_ring.words + last.words + across.words);
-  cost.local = {.moved_bytes = bytes_per_word * (1.5 * half_ring.words + 3.0 * n),
-                .selected_values = n / inside_ranks,
-                .merged_entries = rounds(nodes) * nodes * static_cast<double>(shape.k)};
+  const auto k = static_cast<double>(shape.k);
+  cost.local = selection_work(n / inside_ranks, k, shape.selector_reads) +
+               LocalWork{.moved_bytes = bytes_per_word * (1.5 * half_ring.words + 3.0 * n),
+                         .merged_entries = rounds(nodes) * nodes * k};
   return cost;
 }
 

@@ -10,11 +10,13 @@ ExchangeCost layerwise_cost(const SparseShape& shape, std::size_t segments, cons
   CommunicationCost gathers = gather_cost(shape.ranks, shape.message_bytes);
   gathers.messages *= static_cast<double>(segments);
   const CommunicationCost messages = gathers + ring_cost(shape.ranks, segments);
-  ExchangeCost cost = flat_cost(messages, messages.words * bytes_per_word, assumptions);
+  ExchangeCost cost = flat_cost(messages, messages.words * bytes_per_word, Pattern::shifting, assumptions);
   const auto n = static_cast<double>(shape.values);
-  cost.local = {.moved_bytes = bytes_per_word * n,
-                .selected_values = 2.0 * n,  // for what travels, and for the next budgets
-                .merged_entries = rounds(shape.ranks) * shape.ranks * static_cast<double>(shape.k)};
+  const auto k = static_cast<double>(shape.k);
+  // Twice: for what travels, and for the next budgets.
+  cost.local =
+      2.0 * selection_work(n, k, shape.selector_reads) +
+      LocalWork{.moved_bytes = 2.0 * bytes_per_word * n, .merged_entries = rounds(shape.ranks) * shape.ranks * k};
   return cost;
 }
 

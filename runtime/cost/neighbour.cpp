@@ -10,12 +10,12 @@ ExchangeCost neighbour_cost(const NeighbourShape& shape, const CostAssumptions& 
   constexpr double latencies = 4.0;
   const double d = shape.degree;
   const CommunicationCost messages{.messages = latencies * d, .words = d * shape.packet_bytes / bytes_per_word};
-  ExchangeCost cost = flat_cost(messages, shape.mean_degree * shape.packet_bytes, assumptions);
+  ExchangeCost cost = flat_cost(messages, shape.mean_degree * shape.packet_bytes, Pattern::crossing, assumptions);
   const double n = static_cast<double>(shape.values), b = shape.packet_bytes;
   // Norms read x; a packet is written and its checksum read, and read again at each neighbour, where it becomes a copy;
   // mixing reads x and d copies and writes x.
-  cost.local = {.moved_bytes = bytes_per_word * n + 3.0 * b + 3.0 * d * b + bytes_per_word * n * (d + 2.0),
-                .selected_values = shape.selected_values};
+  const double moved = bytes_per_word * n + 3.0 * b + 3.0 * d * b + bytes_per_word * n * (d + 2.0);
+  cost.local = shape.selection + LocalWork{.moved_bytes = moved};
   cost.overlaps = true;
   return cost;
 }

@@ -34,8 +34,10 @@ std::string link_name(int rank) { return "rank_" + std::to_string(rank); }
 std::string network_yaml(const Network& network, const std::string& origin) {
   std::string text = "# " + origin + "\nranks: " + std::to_string(network.ranks) +
                      "\nhosts: " + std::to_string(network.hosts) + "\ninside: " + link_yaml(network.inside) +
-                     "\nbetween: " + link_yaml(network.between) + "\nmemory_s_per_byte: " + number(network.memory_s) +
+                     "\nbetween: " + link_yaml(network.between) + "\ncrossing: " + number(network.crossing) +
+                     "\nshifting: " + number(network.shifting) + "\nmemory_s_per_byte: " + number(network.memory_s) +
                      "\nselection_s_per_value: " + number(network.selection_s) +
+                     "\nkept_s_per_entry: " + number(network.kept_s) +
                      "\nmerge_s_per_entry: " + number(network.merge_s) + "\nlinks:  # of rank 0\n";
   for (const Link& link : network.links) {
     text += "  " + link_name(link.rank) + ": {same_host: " + (link.same_host ? "true" : "false") +
@@ -51,8 +53,11 @@ Network read_network(const std::filesystem::path& file) {
   network.hosts = static_cast<int>(root.integer("hosts", 1, Range::between(1, 1e6), "hosts that they ran on"));
   network.inside = read_link(root.section("inside"));
   network.between = read_link(root.section("between"));
+  network.crossing = root.real("crossing", 1.0, Range::at_least(1.0), "of long messages, pairs to each other");
+  network.shifting = root.real("shifting", 1.0, Range::at_least(1.0), "of long messages, every rank to the next");
   network.memory_s = root.real("memory_s_per_byte", 0.0, Range::at_least(0.0), "of one rank");
   network.selection_s = root.real("selection_s_per_value", 0.0, Range::at_least(0.0), "r += g, top-k, clearing");
+  network.kept_s = root.real("kept_s_per_entry", 0.0, Range::at_least(0.0), "of an entry that is selected");
   network.merge_s = root.real("merge_s_per_entry", 0.0, Range::at_least(0.0), "of two sparse lists");
   Config links = root.section("links");
   for (int rank = 1; rank < network.ranks; ++rank) {

@@ -19,9 +19,13 @@ struct Network {
   int ranks = 2, hosts = 1;  ///< where it was measured
   AlphaBeta inside{};        ///< between two ranks of one host: the slowest link measured
   AlphaBeta between{};       ///< between hosts: the slowest link measured; `inside` if there was one host only
-  /// Seconds per byte that r += g reads or writes, per value of an exact top-k with the sum before it and the clearing
-  /// after it, and per entry of two sparse lists that are merged.
-  double memory_s = 0.0, selection_s = 0.0, merge_s = 0.0;
+  /// How many times longer a long message takes where all ranks send at once, over one that travels alone: pairs of ranks
+  /// to each other, and every rank to the next one.
+  double crossing = 1.0, shifting = 1.0;
+  /// Seconds, on average while all ranks do the same, per byte that r += g reads or writes; per value of an exact top-k,
+  /// with the sum before it and the clearing after it; per entry that it keeps; per entry of two sparse lists that are
+  /// merged.
+  double memory_s = 0.0, selection_s = 0.0, kept_s = 0.0, merge_s = 0.0;
   std::vector<Link> links{};
 };
 

@@ -11,11 +11,15 @@ ExchangeCost sharded_cost(const SparseShape& shape, std::size_t pull_bytes, cons
   const CommunicationCost pushes{.messages = others,
                                  .words = others * static_cast<double>(shape.message_bytes) / bytes_per_word};
   const CommunicationCost messages = pushes + gather_cost(shape.ranks, pull_bytes);
-  ExchangeCost cost = flat_cost(messages, messages.words * bytes_per_word, assumptions);
+  ExchangeCost cost = flat_cost(messages, messages.words * bytes_per_word, Pattern::shifting, assumptions);
   const double n = static_cast<double>(shape.values), p = shape.ranks;
-  cost.local = {.moved_bytes = bytes_per_word * (4.0 * n + 6.0 * n / p),  // g, x and its copy; master, copy, change
-                .selected_values = n + n / p,
-                .merged_entries = rounds(shape.ranks) * p * static_cast<double>(shape.k)};
+  const auto k = static_cast<double>(shape.k);
+  // What is only written is read first by a cache: three words a value that is copied, two a value that is overwritten.
+  constexpr double words_of_block = 2.0 + 3.0 + 3.0;  // g; copy ← x, x ← copy
+  constexpr double words_of_shard = 3.0 + 3.0 + 4.0;  // x ← master, master ← x; change ← master − copy
+  cost.local = selection_work(n + n / p, k + k / p, shape.selector_reads) +
+               LocalWork{.moved_bytes = bytes_per_word * (words_of_block * n + words_of_shard * n / p),
+                         .merged_entries = rounds(shape.ranks) * p * k};
   return cost;
 }
 

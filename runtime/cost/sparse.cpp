@@ -9,13 +9,14 @@
 namespace hearsay {
 namespace {
 
-constexpr double passes_of_mean = 1.0;  // g is overwritten with zeros and the sum
+constexpr double passes_of_mean = 2.0;  // g is overwritten with zeros and the sum; a cache reads what is written
 
 double words_of(std::size_t bytes) { return static_cast<double>(bytes) / bytes_per_word; }
 
 LocalWork selection(const SparseShape& shape) {
   const auto n = static_cast<double>(shape.values);
-  return {.moved_bytes = passes_of_mean * bytes_per_word * n, .selected_values = n};
+  return selection_work(n, static_cast<double>(shape.k), shape.selector_reads) +
+         LocalWork{.moved_bytes = passes_of_mean * bytes_per_word * n};
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ CommunicationCost butterfly_cost(int ranks, std::size_t message_bytes) {
 
 ExchangeCost gathered_cost(const SparseShape& shape, const CostAssumptions& assumptions) {
   const CommunicationCost messages = gather_cost(shape.ranks, shape.message_bytes);
-  ExchangeCost cost = flat_cost(messages, messages.words * bytes_per_word, assumptions);
+  ExchangeCost cost = flat_cost(messages, messages.words * bytes_per_word, Pattern::shifting, assumptions);
   cost.local = selection(shape);
   cost.local.merged_entries = rounds(shape.ranks) * shape.ranks * static_cast<double>(shape.k);
   return cost;
@@ -51,7 +52,7 @@ ExchangeCost gtopk_cost(const SparseShape& shape, bool butterfly, const CostAssu
   const double all_messages = butterfly ? core * core_rounds + 2.0 * (p - core) : 2.0 * (p - 1.0);
   ExchangeCost cost = flat_cost(
       butterfly ? butterfly_cost(shape.ranks, shape.message_bytes) : tree_cost(shape.ranks, shape.message_bytes),
-      all_messages * b / p, assumptions);
+      all_messages * b / p, butterfly ? Pattern::crossing : Pattern::one_way, assumptions);
   cost.local = selection(shape);
   cost.local.merged_entries = 2.0 * rounds(shape.ranks) * static_cast<double>(shape.k);
   return cost;

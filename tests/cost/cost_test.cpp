@@ -165,10 +165,29 @@ TEST_CASE("what overlaps hides behind computing as far as that lasts; asynchrono
   CHECK(iteration_s(cost, network, 2.0) == 2.0);
 }
 
+TEST_CASE("bytes take longer where everybody sends at once, latencies do not") {
+  const Network network{
+      .inside = {.alpha_s = 1.0, .beta_s = 10.0}, .between = {.alpha_s = 2.0}, .crossing = 2.0, .shifting = 1.5};
+  ExchangeCost cost{.inside = {.messages = 3.0, .words = 4.0}, .between = {.messages = 5.0, .words = 6.0}};
+  CHECK(communication_s(cost, network) == 13.0 + 40.0);
+  cost.pattern = Pattern::crossing;
+  CHECK(communication_s(cost, network) == 13.0 + 80.0);
+  cost.pattern = Pattern::shifting;
+  CHECK(communication_s(cost, network) == 13.0 + 60.0);
+}
+
+TEST_CASE("the work of a selection: as top-k's was measured, or so many reads after a sum") {
+  const Network network{.memory_s = 1.0, .selection_s = 100.0, .kept_s = 1000.0};
+  CHECK(selection_work(10.0, 2.0, 0.0).seconds(network) == 1000.0 + 2000.0);
+  CHECK(selection_work(10.0, 2.0, 5.0).seconds(network) == 4.0 * 8.0 * 10.0 + 2000.0);
+  const LocalWork work{.moved_bytes = 1.0, .selected_values = 2.0, .kept_entries = 3.0, .merged_entries = 4.0};
+  CHECK((0.5 * work + 0.5 * work).seconds(network) == work.seconds(network));
+}
+
 TEST_CASE("messages of algorithms that know no hosts go between hosts where there are several") {
   const CommunicationCost messages{.messages = 2.0, .words = 3.0};
-  CHECK(flat_cost(messages, 0.0, {.hosts = 1}).inside.words == 3.0);
-  CHECK(flat_cost(messages, 0.0, {.hosts = 2}).between.words == 3.0);
+  CHECK(flat_cost(messages, 0.0, Pattern::one_way, {.hosts = 1}).inside.words == 3.0);
+  CHECK(flat_cost(messages, 0.0, Pattern::one_way, {.hosts = 2}).between.words == 3.0);
   // HiTopKComm keeps the dense part inside.
   const ExchangeCost cost =
       hierarchical_cost({.ranks = 8, .values = 1000, .k = 5, .message_bytes = 40}, 4, 0, {.hosts = 2});

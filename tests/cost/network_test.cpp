@@ -18,8 +18,11 @@ Network example() {
           .hosts = 2,
           .inside = {.alpha_s = 1e-6, .beta_s = 5e-10},
           .between = {.alpha_s = 1.5e-4, .beta_s = 3.25e-8},
+          .crossing = 1.75,
+          .shifting = 1.25,
           .memory_s = 1e-10,
           .selection_s = 7.5e-10,
+          .kept_s = 3e-9,
           .merge_s = 2e-8,
           .links = {{.rank = 1, .same_host = true, .model = {.alpha_s = 1e-6, .beta_s = 5e-10}},
                     {.rank = 2, .same_host = false, .model = {.alpha_s = 1.5e-4, .beta_s = 3.25e-8}}}};
@@ -49,8 +52,11 @@ TEST_CASE("a network is read as it was written") {
   CHECK(read.hosts == 2);
   CHECK(read.inside.alpha_s == network.inside.alpha_s);
   CHECK(read.between.beta_s == network.between.beta_s);
+  CHECK(read.crossing == network.crossing);
+  CHECK(read.shifting == network.shifting);
   CHECK(read.memory_s == network.memory_s);
   CHECK(read.selection_s == network.selection_s);
+  CHECK(read.kept_s == network.kept_s);
   CHECK(read.merge_s == network.merge_s);
   REQUIRE(read.links.size() == 2);
   CHECK(read.links[0].same_host);

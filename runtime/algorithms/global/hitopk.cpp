@@ -170,7 +170,8 @@ class HiTopKPlan final : public ExchangePlan {
     return hierarchical_cost({.ranks = ranks,
                               .values = layout.size(),
                               .k = kept_count(density, part_of(layout.size(), ranks / nodes, 0).length),
-                              .message_bytes = last.message + gather_header_bytes},
+                              .message_bytes = last.message + gather_header_bytes,
+                              .selector_reads = sparsifier.selector->reads()},
                              ranks / nodes, last.forwards ? last.forwarded : 0, assumptions);
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {

@@ -107,7 +107,11 @@ SparseShape SparseSgdSettings::shape(const Layout& layout, int ranks) const {
   const Sparsifier sparsifier = read();
   const std::size_t k = BlockSelection(sparsifier, layout).count(sparsifier.selector->density());
   const SparseWire wire(*sparsifier.codec, layout.size(), {});
-  return {.ranks = ranks, .values = layout.size(), .k = k, .message_bytes = wire.bound(k)};
+  return {.ranks = ranks,
+          .values = layout.size(),
+          .k = k,
+          .message_bytes = wire.bound(k),
+          .selector_reads = sparsifier.selector->reads()};
 }
 
 std::unique_ptr<Exchange> make_sparse_sgd(const ExchangeContext& context, const SparseSgdSettings& settings,

@@ -102,9 +102,7 @@ class EventGradPlan final : public ExchangePlan {
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
-    std::size_t selected = 0;
-    for (const Segment& s : layout.segments()) selected += travels_whole(bound_with_, s.length) ? 0 : s.length;
-    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), selected, assumptions);
+    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), selection(layout), assumptions);
     cost.waits = options_.schedule == Schedule::lockstep;
     return cost;
   }
@@ -118,6 +116,19 @@ class EventGradPlan final : public ExchangePlan {
   Schedule schedule() const override { return options_.schedule; }
 
  private:
+  /// The values x − x̂ are written into a block of their own and read twice, where error feedback reads its sum once.
+  LocalWork selection(const Layout& layout) const {
+    constexpr double words_of_difference = 3.0;
+    LocalWork work;
+    for (const Segment& s : layout.segments()) {
+      if (travels_whole(bound_with_, s.length)) continue;
+      const auto kept = static_cast<double>(kept_count(bound_with_.selector->density(), s.length));
+      const auto length = static_cast<double>(s.length);
+      work = work + selection_work(length, kept, bound_with_.selector->reads());
+      work.moved_bytes += words_of_difference * sizeof(float) * length;
+    }
+    return work;
+  }
   std::unique_ptr<MixingRule> make_mixing() const {
     Config section = mixing_section_;
     return chosen_entry(mixing_rules(), section, "stale", "how copies pull the replica").make(section);

@@ -21,9 +21,9 @@ bool travels_whole(const Sparsifier& sparsifier, std::size_t n);
 std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n);
 
 /// What an iteration of a neighbour exchange costs: packets of at most `packet_bound` bytes, of whose segments a fraction
-/// fires; `selected_values` of them are chosen from for each packet.
+/// fires; `selection` is the work of choosing what of them travels, if all fire.
 ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size_t packet_bound,
-                       std::size_t selected_values, const CostAssumptions& assumptions);
+                       const LocalWork& selection, const CostAssumptions& assumptions);
 
 class NeighbourLink {
  public:

@@ -5,7 +5,7 @@
 namespace hearsay {
 
 ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size_t packet_bound,
-                       std::size_t selected_values, const CostAssumptions& assumptions) {
+                       const LocalWork& selection, const CostAssumptions& assumptions) {
   int degree = 0;
   for (int rank = 0; rank < topology.ranks(); ++rank)
     degree = std::max(degree, static_cast<int>(topology.neighbourhood(rank).sends()));
@@ -14,7 +14,7 @@ ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size
                          .mean_degree = static_cast<double>(topology.edges_in_use()) / topology.ranks(),
                          .values = layout.size(),
                          .packet_bytes = sizeof(PacketHeader) + fired_bytes,
-                         .selected_values = static_cast<double>(selected_values) * assumptions.event_fraction},
+                         .selection = assumptions.event_fraction * selection},
                         assumptions);
 }
 

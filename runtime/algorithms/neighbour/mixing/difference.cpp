@@ -5,7 +5,10 @@
 // What i gains of an edge, j loses: in lockstep the mean over ranks is kept for any pattern of events. (Asynchronous
 // ranks may use different versions of the same pair of copies, so there the mean is kept only while copies agree.) A
 // difference that is not refreshed is applied again: a feedback loop with delay. γ must fall with silence and density.
-// Cost: 2·deg + 2 memory passes; memory: one block a neighbour, and one (lockstep) or deg (asynchronous) for x̂_i.
+// Cost: deg + 3 memory passes, 2·deg + 2 where x̂_i is one of each edge: all edges are done with a piece of x before the
+// next piece. Memory: one block a neighbour, and one (lockstep) or deg (asynchronous) for x̂_i.
+#include <algorithm>
+
 #include "runtime/algorithms/neighbour/mixing/mixing.hpp"
 
 namespace hearsay {
@@ -15,11 +18,18 @@ class Difference final : public MixingRule {
  public:
   explicit Difference(float gamma) : gamma_(gamma) {}
   void mix(const Layout&, float, std::span<const MixEdge> edges, std::span<float> x) const override {
-    for (const MixEdge& edge : edges) add_difference(gamma_ * edge.weight, edge.theirs, edge.ours, x);
+    for (std::size_t begin = 0; begin < x.size(); begin += piece) {
+      const std::size_t length = std::min(piece, x.size() - begin);
+      for (const MixEdge& edge : edges) {
+        add_difference(gamma_ * edge.weight, edge.theirs.subspan(begin, length), edge.ours.subspan(begin, length),
+                       x.subspan(begin, length));
+      }
+    }
   }
   bool needs_own_copy() const override { return true; }
 
  private:
+  static constexpr std::size_t piece = 4096;  // with x̂_i 32 kB: what a first-level cache holds
   float gamma_;
 };
 
@@ -35,7 +45,7 @@ MixingEntry difference_mixing() {
   return {.name = "difference",
           .summary = "gossip on the public copies (CHOCO-SGD); keeps the mean for any pattern of events",
           .equation = "x_i <- x_i + gamma sum_j w_ij (xhat_j - xhat_i)",
-          .cost = "2 deg + 2 memory passes an iteration; one block a neighbour plus the own copy",
+          .cost = "deg + 3 memory passes an iteration; one block a neighbour plus the own copy",
           .citation = "koloskova2019choco, Algorithm 1",
           .make = make_difference};
 }
