@@ -32,31 +32,38 @@ void measure_passes(Network& network, mpi::Communicator& world) {
   network.merge_s = slowest[3];
 }
 
-/// Seconds of a message of `bytes` to rank `to` while one arrives from rank `from`; mean on the slowest rank.
-double send_while_receiving(Peers& peers, mpi::Communicator& world, int to, int from, std::size_t bytes, int repeats) {
+/// What links, switches, MPI and processors lose where everybody sends at once: a message to rank `to` while one arrives
+/// from rank `from`, over what the message alone should take; the largest on any rank, at least 1.
+double load(Peers& peers, mpi::Communicator& world, int to, int from, const AlphaBeta& link) {
+  constexpr std::size_t bytes = 4'000'000;
+  constexpr double words = bytes / 4.0;
+  constexpr int repeats = 3;
   const std::vector<std::byte> out(bytes);
   std::vector<std::byte> in(bytes);
   world.barrier();
-  std::array<double, 1> slowest{seconds_taken([&] {
+  const double seconds = seconds_taken([&] {
     for (int i = 0; i < repeats; ++i) peers.exchange(to, {.bytes = out, .payload_bytes = bytes}, from, in);
-  })};
-  world.maximum(slowest);
-  return slowest[0] / repeats;
+  });
+  std::array<double, 1> most{seconds / repeats / (link.alpha_s + words * link.beta_s)};
+  world.maximum(most);
+  return std::max(1.0, most[0]);
 }
 
-/// What links, switches, MPI and processors lose where everybody sends at once; against the model of the slowest link.
+/// In the two patterns of the algorithms: neighbours to each other, every rank to the next.
 void measure_load(Network& network, Peers& peers, mpi::Communicator& world) {
-  constexpr std::size_t bytes = 4'000'000;
-  constexpr double words = bytes / 4.0;
-  constexpr int repeats = 5;
+  std::array<double, 4> models{network.inside.alpha_s, network.inside.beta_s, network.between.alpha_s,
+                               network.between.beta_s};
+  world.maximum(models);  // only rank 0 has measured
+  const std::vector<int> nodes = peers.nodes();
   const int rank = peers.rank(), ranks = peers.size();
-  const int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks;
-  const int partner = (rank ^ 1) < ranks ? rank ^ 1 : Peers::nobody;
-  std::array<double, 1> alone{network.between.alpha_s + words * network.between.beta_s};
-  world.maximum(alone);  // only rank 0 has measured
-  const double crossing = send_while_receiving(peers, world, partner, partner, bytes, repeats);
-  const double shifting = send_while_receiving(peers, world, next, previous, bytes, repeats);
-  network.crossing = std::max(1.0, crossing / alone[0]), network.shifting = std::max(1.0, shifting / alone[0]);
+  const auto link_to = [&](int other) -> AlphaBeta {
+    const bool inside = nodes[static_cast<std::size_t>(other)] == nodes[static_cast<std::size_t>(rank)];
+    return {.alpha_s = models[inside ? 0 : 2], .beta_s = models[inside ? 1 : 3]};
+  };
+  const int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks, partner = rank ^ 1;
+  network.crossing = partner < ranks ? load(peers, world, partner, partner, link_to(partner))
+                                     : load(peers, world, Peers::nobody, Peers::nobody, link_to(next));
+  network.shifting = load(peers, world, next, previous, link_to(next));
 }
 
 /// α and β without the 64 kB message, the second: buffers on the way let that much pass faster than the link is.
