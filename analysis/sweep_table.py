@@ -2,8 +2,11 @@
 """Print the results of a sweep as Markdown tables: one a combination of ranks and axes, one row a method.
 
     analysis/sweep_table.py runs/sweeps/mnist
+    analysis/sweep_table.py runs/sweeps/gtopk-residual --best optimizer.learning_rate
 
 Every number is read from the run folders (summary.json). Accuracies are mean ± sample standard deviation over seeds.
+With --best every method has the value of that axis, in brackets, with which its mean accuracy is highest; a run that
+diverged counts as 0.
 """
 import argparse
 import json
@@ -25,6 +28,26 @@ def load(folder):
         key = (point["ranks"], *(f"{k} {v}" for k, v in point["axis"].items()))
         groups.setdefault(key, {}).setdefault(point["method"], []).append(summary)
     return groups
+
+
+def accuracy(summaries):
+    return statistics.mean(s["accuracy_mean_model"] if s["status"] == "finished" else 0.0 for s in summaries)
+
+
+def best_of(groups, axis):
+    """The groups without `axis`, every method with its best value of it."""
+    choices = {}
+    for key, methods in groups.items():
+        value = next((part.removeprefix(f"{axis} ") for part in key[1:] if part.startswith(f"{axis} ")), None)
+        rest = tuple(part for part in key if not str(part).startswith(f"{axis} "))
+        for method, summaries in methods.items():
+            choices.setdefault(rest, {}).setdefault(method, []).append((accuracy(summaries), value, summaries))
+    best = {}
+    for key, methods in choices.items():
+        for method, candidates in methods.items():
+            _, value, summaries = max(candidates, key=lambda candidate: candidate[0])
+            best.setdefault(key, {})[method if value is None else f"{method} ({value})"] = summaries
+    return best
 
 
 def spread(values, scale=100.0, digits=2):
@@ -56,11 +79,19 @@ def row(method, summaries, shares):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="the sweep's output folder")
-    folder = parser.parse_args().folder
-    groups = load(folder)
+    parser.add_argument("--best", metavar="AXIS", help="one row a method: with the best value of this axis")
+    options = parser.parse_args()
+    groups = load(options.folder)
     if not groups:
-        print(f"sweep_table: no finished runs below {folder}; run scripts/sweep first", file=sys.stderr)
+        print(f"sweep_table: no finished runs below {options.folder}; run scripts/sweep first", file=sys.stderr)
         sys.exit(3)
+    if options.best:
+        axes = sorted({part.rsplit(" ", 1)[0] for key in groups for part in key[1:]})
+        if options.best not in axes:
+            print(f"sweep_table: no axis {options.best!r} in this sweep; there are: {', '.join(axes) or 'none'}",
+                  file=sys.stderr)
+            sys.exit(2)
+        groups = best_of(groups, options.best)
     for key in sorted(groups):
         print(f"\n**P = {key[0]}{''.join(', ' + part for part in key[1:])}**\n")
         shares = share_names(groups[key])

@@ -1,0 +1,45 @@
+"""The tables of a sweep: one row a method, and with --best the value of an axis that is best for each."""
+import json
+import unittest
+
+from run_folders import make_run
+from support import FolderTest, run_script
+
+
+class Table(FolderTest):
+    def setUp(self):
+        super().setUp()
+        for method, rate, accuracies in (
+            ("slow and steady", 0.1, [0.75, 0.8125]),
+            ("slow and steady", 0.3, [0.9375, 0.25]),  # the best seed is not the best mean
+            ("bold", 0.1, [0.5, 0.5]),
+            ("bold", 0.3, [0.625, 0.875]),
+        ):
+            for seed, accuracy in enumerate(accuracies, 1):
+                run = self.folder / str(rate) / method / f"seed{seed}"
+                make_run(run, seed=seed, accuracy=accuracy, rate=1.0, segments=False)
+                point = {"method": method, "ranks": 2, "seed": seed, "axis": {"rate": rate, "data": "iid"}}
+                (run / "point.json").write_text(json.dumps(point))
+
+    def test_all_values(self):
+        code, out, _ = run_script("sweep_table.py", self.folder)
+        self.assertEqual(code, 0)
+        self.assertEqual(out.count("| slow and steady |"), 2)
+        self.assertIn("**P = 2, rate 0.3, data iid**", out)
+
+    def test_best_value(self):
+        code, out, _ = run_script("sweep_table.py", self.folder, "--best", "rate")
+        self.assertEqual(code, 0)
+        self.assertEqual(out.count("**P = 2"), 1)
+        self.assertIn("| slow and steady (0.1) | 78.12 ± 4.42 |", out)
+        self.assertIn("| bold (0.3) | 75.00 ± 17.68 |", out)
+        self.assertNotIn("steady (0.3)", out)
+
+    def test_no_such_axis(self):
+        code, _, err = run_script("sweep_table.py", self.folder, "--best", "ratio")
+        self.assertEqual(code, 2)
+        self.assertIn("there are: data, rate", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
