@@ -6,6 +6,7 @@
 #include "apps/datasets/datasets.hpp"
 #include "apps/models/models.hpp"
 #include "runtime/training/model.hpp"
+#include "runtime/training/session.hpp"
 
 namespace hearsay {
 
@@ -56,7 +57,10 @@ class ChosenTask {
 
 ChosenRun::ChosenRun(Config root) : task_(std::make_shared<ChosenTask>(root)), plan_(root, ChosenTask::task(task_)) {}
 
-void ChosenRun::check() const { task_->check(); }
+void ChosenRun::check() const {
+  require_device(plan_);
+  task_->check();
+}
 
 void ChosenRun::share_data() const { task_->share(); }
 

@@ -51,6 +51,15 @@ std::string Environment::host() const {
   return {name, static_cast<std::size_t>(length)};
 }
 
+int Environment::rank_on_host() const {
+  MPI_Comm host = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host), "MPI_Comm_split_type");
+  int rank = 0;
+  MPI_Comm_rank(host, &rank);
+  MPI_Comm_free(&host);
+  return rank;
+}
+
 std::string Environment::library_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;

@@ -17,6 +17,8 @@ class Environment {
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   std::string host() const;
+  /// This rank's number among those that share its host's memory, from 0. Collective.
+  int rank_on_host() const;
   /// "Open MPI v4.1.4, …" in one line.
   static std::string library_version();
   /// Ends every rank of the job with this exit code. May be called from any thread; never returns.

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t test_batch_size = 200;
 
-std::span<float> floats(const torch::Tensor& tensor) {
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
+std::span<const float> floats(const torch::Tensor& on_processor) {
+  return {on_processor.data_ptr<float>(), static_cast<std::size_t>(on_processor.numel())};
 }
 
 }  // namespace
@@ -70,7 +70,10 @@ Evaluator::Evaluator(Model& model, TestSet test, mpi::Communicator& communicator
 
 void Evaluator::average() {
   auto end = std::ranges::copy(model_.replica().values.span(), mean_.begin()).out;
-  for (const torch::Tensor& buffer : averaged_buffers_) end = std::ranges::copy(floats(buffer), end).out;
+  for (const torch::Tensor& buffer : averaged_buffers_) {
+    const torch::Tensor here = buffer.cpu();
+    end = std::ranges::copy(floats(here), end).out;
+  }
   engine_.run([&] { communicator_.sum(mean_); });
   const auto ranks = static_cast<float>(communicator_.size());
   for (float& value : mean_) value /= ranks;
@@ -79,9 +82,10 @@ void Evaluator::average() {
 void Evaluator::load_average() {
   const std::span<float> values = model_.replica().values.span();
   std::copy_n(mean_.data(), values.size(), values.begin());
-  const float* from = mean_.data() + values.size();
-  for (const torch::Tensor& buffer : averaged_buffers_) {
-    std::copy_n(from, buffer.numel(), floats(buffer).begin());
+  float* from = mean_.data() + values.size();
+  const torch::NoGradGuard no_gradient;
+  for (torch::Tensor& buffer : averaged_buffers_) {
+    buffer.copy_(torch::from_blob(from, buffer.sizes(), torch::kFloat32));
     from += buffer.numel();
   }
 }

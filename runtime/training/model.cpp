@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 #include "runtime/base/error.hpp"
 
@@ -17,6 +18,18 @@ void require_float_on_cpu(const std::string& name, const torch::Tensor& tensor) 
   if (tensor.scalar_type() == torch::kFloat32 && tensor.device().is_cpu()) return;
   throw ConfigError("model: the parameter '" + name + "' is " + std::string(c10::toString(tensor.scalar_type())) +
                     " on " + tensor.device().str() + "; Hearsay trains parameters of type Float on cpu");
+}
+
+/// As `torch::nn::Module::save` writes it, from tensors in the processor's memory.
+void write_from_processor(const torch::nn::Module& module, torch::serialize::OutputArchive& archive) {
+  for (const auto& item : module.named_parameters(false)) archive.write(item.key(), item.value().cpu());
+  for (const auto& item : module.named_buffers(false)) archive.write(item.key(), item.value().cpu(), true);
+  for (const auto& child : module.named_children()) {
+    if (!child.value()->is_serializable()) continue;
+    torch::serialize::OutputArchive part(archive.compilation_unit());
+    write_from_processor(*child.value(), part);
+    archive.write(child.key(), part);
+  }
 }
 
 /// A tensor of this shape over memory of the replica, which lives as long as the tensor.
@@ -80,7 +93,10 @@ Model::Model(std::shared_ptr<torch::nn::Module> module, Forward forward, Objecti
   bind(false);
 }
 
-void Model::include_buffers() { bind(true); }
+void Model::include_buffers() {
+  if (device_copy_) throw std::logic_error("include_buffers: the module computes on a device already");
+  bind(true);
+}
 
 void Model::bind(bool with_buffers) {
   const torch::NoGradGuard no_gradient;
@@ -95,23 +111,68 @@ void Model::bind(bool with_buffers) {
   }
   for (torch::Tensor& buffer : found.mixed_buffers) move_into(replica, replica->layout[s++], buffer);
   replica_ = replica;
-  trainable_ = std::move(found.trainable);
+  trainable_ = computed_ = std::move(found.trainable);
+  mixed_buffers_ = std::move(found.mixed_buffers);
   other_state_ = std::move(found.other);
+}
+
+/// The optimizer keeps tensors in the replica; the module's own go to the device.
+void Model::compute_on(torch::Device device) {
+  const torch::NoGradGuard no_gradient;
+  device_copy_ = std::make_unique<DeviceCopy>(replica_, device);
+  device_copy_->upload();
+  SegmentId s = 0;
+  for (torch::Tensor& parameter : trainable_) {
+    torch::Tensor inside = parameter.detach();
+    inside.requires_grad_(true).mutable_grad() = parameter.grad();
+    move(computed_[s], s);
+    computed_[s].mutable_grad() = device_copy_->gradients(replica_->layout[s]).view(inside.sizes());
+    parameter = inside;
+    ++s;
+  }
+  for (torch::Tensor& buffer : mixed_buffers_) move(buffer, s++);
+  for (torch::Tensor& tensor : other_state_) tensor.set_data(tensor.to(device));
+}
+
+/// Makes one of the module's tensors a view of the copy on the device.
+void Model::move(torch::Tensor& tensor, SegmentId s) {
+  tensor.mutable_grad().reset();  // a gradient lies where its tensor does
+  tensor.set_data(device_copy_->values(replica_->layout[s]).view(tensor.sizes()));
+}
+
+/// The batch where the module computes, after x has come there.
+Batch Model::prepared(const Batch& batch) const {
+  if (!device_copy_) return batch;
+  const torch::NoGradGuard no_gradient;
+  device_copy_->upload();
+  return {batch.inputs.to(device_copy_->device()), batch.targets.to(device_copy_->device())};
+}
+
+/// A forward pass may have changed buffers that are mixed.
+void Model::fetch_buffers() const {
+  device_copy_->download_values(replica_->layout.segments().subspan(trainable_.size()));
 }
 
 double Model::loss_and_gradient(const Batch& batch) {
   std::ranges::fill(replica_->gradients.span(), 0.0F);
-  const torch::Tensor loss = objective_.loss(forward_(batch.inputs), batch.targets);
+  const Batch here = prepared(batch);
+  const torch::Tensor loss = objective_.loss(forward_(here.inputs), here.targets);
   loss.backward();
+  if (device_copy_) {
+    if (accumulators_.empty()) device_copy_->download_gradients();
+    fetch_buffers();
+  }
   return loss.item<double>();
 }
 
 // A tensor's own hooks run before its gradient is added to .grad; those behind its accumulator run after.
 void Model::on_gradient(const std::function<void(SegmentId)>& ready) {
-  for (SegmentId s = 0; s < trainable_.size(); ++s) {
-    accumulators_.push_back(torch::autograd::impl::grad_accumulator(trainable_[s]));
+  for (SegmentId s = 0; s < computed_.size(); ++s) {
+    accumulators_.push_back(torch::autograd::impl::grad_accumulator(computed_[s]));
     accumulators_.back()->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
-        [ready, s](const torch::autograd::variable_list& outputs, const torch::autograd::variable_list&) {
+        [ready, s, copy = device_copy_.get(), replica = replica_.get()](const torch::autograd::variable_list& outputs,
+                                                                        const torch::autograd::variable_list&) {
+          if (copy != nullptr) copy->download_gradient(replica->layout[s]);
           ready(s);
           return outputs;
         }));
@@ -120,17 +181,24 @@ void Model::on_gradient(const std::function<void(SegmentId)>& ready) {
 
 Score Model::score(const Batch& batch) const {
   const torch::NoGradGuard no_gradient;
-  const torch::Tensor output = forward_(batch.inputs);
+  const Batch here = prepared(batch);
+  const torch::Tensor output = forward_(here.inputs);
+  if (device_copy_) fetch_buffers();
   const auto targets = static_cast<double>(batch.targets.numel());
-  return {.loss_sum = objective_.loss(output, batch.targets).item<double>() * targets,
-          .correct = objective_.correct(output, batch.targets).item<double>(),
+  return {.loss_sum = objective_.loss(output, here.targets).item<double>() * targets,
+          .correct = objective_.correct(output, here.targets).item<double>(),
           .targets = targets};
 }
 
 void Model::save(const std::filesystem::path& file) const {
   try {
     torch::serialize::OutputArchive archive;
-    module_->save(archive);
+    if (device_copy_) {
+      device_copy_->upload();
+      write_from_processor(*module_, archive);
+    } else {
+      module_->save(archive);
+    }
     archive.save_to(file.string());
   } catch (const c10::Error& error) {
     throw DataError(file.string() + ": the model cannot be written: " + error.what_without_backtrace());

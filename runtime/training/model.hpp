@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/parameters.hpp"
+#include "runtime/training/device_copy.hpp"
 
 namespace hearsay {
 
@@ -61,35 +62,45 @@ class Model {
   /// Makes the floating-point buffers (running means and variances) segments of the replica too, behind the parameters:
   /// they are then sent and mixed like these. Their gradient is 0. Call it before `trainable`.
   void include_buffers();
+  /// Passes run on `device` from now on, and the module's tensors lie there; the replica, its gradient and what
+  /// `trainable` gives stay in the processor's memory. Call it after `include_buffers` and before `on_gradient`. A device
+  /// that is the processor gets a copy, too: slower, and good for tests.
+  void compute_on(torch::Device device);
 
-  /// The trainable parameters, in the order of the segments: what an optimizer works on.
+  /// The trainable parameters in the replica, in the order of the segments: what an optimizer works on.
   const std::vector<torch::Tensor>& trainable() const { return trainable_; }
   /// All other state: buffers that are not in the replica and parameters that need no gradient.
   const std::vector<torch::Tensor>& other_state() const { return other_state_; }
   torch::nn::Module& module() { return *module_; }
 
-  /// The module's output for these inputs, with its graph, in whatever mode the module is.
+  /// The module's output for these inputs, which lie where it computes, with its graph, in whatever mode it is.
   torch::Tensor forward(const torch::Tensor& inputs) const { return forward_(inputs); }
   /// The loss of the batch; g becomes its gradient. One fill of the gradient block, one forward, one backward pass.
   double loss_and_gradient(const Batch& batch);
-  /// Calls `ready` during `loss_and_gradient` as soon as a segment's gradient is complete, last layer first.
+  /// Calls `ready` during `loss_and_gradient` as soon as a segment's gradient is complete, last layer first. LibTorch
+  /// calls it from a thread of its own where passes run on a GPU; `loss_and_gradient` waits for that thread.
   void on_gradient(const std::function<void(SegmentId)>& ready);
   /// Forward pass without gradients, in whatever mode (training, evaluation) the module is.
   Score score(const Batch& batch) const;
 
-  /// Writes the module so that `torch::load(module, file)` reads it. Throws DataError if the file cannot be written.
+  /// Writes the module, as of x in the replica, so that `torch::load(module, file)` reads it. Throws DataError if the file cannot be written.
   void save(const std::filesystem::path& file) const;
 
  private:
   using Forward = std::function<torch::Tensor(const torch::Tensor&)>;
   Model(std::shared_ptr<torch::nn::Module> module, Forward forward, Objective objective);
   void bind(bool with_buffers);
+  void move(torch::Tensor& tensor, SegmentId s);
+  Batch prepared(const Batch& batch) const;
+  void fetch_buffers() const;
 
   std::shared_ptr<torch::nn::Module> module_;
   Forward forward_;
   Objective objective_;
   std::shared_ptr<Parameters> replica_;
-  std::vector<torch::Tensor> trainable_, other_state_;
+  std::vector<torch::Tensor> trainable_, mixed_buffers_, other_state_;
+  std::vector<torch::Tensor> computed_;      // the module's trainable parameters: trainable_, or their copies
+  std::unique_ptr<DeviceCopy> device_copy_;  // null: the module computes in the replica's memory
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;  // hold the hooks of on_gradient
 };
 

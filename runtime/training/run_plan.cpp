@@ -49,6 +49,10 @@ void read_train(Config& root, RunPlan::Parts& parts) {
   parts.common_dropout = train.flag("common_dropout", false,
                                     "all ranks drop the same units, as the released EventGraD code's equal seeds do; "
                                     "false: every rank draws its own");
+  parts.device =
+      train.choice("device", "cpu", {"cpu", "cuda"},
+                   "where passes run; cuda: the ranks of a host share its GPUs in turn, and the replica goes "
+                   "there and its gradient comes back in every iteration (needs a LibTorch with CUDA)");
   parts.threads = static_cast<int>(train.integer("threads", 1, Range::between(1, 1024), "LibTorch's threads per rank"));
 }
 

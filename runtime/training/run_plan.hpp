@@ -53,6 +53,7 @@ class RunPlan {
     bool mix_buffers;
     bool common_dropout;
     int threads;
+    std::string device;  ///< cpu, cuda
     // report:
     ReportOptions report;
     bool save_model;

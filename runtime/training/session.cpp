@@ -92,7 +92,7 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
       topology_(plan.topology(environment.ranks())),
       neighbourhood_(topology_.neighbourhood(rank_)),
       data_(load_data(plan.parts())),
-      model_(make_model(plan.parts(), data_.train, static_cast<std::uint64_t>(rank_))),
+      model_(make_model(plan.parts(), data_.train, static_cast<std::uint64_t>(rank_), environment.rank_on_host())),
       random_(options.shares_process),
       batches_(make_batches(plan.parts(), data_, environment.ranks(), rank_)),
       length_(plan.length(data_.train.size(), environment.ranks())),

@@ -38,6 +38,9 @@ struct TrainOptions {
   bool shares_process = false;  ///< ranks are threads of one process, of which one runs at a time
 };
 
+/// Throws CommunicationError if the plan's `train.device` is not here. Not collective.
+void require_device(const RunPlan& plan);
+
 /// What a run would be, for --dry-run.
 struct DryRun {
   int ranks = 0;

@@ -26,6 +26,12 @@ ImageData load_data(const RunPlan::Parts& plan) {
   return data;
 }
 
+Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank, int rank_on_host) {
+  Model model = make_model(plan, images, rank);
+  if (plan.device != "cpu") model.compute_on(device_for(plan.device, rank_on_host));
+  return model;
+}
+
 TrainingBatches make_batches(const RunPlan::Parts& plan, const ImageData& data, int ranks, int rank) {
   const auto stream = static_cast<std::uint64_t>(rank);
   Random common(stream_seed(plan.seed, "partition"));
@@ -44,11 +50,13 @@ void start_from_rank_0(Model& model, mpi::Communicator& communicator) {
   const torch::NoGradGuard no_gradient;
   communicator.broadcast(std::as_writable_bytes(model.replica().values.span()), 0);
   for (const torch::Tensor& tensor : model.other_state()) {
-    torch::Tensor copy = tensor.contiguous();
+    torch::Tensor copy = tensor.cpu().contiguous();
     communicator.broadcast({static_cast<std::byte*>(copy.data_ptr()), copy.nbytes()}, 0);
     torch::Tensor(tensor).copy_(copy);
   }
 }
+
+void require_device(const RunPlan& plan) { static_cast<void>(device_for(plan.parts().device, 0)); }
 
 DryRun dry_run(const RunPlan& plan, int ranks) {
   const Topology topology = plan.topology(ranks);
@@ -74,7 +82,7 @@ DryRun dry_run(const RunPlan& plan, int ranks) {
 MeasuredModel measure_model(const RunPlan& plan, int ranks) {
   use_threads(plan.parts().threads);
   const ImageData data = load_data(plan.parts());
-  Model model = make_model(plan.parts(), data.train, 0);
+  Model model = make_model(plan.parts(), data.train, 0, 0);
   TrainingBatches batches = make_batches(plan.parts(), data, ranks, 0);
   constexpr int steps = 5;
   std::vector<double> seconds;

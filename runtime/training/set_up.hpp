@@ -13,6 +13,8 @@ ImageData load_data(const RunPlan::Parts& plan);
 /// The initial model is drawn from the same stream on every rank; what LibTorch draws afterwards (dropout) comes from
 /// the rank's own.
 Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank);
+/// The same, computing on the plan's device. Throws CommunicationError if there is none.
+Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank, int rank_on_host);
 
 /// All ranks compute the same partition; this is the stream of batches from one rank's share. `data` must outlive it.
 TrainingBatches make_batches(const RunPlan::Parts& plan, const ImageData& data, int ranks, int rank);

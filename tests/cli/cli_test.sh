@@ -149,6 +149,11 @@ for file in "$source_dir"/configs/*/*.yaml; do
 done
 holds "there are configurations" test "$configurations" -ge 9
 holds "dry runs write nothing" test ! -e runs
+expect 2 "a device that does not exist" "train.device: unknown 'tpu'; known: cpu, cuda" -- "$hearsay" train small.yaml --dry-run --set train.device=tpu
+expect 0 "a dry run needs no GPU" "ring of" -- "$hearsay" train small.yaml --dry-run --set train.device=cuda
+if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
+  expect 4 "no GPU" "train.device is cuda.*finds no GPU.*train.device: cpu" -- "${train[@]}" --set train.device=cuda
+fi
 expect 0 "dry run of two ranks" "ring of 2 ranks" "directed edges +2$" -- "${two_ranks[@]}" "$hearsay" train small.yaml --dry-run
 
 # ---------------------------------------------------------------- the complete configuration

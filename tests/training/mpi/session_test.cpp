@@ -74,6 +74,35 @@ Summary run(const std::string& name, const std::string& more, const TrainOptions
   return train(mpi_environment(), plan_for(name, more), options);
 }
 
+/// The same task, with a module that computes on a copy of the replica.
+Task task_on_copy() {
+  Task task = task_for();
+  task.make_model = [](const ImageSet&) {
+    Model model(network());
+    model.compute_on(torch::kCPU);
+    return model;
+  };
+  return task;
+}
+
+TEST_CASE("a run whose model computes on a copy ends like one that computes in the replica") {
+  for (const std::string exchange : {"dpsgd", "lkgs"}) {
+    CAPTURE(exchange);
+    const auto run_of = [&](Task task) {
+      const Cleaner cleaner({"copied"});
+      Config config =
+          Config::from_text("{seed: 3, data: {batch_size: 8}, train: {epochs: 2}, exchange: {name: " + exchange + "}}");
+      config.override_with("report.directory=" + folder("copied").string());
+      return train(mpi_environment(), RunPlan(config, std::move(task)));
+    };
+    const Summary direct = run_of(task_for()), copied = run_of(task_on_copy());
+    CHECK(copied.replica_hashes == direct.replica_hashes);
+    CHECK(copied.accuracy_mean_model == direct.accuracy_mean_model);
+    CHECK(copied.loss_mean_model == direct.loss_mean_model);
+    CHECK(copied.accuracy_rank_mean == direct.accuracy_rank_mean);
+  }
+}
+
 TEST_CASE("one rank is plain SGD bit for bit: same order of examples, same dropout, same steps") {
   if (mpi_environment().ranks() > 1) return;
   const Cleaner cleaner({"plain"});
