@@ -124,19 +124,25 @@ class Job {
   std::unique_ptr<Exchange> exchange_;
 };
 
+constexpr int warmup = 20;  // iterations until residuals have found their size, and selectors their level
+
 ExchangeTiming measure(const ExchangesOptions& options, const ExchangePlan& plan, const Layout& layout,
                        const mpi::Communicator& world, Noise& noise) {
   Job job(plan, layout, world.rank(), world.size());
-  job.iterate(0, noise);
-  const double before = job.sent_bytes();
-  ExchangeTiming timing;
-  std::vector<double> seconds;
-  double total = 0.0;
+  Iteration k = 0;
   // The same numbers on all ranks, so all of them stop at the same iteration.
-  while (timing.iterations < options.iterations && (timing.iterations == 0 || total < options.seconds)) {
-    seconds.push_back(job.iterate(++timing.iterations, noise));
-    total += seconds.back();
-  }
+  const auto iterate = [&](int most) {
+    std::vector<double> seconds;
+    for (double total = 0.0; std::ssize(seconds) < most && (seconds.empty() || total < options.seconds);
+         total += seconds.back())
+      seconds.push_back(job.iterate(k++, noise));
+    return seconds;
+  };
+  iterate(warmup);
+  const double before = job.sent_bytes();
+  std::vector<double> seconds = iterate(options.iterations);
+  ExchangeTiming timing;
+  timing.iterations = static_cast<int>(seconds.size());
   timing.sent_bytes = (job.sent_bytes() - before) / timing.iterations;
   timing.fastest_s = std::ranges::min(seconds);
   timing.slowest_s = std::ranges::max(seconds);

@@ -18,7 +18,7 @@ struct ExchangesOptions {
   int segments = 1;        ///< of about equal length
   double density = 0.001;  ///< of the sparse algorithms
   int iterations = 5;      ///< that are timed, at most
-  double seconds = 20.0;   ///< no more iterations of an algorithm after so long, but one
+  double seconds = 20.0;   ///< no more iterations of an algorithm after so long, but one; before, as long to warm up
   std::string only{};      ///< algorithms whose name contains this
   std::uint64_t seed = 1;
 };
