@@ -39,8 +39,12 @@ class Selector {
   virtual std::size_t most(std::size_t k, std::size_t n) const = 0;
   /// The fraction ρ to keep that its section asks for, k = kept_count(ρ, n); 1 where it does not ask.
   virtual double density() const { return 1.0; }
-  /// For predictions: how often `select` reads the values, where that is far from what `topk` does; else 0.
-  virtual double reads() const { return 0.0; }
+  /// For predictions: how often `select` reads the values to find k of them, where that is far from what `topk` does;
+  /// else 0.
+  virtual double reads(std::size_t k) const {
+    static_cast<void>(k);
+    return 0.0;
+  }
 };
 
 /// Writes k ascending positions below n as bytes.

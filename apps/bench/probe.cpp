@@ -12,8 +12,9 @@
 namespace hearsay {
 namespace {
 
-constexpr int ping_pongs = 200;           // of a size, at most
-constexpr int passes = 20, merges = 400;  // some tenths of a second each: longer than a share of a core
+constexpr int ping_pongs = 200;                    // of a size, at most
+constexpr int passes = 20, merges = 400;           // some tenths of a second each: longer than a share of a core
+constexpr double loaded_s = 0.3, longest_s = 0.5;  // a length of messages under load, and one message
 constexpr std::uint64_t seed = 1;
 
 /// On all ranks at once, as in training: they share memory, and often cores, which means show and medians of short passes
@@ -21,32 +22,36 @@ constexpr std::uint64_t seed = 1;
 void measure_passes(Network& network, mpi::Communicator& world) {
   constexpr double few = 0.001, many = 0.1;
   const SelectionTiming of_few = measure_selection(seed, passes, few), of_many = measure_selection(seed, passes, many);
+  const SelectionTiming of_reads = measure_selection(seed, passes, few, "mstopk");
   const MergeTiming merge = measure_merge(seed, merges);
   const auto n = static_cast<double>(of_few.values);
   const double kept_s = (of_many.mean_selection_s - of_few.mean_selection_s) / ((many - few) * n);
-  constexpr double bytes_of_addition = 12.0;  // two values read, one written
-  std::array<double, 4> slowest{of_few.mean_addition_s / (bytes_of_addition * n), of_few.mean_selection_s / n,
-                                std::max(0.0, kept_s), merge.mean_s / (2.0 * static_cast<double>(merge.entries))};
+  constexpr double bytes_of_addition = 12.0, bytes_of_read = 4.0;  // a value: two read and one written, one read
+  const double reads_s = of_reads.mean_selection_s - of_reads.mean_addition_s;
+  std::array<double, 5> slowest{
+      of_few.mean_addition_s / (bytes_of_addition * n), std::max(0.0, reads_s) / (bytes_of_read * of_reads.reads * n),
+      of_few.mean_selection_s / n, std::max(0.0, kept_s), merge.mean_s / (2.0 * static_cast<double>(merge.entries))};
   world.maximum(slowest);
-  network.memory_s = slowest[0], network.selection_s = slowest[1], network.kept_s = slowest[2];
-  network.merge_s = slowest[3];
+  network.memory_s = slowest[0], network.read_s = slowest[1], network.selection_s = slowest[2];
+  network.kept_s = slowest[3], network.merge_s = slowest[4];
 }
 
-/// What links, switches, MPI and processors lose where everybody sends at once: a message to rank `to` while one arrives
-/// from rank `from`, over what the message alone should take; the largest on any rank, at least 1.
-double load(Peers& peers, mpi::Communicator& world, int to, int from, const AlphaBeta& link) {
-  constexpr std::size_t bytes = 4'000'000;
-  constexpr double words = bytes / 4.0;
-  constexpr int repeats = 5;
+/// A message of so many bytes to rank `to` while one arrives from rank `from`, over what it should take alone; the largest
+/// on any rank, at least 1.
+double load(Peers& peers, mpi::Communicator& world, int to, int from, const AlphaBeta& link, std::size_t bytes) {
+  const double alone_s = link.alpha_s + static_cast<double>(bytes) / 4.0 * link.beta_s;
   const std::vector<std::byte> out(bytes);
   std::vector<std::byte> in(bytes);
   const auto exchange = [&] { peers.exchange(to, {.bytes = out, .payload_bytes = bytes}, from, in); };
   exchange();  // the first one connects
-  world.barrier();
+  // All ranks exchange equally often, though they know links of different speeds.
+  std::array<double, 1> most{static_cast<double>(std::clamp(static_cast<int>(loaded_s / alone_s), 3, 50))};
+  world.maximum(most);
+  const auto repeats = static_cast<int>(most[0]);
   const double seconds = seconds_taken([&] {
     for (int i = 0; i < repeats; ++i) exchange();
   });
-  std::array<double, 1> most{seconds / repeats / (link.alpha_s + words * link.beta_s)};
+  most = {seconds / repeats / alone_s};
   world.maximum(most);
   return std::max(1.0, most[0]);
 }
@@ -63,9 +68,15 @@ void measure_load(Network& network, Peers& peers, mpi::Communicator& world) {
     return {.alpha_s = models[inside ? 0 : 2], .beta_s = models[inside ? 1 : 3]};
   };
   const int next = (rank + 1) % ranks, previous = (rank + ranks - 1) % ranks, partner = rank ^ 1;
-  network.crossing = partner < ranks ? load(peers, world, partner, partner, link_to(partner))
-                                     : load(peers, world, Peers::nobody, Peers::nobody, link_to(next));
-  network.shifting = load(peers, world, next, previous, link_to(next));
+  for (const std::size_t bytes : loaded_bytes) {
+    const double alone_s = static_cast<double>(bytes) / 4.0 * std::max(models[1], models[3]);
+    if (!network.loads.empty() && alone_s > longest_s) break;
+    const double crossing = partner < ranks ? load(peers, world, partner, partner, link_to(partner), bytes)
+                                            : load(peers, world, Peers::nobody, Peers::nobody, link_to(next), bytes);
+    network.loads.push_back({.bytes = static_cast<double>(bytes),
+                             .crossing = crossing,
+                             .shifting = load(peers, world, next, previous, link_to(next), bytes)});
+  }
 }
 
 /// α and β without the 64 kB message, the second: buffers on the way let that much pass faster than the link is.

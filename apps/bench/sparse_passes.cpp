@@ -21,8 +21,8 @@ std::vector<float> normal_values(std::uint64_t seed, std::size_t n) {
   return values;
 }
 
-std::unique_ptr<Selector> topk_of(double density) {
-  Config config = Config::from_text("{name: topk, density: " + std::to_string(density) + "}");
+std::unique_ptr<Selector> make_selector(std::string_view name, double density) {
+  Config config = Config::from_text("{name: " + std::string(name) + ", density: " + std::to_string(density) + "}");
   return chosen_entry(selectors(), config, "topk", "what is selected").make(config);
 }
 
@@ -48,12 +48,12 @@ MergeTiming measure_merge(std::uint64_t seed, int repeats) {
   return {.entries = entries, .repeats = repeats, .median_s = median(std::move(seconds)), .mean_s = mean_s};
 }
 
-SelectionTiming measure_selection(std::uint64_t seed, int repeats, double density) {
+SelectionTiming measure_selection(std::uint64_t seed, int repeats, double density, std::string_view name) {
   constexpr std::size_t values = 10'000'000;
   // Every iteration's gradient is another window of one block: new at every position, cheap to make.
   const std::vector<float> noise = normal_values(seed, 2 * values);
   Random offsets(stream_seed(seed, "bench windows"));
-  const auto selector = topk_of(density);
+  const auto selector = make_selector(name, density);
   ErrorFeedback alone({}, values, 1), feedback({}, values, 1);
   std::vector<std::uint32_t> positions;
   std::vector<double> addition_s, selection_s, ratios;
@@ -69,6 +69,7 @@ SelectionTiming measure_selection(std::uint64_t seed, int repeats, double densit
     addition_s.push_back(addition), selection_s.push_back(selection), ratios.push_back(selection / addition);
   }
   SelectionTiming timing{.values = values, .density = density, .repeats = repeats};
+  timing.reads = selector->reads(kept_count(density, values));
   timing.mean_addition_s = mean(addition_s), timing.mean_selection_s = mean(selection_s);
   timing.addition_s = median(std::move(addition_s)), timing.selection_s = median(std::move(selection_s));
   timing.ratio = median(std::move(ratios));

@@ -2,6 +2,7 @@
 // The two passes over memory that a sparse all-reduce stands or falls with, on one rank, without messages.
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace hearsay {
 
@@ -27,8 +28,10 @@ struct SelectionTiming {
   double selection_s = 0.0;  ///< median of all three
   double ratio = 0.0;        ///< median of the quotients of neighbouring turns
   double mean_addition_s = 0.0, mean_selection_s = 0.0;
+  double reads = 0.0;  ///< Selector::reads
 };
-/// 10⁷ values, of which the fraction `density` is kept.
-SelectionTiming measure_selection(std::uint64_t seed, int repeats, double density = 0.001);
+/// 10⁷ values, of which the selector called so keeps the fraction `density`.
+SelectionTiming measure_selection(std::uint64_t seed, int repeats, double density = 0.001,
+                                  std::string_view selector = "topk");
 
 }  // namespace hearsay

@@ -26,16 +26,25 @@ std::vector<std::string> row(const std::string& name, const AlphaBeta& model) {
           byte_count(bytes_per_word / model.beta_s) + "/s"};
 }
 
+std::string loads_table(const std::vector<Load>& loads) {
+  std::vector<std::vector<std::string>> rows{{"message", "in pairs", "from rank to rank"}};
+  for (const Load& load : loads)
+    rows.push_back({byte_count(load.bytes), significant(load.crossing, 3), significant(load.shifting, 3)});
+  return aligned_table(rows);
+}
+
 void print(const Network& network) {
   std::vector<std::vector<std::string>> rows{{"link", "a message (α)", "a word of 4 bytes (β)", "bandwidth"}};
   for (const Link& link : network.links)
     rows.push_back(row("rank 0 and " + std::to_string(link.rank) + (link.same_host ? ", same host" : ""), link.model));
   std::printf("%s on %s\n%s", counted(network.ranks, "rank").c_str(), counted(network.hosts, "host").c_str(),
               aligned_table(rows).c_str());
-  std::printf("all at once: %.2f times as long in pairs, %.2f times from rank to rank\n\n", network.crossing,
-              network.shifting);
-  std::printf("memory     %s/s in r += g\nselection  %s for a million values (sum, exact top-k of 0.1 %%, clearing)\n",
-              byte_count(1.0 / network.memory_s).c_str(), duration(1e6 * network.selection_s).c_str());
+  std::printf("\nall ranks at once, times as long as one message alone:\n%s\n", loads_table(network.loads).c_str());
+  std::printf(
+      "memory     %s/s in r += g, %s/s where mstopk reads\nselection  %s for a million values (sum, exact top-k of 0.1 "
+      "%%, clearing)\n",
+      byte_count(1.0 / network.memory_s).c_str(), byte_count(1.0 / network.read_s).c_str(),
+      duration(1e6 * network.selection_s).c_str());
   std::printf("           %s for a million more that are kept\n", duration(1e6 * network.kept_s).c_str());
   std::printf("merge      %s for a million entries of sparse lists\n", duration(1e6 * network.merge_s).c_str());
 }

@@ -20,12 +20,13 @@ struct CostAssumptions {
 /// Work of the computing thread beside forward and backward pass.
 struct LocalWork {
   double moved_bytes = 0.0;      ///< read or written
+  double read_bytes = 0.0;       ///< in passes that only read, by selectors that make several
   double selected_values = 0.0;  ///< that a top-k chooses among
   double kept_entries = 0.0;     ///< that a selector chooses
   double merged_entries = 0.0;   ///< of sparse lists that are merged
   double seconds(const Network& network) const {
-    return moved_bytes * network.memory_s + selected_values * network.selection_s + kept_entries * network.kept_s +
-           merged_entries * network.merge_s;
+    return moved_bytes * network.memory_s + read_bytes * network.read_s + selected_values * network.selection_s +
+           kept_entries * network.kept_s + merged_entries * network.merge_s;
   }
 };
 LocalWork operator+(const LocalWork& a, const LocalWork& b);

@@ -15,7 +15,7 @@ ExchangeCost sharded_cost(const SparseShape& shape, std::size_t pull_bytes, cons
   const double n = static_cast<double>(shape.values), p = shape.ranks;
   const auto k = static_cast<double>(shape.k);
   // What is only written is read first by a cache: three words a value that is copied, two a value that is overwritten.
-  constexpr double words_of_block = 2.0 + 3.0 + 3.0;  // g; copy ← x, x ← copy
+  constexpr double words_of_block = 2.0 + 3.0;        // g; x ← copy
   constexpr double words_of_shard = 3.0 + 3.0 + 4.0;  // x ← master, master ← x; change ← master − copy
   cost.local = selection_work(n + n / p, k + k / p, shape.selector_reads) +
                LocalWork{.moved_bytes = bytes_per_word * (words_of_block * n + words_of_shard * n / p),

@@ -120,6 +120,19 @@ require_reachable() {
   done
 }
 
+# The processors that this shell may use, one a line.
+processors() {
+  local first last
+  taskset -cp $$ | sed 's/.*: //' | tr , '\n' | while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done
+}
+
+# What to put before a program's name so that rank r stays on the r-th of these processors, counted round: a word a line.
+binding() {
+  # shellcheck disable=SC2016  # expanded on the host, where a rank is known
+  printf '%s\n' bash -c 'cpus=($0); exec taskset -c "${cpus[OMPI_COMM_WORLD_RANK % ${#cpus[@]}]}" "$@"' \
+    "$(processors | tr '\n' ' ')"
+}
+
 # start RANKS PER_HOST HOSTS OSC [MPIRUN OPTIONS…] -- PROGRAM…
 start() {
   local ranks=$1 per_host=$2 hosts=$3 osc=$4 list='' options=() k

@@ -24,7 +24,7 @@ class Threshold final : public Selector {
     collect_from(magnitude_bits(threshold_), values, indices);
   }
   std::size_t most(std::size_t, std::size_t n) const override { return n; }
-  double reads() const override { return 2.0; }  // finite? the collection
+  double reads(std::size_t) const override { return 2.0; }  // finite? the collection
 
  private:
   float threshold_;

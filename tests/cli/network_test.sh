@@ -10,9 +10,9 @@ expect 2 "probe with one rank" "^hearsay: a network needs two ranks: mpirun" -- 
 expect 3 "probe into no folder" "^hearsay: .*nowhere/network.yaml: cannot be written" -- \
   "${two_ranks[@]}" "$hearsay" probe -o nowhere/network.yaml
 expect 0 "probe" "^2 ranks on 1 host" "^rank 0 and 1, same host +$number" "^memory +[0-9.]+ GB/s" "^selection +$number" \
-  "^all at once: [0-9.]+ times as long in pairs" "^merge +$number" "^written to network.yaml" -- "${two_ranks[@]}" "$hearsay" probe
+  "^4\.00 MB +[0-9.]+ +[0-9.]+" "^merge +$number" "^written to network.yaml" -- "${two_ranks[@]}" "$hearsay" probe
 holds "the file says what was measured" grep -q "^between: {alpha_s: [0-9.e-]*, beta_s_per_word: [0-9.e-]*}" network.yaml
-holds "and how much longer messages take together" grep -q "^crossing: [0-9.]*$" network.yaml
+holds "and how much longer messages take together" grep -q "^  bytes_4000000: {crossing: [0-9.]*, shifting: [0-9.]*}$" network.yaml
 
 # ---------------------------------------------------------------- plan
 plan=("$hearsay" plan "$source_dir/configs/digits/dpsgd.yaml")

@@ -166,8 +166,9 @@ TEST_CASE("what overlaps hides behind computing as far as that lasts; asynchrono
 }
 
 TEST_CASE("bytes take longer where everybody sends at once, latencies do not") {
-  const Network network{
-      .inside = {.alpha_s = 1.0, .beta_s = 10.0}, .between = {.alpha_s = 2.0}, .crossing = 2.0, .shifting = 1.5};
+  const Network network{.inside = {.alpha_s = 1.0, .beta_s = 10.0},
+                        .between = {.alpha_s = 2.0},
+                        .loads = {{.bytes = 1.0, .crossing = 2.0, .shifting = 1.5}}};
   ExchangeCost cost{.inside = {.messages = 3.0, .words = 4.0}, .between = {.messages = 5.0, .words = 6.0}};
   CHECK(communication_s(cost, network) == 13.0 + 40.0);
   cost.pattern = Pattern::crossing;
@@ -176,11 +177,35 @@ TEST_CASE("bytes take longer where everybody sends at once, latencies do not") {
   CHECK(communication_s(cost, network) == 13.0 + 60.0);
 }
 
+TEST_CASE(
+    "how much longer depends on the length: what was measured, between it by the logarithm, beyond it the nearest") {
+  const Network network{.between = {.beta_s = 1.0},
+                        .loads = {{.bytes = 100.0, .crossing = 3.0, .shifting = 1.5},
+                                  {.bytes = 10'000.0, .crossing = 2.0, .shifting = 1.5},
+                                  {.bytes = 1e6, .crossing = 1.0, .shifting = 1.5}}};
+  const auto factor = [&](double bytes, double messages, Pattern pattern) {
+    const double words = messages * bytes / 4.0;
+    return communication_s({.between = {.messages = messages, .words = words}, .pattern = pattern}, network) / words;
+  };
+  for (const double messages : {1.0, 8.0}) {
+    CHECK(factor(100.0, messages, Pattern::crossing) == 3.0);
+    CHECK(factor(1000.0, messages, Pattern::crossing) == doctest::Approx(2.5));
+    CHECK(factor(10'000.0, messages, Pattern::crossing) == 2.0);
+    CHECK(factor(1e5, messages, Pattern::crossing) == doctest::Approx(1.5));
+    CHECK(factor(4.0, messages, Pattern::crossing) == 3.0);
+    CHECK(factor(1e9, messages, Pattern::crossing) == 1.0);
+    CHECK(factor(1000.0, messages, Pattern::shifting) == 1.5);
+    CHECK(factor(1000.0, messages, Pattern::one_way) == 1.0);
+  }
+  CHECK(communication_s({}, network) == 0.0);
+}
+
 TEST_CASE("the work of a selection: as top-k's was measured, or so many reads after a sum") {
-  const Network network{.memory_s = 1.0, .selection_s = 100.0, .kept_s = 1000.0};
+  const Network network{.memory_s = 1.0, .read_s = 10.0, .selection_s = 100.0, .kept_s = 1000.0};
   CHECK(selection_work(10.0, 2.0, 0.0).seconds(network) == 1000.0 + 2000.0);
-  CHECK(selection_work(10.0, 2.0, 5.0).seconds(network) == 4.0 * 8.0 * 10.0 + 2000.0);
-  const LocalWork work{.moved_bytes = 1.0, .selected_values = 2.0, .kept_entries = 3.0, .merged_entries = 4.0};
+  CHECK(selection_work(10.0, 2.0, 5.0).seconds(network) == 4.0 * (3.0 + 5.0 * 10.0) * 10.0 + 2000.0);
+  const LocalWork work{
+      .moved_bytes = 1.0, .read_bytes = 5.0, .selected_values = 2.0, .kept_entries = 3.0, .merged_entries = 4.0};
   CHECK((0.5 * work + 0.5 * work).seconds(network) == work.seconds(network));
 }
 

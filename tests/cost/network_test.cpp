@@ -18,9 +18,10 @@ Network example() {
           .hosts = 2,
           .inside = {.alpha_s = 1e-6, .beta_s = 5e-10},
           .between = {.alpha_s = 1.5e-4, .beta_s = 3.25e-8},
-          .crossing = 1.75,
-          .shifting = 1.25,
+          .loads = {{.bytes = 64'000, .crossing = 1.75, .shifting = 1.25},
+                    {.bytes = 4e6, .crossing = 1.5, .shifting = 1.0}},
           .memory_s = 1e-10,
+          .read_s = 2e-10,
           .selection_s = 7.5e-10,
           .kept_s = 3e-9,
           .merge_s = 2e-8,
@@ -52,8 +53,13 @@ TEST_CASE("a network is read as it was written") {
   CHECK(read.hosts == 2);
   CHECK(read.inside.alpha_s == network.inside.alpha_s);
   CHECK(read.between.beta_s == network.between.beta_s);
-  CHECK(read.crossing == network.crossing);
-  CHECK(read.shifting == network.shifting);
+  REQUIRE(read.loads.size() == 2);
+  CHECK(read.loads[0].bytes == 64'000.0);
+  CHECK(read.loads[0].crossing == 1.75);
+  CHECK(read.loads[1].bytes == 4e6);
+  CHECK(read.loads[1].crossing == 1.5);
+  CHECK(read.loads[1].shifting == 1.0);
+  CHECK(read.read_s == network.read_s);
   CHECK(read.memory_s == network.memory_s);
   CHECK(read.selection_s == network.selection_s);
   CHECK(read.kept_s == network.kept_s);

@@ -28,6 +28,13 @@ names=$("$TESTBED" run -np 4 --per-host 2 -- hostname | sort | uniq -c | awk '{ 
 [[ $names == "hearsay99-h1:2 hearsay99-h2:2 " ]] || failed "four ranks, two a host, ran on '$names'"
 passed "ranks run on the hosts they are dealt to, under their names"
 
+# Processors from somewhere else than taskset, which is what binds.
+allowed=$(grep Cpus_allowed_list /proc/self/status | cut -f 2)
+bound=$("$TESTBED" run -np 4 --per-host 2 --bind -- grep Cpus_allowed_list /proc/self/status | cut -f 2 | sort)
+[[ $(uniq <<<"$bound" | wc -l) -eq $(($(nproc) < 4 ? $(nproc) : 4)) && $bound != *[-,]* ]] ||
+  failed "four ranks bound to processors of $allowed run on: $bound"
+passed "bound ranks stay on one processor each, in turn"
+
 code=0
 "$TESTBED" run -np 3 -- sh -c 'exit 5' >/dev/null 2>&1 || code=$?
 [[ $code -eq 5 ]] || failed "a program's exit code 5 became $code"

@@ -1,7 +1,7 @@
 // Gradient dropping in step: all pushes of an iteration are added before the servers move, all clients pull the same.
 //   finish:  push (messages between all pairs);  g_own ← (1/P) Σ_i v_i, 0 elsewhere;  x_own ← master
 //   the optimizer moves x, of which only the own shard is meant
-//   stepped:  master ← x_own;  x ← the clients' copy;  every server's T(master − copy) to everybody;  x ← x + T(…)
+//   stepped:  master ← x_own;  every server's T(master − copy) to everybody;  copy ← copy + T(…);  x ← copy
 // The clients' copy is the same on all ranks, the server's own among them: replicas stay equal bit by bit.
 #include <algorithm>
 
@@ -25,7 +25,9 @@ class LockstepDropping final : public Exchange {
         pull_(context_, settings, pull_sparsifier_, shards_),
         copy_(ranks_ > 1 ? context.replica.layout.size() : 0),
         master_(copy_.size() > 0 ? shards_.part(me_).length : 0) {
-    if (ranks_ > 1) std::ranges::copy(own(context.replica.values), master_.span().begin());
+    if (ranks_ == 1) return;
+    std::ranges::copy(context.replica.values.span(), copy_.span().begin());
+    std::ranges::copy(own(copy_), master_.span().begin());
   }
 
   void start(Iteration) override {}
@@ -40,15 +42,12 @@ class LockstepDropping final : public Exchange {
     for (int s = 0; s < ranks_; ++s) push_.sent(s, sent_[index(s)].received, sent_[index(s)].rest);
     std::ranges::fill(g, 0.0F);
     set_to_mean(own(context_.replica.gradients), sum(std::span<const SparseVector>(arrived_)), ranks_);
-    if (ranks_ == 1) return;
-    std::ranges::copy(context_.replica.values.span(), copy_.span().begin());
-    std::ranges::copy(master_.span(), own(context_.replica.values).begin());
+    if (ranks_ > 1) std::ranges::copy(master_.span(), own(context_.replica.values).begin());
   }
 
   void stepped(Iteration k) override {
     if (ranks_ == 1) return;
     std::ranges::copy(own(context_.replica.values), master_.span().begin());
-    std::ranges::copy(copy_.span(), context_.replica.values.span().begin());
     const SparseVector change = pull_.select(master_.span(), own(copy_), epoch_of(context_, k));
     std::vector<SparseVector> changes;  // by server
     run_collective(context_, [&] {
@@ -56,7 +55,8 @@ class LockstepDropping final : public Exchange {
       for (int s = 0; s < ranks_; ++s) changes.push_back(shards_.wire(s).decode(messages[index(s)].bytes));
     });
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    for (int s = 0; s < ranks_; ++s) add_to(shards_.part(s).of(context_.replica.values.span()), changes[index(s)]);
+    for (int s = 0; s < ranks_; ++s) add_to(shards_.part(s).of(copy_.span()), changes[index(s)]);
+    std::ranges::copy(copy_.span(), context_.replica.values.span().begin());
   }
   void add_residual(std::span<float> block) const override { push_.add_residual(block); }
 
@@ -85,7 +85,7 @@ class LockstepDropping final : public Exchange {
   Shards shards_;
   PushSide push_;
   PullSide pull_;
-  FloatBlock copy_;                     // what all clients hold; kept while the optimizer moves x
+  FloatBlock copy_;                     // what all clients hold: x before and after an iteration
   FloatBlock master_;                   // what this rank's shard really is; master − copy is the residual of the pull
   std::vector<SparseWire::Sent> sent_;  // by server
   std::vector<SparseVector> arrived_;   // by client

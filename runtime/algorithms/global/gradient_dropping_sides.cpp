@@ -22,8 +22,7 @@ PushSide::PushSide(const ExchangeContext& context, const DroppingSettings& setti
 
 void PushSide::collect(std::span<const float> g, double density) {
   const PhaseTimer timer(context_.ledger, Phase::select);
-  feedback_.accumulate(g, 0, feedback_.clipping(g));
-  selection_.select(feedback_.residual(), density, positions_);
+  accumulate_and_select(feedback_, selection_, g, density, positions_);
   if (shards_.count() == 1) all_positions(g.size(), positions_);
   count_events(context_, positions_);
 }

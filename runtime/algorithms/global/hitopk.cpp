@@ -167,11 +167,12 @@ class HiTopKPlan final : public ExchangePlan {
     const Sparsifier sparsifier = settings_.read();
     const double density = sparsifier.selector->density();
     const LastStep last = plan_last_step(sparsifier, density, layout.size(), n, static_cast<std::size_t>(nodes));
+    const std::size_t k = kept_count(density, part_of(layout.size(), ranks / nodes, 0).length);
     return hierarchical_cost({.ranks = ranks,
                               .values = layout.size(),
-                              .k = kept_count(density, part_of(layout.size(), ranks / nodes, 0).length),
+                              .k = k,
                               .message_bytes = last.message + gather_header_bytes,
-                              .selector_reads = sparsifier.selector->reads()},
+                              .selector_reads = sparsifier.selector->reads(k)},
                              ranks / nodes, last.forwards ? last.forwarded : 0, assumptions);
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {

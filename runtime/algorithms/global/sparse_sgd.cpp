@@ -37,13 +37,7 @@ class SparseSgd final : public Exchange {
  private:
   SparseVector select(std::span<const float> g, double density) {
     const PhaseTimer timer(context_.ledger, Phase::select);
-    const float scale = feedback_.clipping(g);
-    if (feedback_.plain()) {
-      selection_.add_and_select(feedback_.residual(), g, scale, density, positions_);
-    } else {
-      feedback_.accumulate(g, 0, scale);
-      selection_.select(feedback_.residual(), density, positions_);
-    }
+    accumulate_and_select(feedback_, selection_, g, density, positions_);
     SparseVector own = feedback_.take(positions_);
     count_events(context_, own.indices);
     return own;
@@ -111,7 +105,18 @@ SparseShape SparseSgdSettings::shape(const Layout& layout, int ranks) const {
           .values = layout.size(),
           .k = k,
           .message_bytes = wire.bound(k),
-          .selector_reads = sparsifier.selector->reads()};
+          .selector_reads = sparsifier.selector->reads(k)};
+}
+
+void accumulate_and_select(ErrorFeedback& feedback, BlockSelection& selection, std::span<const float> g, double density,
+                           std::vector<std::uint32_t>& positions) {
+  const float scale = feedback.clipping(g);
+  if (feedback.plain()) {
+    selection.add_and_select(feedback.residual(), g, scale, density, positions);
+    return;
+  }
+  feedback.accumulate(g, 0, scale);
+  selection.select(feedback.residual(), density, positions);
 }
 
 std::unique_ptr<Exchange> make_sparse_sgd(const ExchangeContext& context, const SparseSgdSettings& settings,

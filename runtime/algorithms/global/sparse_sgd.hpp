@@ -76,6 +76,11 @@ class BlockSelection {
   std::vector<float> packed_;
 };
 
+/// The client's half of an iteration: r ← r + g, with momentum and clipping as `feedback` says, and what of r to send; in
+/// one pass over memory where nothing but the sum is wanted.
+void accumulate_and_select(ErrorFeedback& feedback, BlockSelection& selection, std::span<const float> g, double density,
+                           std::vector<std::uint32_t>& positions);
+
 /// Ends of the rows of all tensors in the block, for quantisers that go by rows: a row has the same first index.
 std::vector<std::uint32_t> row_ends(const Layout& layout);
 /// The same for a part of the block, counted from its start; a row that is cut ends, or goes on, at the cut.

@@ -122,9 +122,9 @@ class EventGradPlan final : public ExchangePlan {
     LocalWork work;
     for (const Segment& s : layout.segments()) {
       if (travels_whole(bound_with_, s.length)) continue;
-      const auto kept = static_cast<double>(kept_count(bound_with_.selector->density(), s.length));
+      const std::size_t k = kept_count(bound_with_.selector->density(), s.length);
       const auto length = static_cast<double>(s.length);
-      work = work + selection_work(length, kept, bound_with_.selector->reads());
+      work = work + selection_work(length, static_cast<double>(k), bound_with_.selector->reads(k));
       work.moved_bytes += words_of_difference * sizeof(float) * length;
     }
     return work;
