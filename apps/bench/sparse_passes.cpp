@@ -48,10 +48,11 @@ MergeTiming measure_merge(std::uint64_t seed, int repeats) {
   return {.entries = entries, .repeats = repeats, .median_s = median(std::move(seconds)), .mean_s = mean_s};
 }
 
-SelectionTiming measure_selection(std::uint64_t seed, int repeats, double density, std::string_view name) {
-  constexpr std::size_t values = 10'000'000;
+SelectionTiming measure_selection(std::uint64_t seed, int repeats, double density, std::string_view name,
+                                  std::size_t values) {
+  constexpr std::size_t windows = 1'000'000;
   // Every iteration's gradient is another window of one block: new at every position, cheap to make.
-  const std::vector<float> noise = normal_values(seed, 2 * values);
+  const std::vector<float> noise = normal_values(seed, values + windows);
   Random offsets(stream_seed(seed, "bench windows"));
   const auto selector = make_selector(name, density);
   ErrorFeedback alone({}, values, 1), feedback({}, values, 1);
@@ -59,7 +60,7 @@ SelectionTiming measure_selection(std::uint64_t seed, int repeats, double densit
   std::vector<double> addition_s, selection_s, ratios;
   constexpr int warmup = 20;  // iterations until the residual has found its size, and the selector its level
   for (int i = -warmup; i < repeats; ++i) {
-    const std::span<const float> g(noise.data() + offsets.below(values), values);
+    const std::span<const float> g(noise.data() + offsets.below(windows), values);
     const double addition = seconds_taken([&] { alone.accumulate(g); });
     const double selection = seconds_taken([&] {
       selector->add_and_select(feedback.residual(), g, 1.0F, kept_count(density, values), positions);

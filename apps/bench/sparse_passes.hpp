@@ -30,8 +30,8 @@ struct SelectionTiming {
   double mean_addition_s = 0.0, mean_selection_s = 0.0;
   double reads = 0.0;  ///< Selector::reads
 };
-/// 10⁷ values, of which the selector called so keeps the fraction `density`.
+/// So many values, of which the selector called so keeps the fraction `density`.
 SelectionTiming measure_selection(std::uint64_t seed, int repeats, double density = 0.001,
-                                  std::string_view selector = "topk");
+                                  std::string_view selector = "topk", std::size_t values = 10'000'000);
 
 }  // namespace hearsay

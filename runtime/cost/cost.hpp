@@ -20,7 +20,7 @@ struct CostAssumptions {
 /// Work of the computing thread beside forward and backward pass.
 struct LocalWork {
   double moved_bytes = 0.0;      ///< read or written
-  double read_bytes = 0.0;       ///< in passes that only read, by selectors that make several
+  double read_bytes = 0.0;       ///< in passes that only read
   double selected_values = 0.0;  ///< that a top-k chooses among
   double kept_entries = 0.0;     ///< that a selector chooses
   double merged_entries = 0.0;   ///< of sparse lists that are merged
@@ -92,6 +92,7 @@ struct NeighbourShape {
   std::size_t values = 0;
   double packet_bytes = 0;  ///< the average packet
   LocalWork selection{};    ///< a rank's, where segments travel sparse
+  bool own_copy = false;    ///< mixing also reads what neighbours hold of this rank
 };
 ExchangeCost neighbour_cost(const NeighbourShape& shape, const CostAssumptions& assumptions);
 

@@ -24,7 +24,7 @@ ExchangeCost hierarchical_cost(const SparseShape& shape, int node_size, std::siz
   cost.sent_bytes = bytes_per_word * (half_ring.words + last.words + across.words);
   const auto k = static_cast<double>(shape.k);
   cost.local = selection_work(n / inside_ranks, k, shape.selector_reads) +
-               LocalWork{.moved_bytes = bytes_per_word * (1.5 * half_ring.words + 3.0 * n),
+               LocalWork{.moved_bytes = bytes_per_word * (1.5 * half_ring.words + 4.0 * n),  // zeros; the mean
                          .merged_entries = rounds(nodes) * nodes * k};
   return cost;
 }

@@ -12,10 +12,11 @@ ExchangeCost neighbour_cost(const NeighbourShape& shape, const CostAssumptions& 
   const CommunicationCost messages{.messages = latencies * d, .words = d * shape.packet_bytes / bytes_per_word};
   ExchangeCost cost = flat_cost(messages, shape.mean_degree * shape.packet_bytes, Pattern::crossing, assumptions);
   const double n = static_cast<double>(shape.values), b = shape.packet_bytes;
-  // Norms read x; a packet is written and its checksum read, and read again at each neighbour, where it becomes a copy;
-  // mixing reads x and d copies and writes x.
-  const double moved = bytes_per_word * n + 3.0 * b + 3.0 * d * b + bytes_per_word * n * (d + 2.0);
-  cost.local = shape.selection + LocalWork{.moved_bytes = moved};
+  // A packet is written and its checksum read, and read again at each neighbour, where it becomes a copy; mixing reads and
+  // writes x. What is only read: x, for the norms, and the copies that are mixed.
+  const double copies = d + (shape.own_copy ? 1.0 : 0.0);
+  cost.local = shape.selection + LocalWork{.moved_bytes = 3.0 * b + 3.0 * d * b + 2.0 * bytes_per_word * n,
+                                           .read_bytes = (1.0 + copies) * bytes_per_word * n};
   cost.overlaps = true;
   return cost;
 }

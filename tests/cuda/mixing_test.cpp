@@ -49,5 +49,28 @@ TEST_CASE("a step along a difference") {
   }
 }
 
+TEST_CASE("steps along the differences of many edges are the steps of one after another") {
+  for (const std::size_t degree : {0U, 1U, 2U, 3U, 4U, 5U, 9U}) {
+    for (const std::size_t n : {0U, 1U, 15U, 16U, 4097U}) {
+      CAPTURE(degree);
+      CAPTURE(n);
+      std::vector<std::vector<float>> theirs, ours;
+      for (std::size_t e = 0; e < degree; ++e) {
+        theirs.push_back(normal_values(2 * e, n));
+        ours.push_back(normal_values(2 * (e - e % 2) + 1, n));  // some edges share a copy
+      }
+      auto x = normal_values(99, n), expected = x;
+      std::vector<MixEdge> edges;
+      for (std::size_t e = 0; e < degree; ++e) {
+        const float weight = 0.1F + 0.01F * static_cast<float>(e);
+        edges.push_back({.weight = weight, .theirs = theirs[e], .ours = ours[e], .moved = {}});
+        for (std::size_t i = 0; i < n; ++i) expected[i] += 0.3F * weight * (theirs[e][i] - ours[e][i]);
+      }
+      add_differences(0.3F, edges, x);
+      CHECK(x == expected);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hearsay

@@ -46,7 +46,7 @@ class DPsgdPlan final : public ExchangePlan {
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
-    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), {}, {.hosts = assumptions.hosts});
+    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), {}, false, {.hosts = assumptions.hosts});
     cost.waits = options_.schedule == Schedule::lockstep;
     return cost;
   }

@@ -102,7 +102,8 @@ class EventGradPlan final : public ExchangePlan {
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
-    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), selection(layout), assumptions);
+    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), selection(layout),
+                                  make_mixing()->needs_own_copy(), assumptions);
     cost.waits = options_.schedule == Schedule::lockstep;
     return cost;
   }

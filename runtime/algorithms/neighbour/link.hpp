@@ -21,9 +21,10 @@ bool travels_whole(const Sparsifier& sparsifier, std::size_t n);
 std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n);
 
 /// What an iteration of a neighbour exchange costs: packets of at most `packet_bound` bytes, of whose segments a fraction
-/// fires; `selection` is the work of choosing what of them travels, if all fire.
+/// fires; `selection` is the work of choosing what of them travels, if all fire; `own_copy`: whether mixing reads what
+/// neighbours hold of this rank.
 ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size_t packet_bound,
-                       const LocalWork& selection, const CostAssumptions& assumptions);
+                       const LocalWork& selection, bool own_copy, const CostAssumptions& assumptions);
 
 class NeighbourLink {
  public:

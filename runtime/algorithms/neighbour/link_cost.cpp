@@ -5,7 +5,7 @@
 namespace hearsay {
 
 ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size_t packet_bound,
-                       const LocalWork& selection, const CostAssumptions& assumptions) {
+                       const LocalWork& selection, bool own_copy, const CostAssumptions& assumptions) {
   int degree = 0;
   for (int rank = 0; rank < topology.ranks(); ++rank)
     degree = std::max(degree, static_cast<int>(topology.neighbourhood(rank).sends()));
@@ -14,7 +14,8 @@ ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size
                          .mean_degree = static_cast<double>(topology.edges_in_use()) / topology.ranks(),
                          .values = layout.size(),
                          .packet_bytes = sizeof(PacketHeader) + fired_bytes,
-                         .selection = assumptions.event_fraction * selection},
+                         .selection = assumptions.event_fraction * selection,
+                         .own_copy = own_copy},
                         assumptions);
 }
 

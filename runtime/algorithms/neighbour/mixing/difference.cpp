@@ -5,10 +5,7 @@
 // What i gains of an edge, j loses: in lockstep the mean over ranks is kept for any pattern of events. (Asynchronous
 // ranks may use different versions of the same pair of copies, so there the mean is kept only while copies agree.) A
 // difference that is not refreshed is applied again: a feedback loop with delay. γ must fall with silence and density.
-// Cost: deg + 3 memory passes, 2·deg + 2 where x̂_i is one of each edge: all edges are done with a piece of x before the
-// next piece. Memory: one block a neighbour, and one (lockstep) or deg (asynchronous) for x̂_i.
-#include <algorithm>
-
+// Cost: deg + 3 memory passes, 2·deg + 2 where x̂_i is one of each edge, for up to 4 neighbours at a time. Memory: one block a neighbour, and one (lockstep) or deg (asynchronous) for x̂_i.
 #include "runtime/algorithms/neighbour/mixing/mixing.hpp"
 
 namespace hearsay {
@@ -18,18 +15,11 @@ class Difference final : public MixingRule {
  public:
   explicit Difference(float gamma) : gamma_(gamma) {}
   void mix(const Layout&, float, std::span<const MixEdge> edges, std::span<float> x) const override {
-    for (std::size_t begin = 0; begin < x.size(); begin += piece) {
-      const std::size_t length = std::min(piece, x.size() - begin);
-      for (const MixEdge& edge : edges) {
-        add_difference(gamma_ * edge.weight, edge.theirs.subspan(begin, length), edge.ours.subspan(begin, length),
-                       x.subspan(begin, length));
-      }
-    }
+    add_differences(gamma_, edges, x);
   }
   bool needs_own_copy() const override { return true; }
 
  private:
-  static constexpr std::size_t piece = 4096;  // with x̂_i 32 kB: what a first-level cache holds
   float gamma_;
 };
 

@@ -1,6 +1,6 @@
-// The two loops under every mixing rule.
-// Cost: mix_row reads deg + 1 blocks and writes one in a single sweep for up to 4 neighbours, and in sweeps of 4 beyond:
-// 2 passes more for each.
+// The loops under every mixing rule.
+// Cost: a single sweep for up to 4 neighbours, which reads deg + 1 blocks (and what the neighbours hold of this rank, once
+// where it is one block) and writes one; sweeps of 4 beyond: 2 passes more for each.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -19,73 +19,94 @@ constexpr std::size_t lead = 48 * line;  // 3 kB: the processor's own prefetcher
 /// does nothing.
 [[gnu::always_inline]] inline void load_ahead(const float* now) { __builtin_prefetch(now + lead, 0, 2); }
 
-/// x ← w x + Σ w_j x̂_j for `Count` neighbours, added in their order. Inlined into functions for different processors,
-/// each of which makes vector code of it; no fused multiply-add, so all give the same bits.
-template <std::size_t Count>
-[[gnu::always_inline]] inline void mix_together(float self_weight, const MixEdge* edges, std::span<float> x) {
-  std::array<const float*, Count> theirs{};
+/// What a sweep adds up; `factor` is w, or the step along the differences.
+enum class Sum {
+  row,         ///< x ← w x + Σ w_j x̂_j
+  differences  ///< x ← x + Σ (factor w_j) (x̂_j − x̂), x̂ as j holds it
+};
+
+/// `Count` neighbours, added in their order. Inlined into functions for different processors, each of which makes vector
+/// code of it; no fused multiply-add, so all give the same bits.
+template <Sum sum, std::size_t Count>
+[[gnu::always_inline]] inline void mix_together(float factor, const MixEdge* edges, std::span<float> x) {
+  constexpr bool row = sum == Sum::row;
+  std::array<const float*, Count> theirs{}, ours{};
   std::array<float, Count> weights{};
-  for (std::size_t j = 0; j < Count; ++j) theirs[j] = edges[j].theirs.data(), weights[j] = edges[j].weight;
+  for (std::size_t j = 0; j < Count; ++j) {
+    theirs[j] = edges[j].theirs.data(), ours[j] = edges[j].ours.data();
+    weights[j] = row ? edges[j].weight : factor * edges[j].weight;
+  }
   float* const own = x.data();
   const auto mix_values = [&](std::size_t begin, std::size_t end) __attribute__((always_inline)) {
 #pragma GCC ivdep
     for (std::size_t i = begin; i < end; ++i) {
-      float mixed = self_weight * own[i];
+      float mixed = row ? factor * own[i] : own[i];
 #pragma GCC unroll 4
-      for (std::size_t j = 0; j < Count; ++j) mixed += weights[j] * theirs[j][i];
+      for (std::size_t j = 0; j < Count; ++j) mixed += weights[j] * (row ? theirs[j][i] : theirs[j][i] - ours[j][i]);
       own[i] = mixed;
     }
   };
   const std::size_t whole = x.size() / line * line;
   for (std::size_t i = 0; i < whole; i += line) {
     load_ahead(own + i);
-    for (std::size_t j = 0; j < Count; ++j) load_ahead(theirs[j] + i);
+    for (std::size_t j = 0; j < Count; ++j) {
+      load_ahead(theirs[j] + i);
+      if (!row) load_ahead(ours[j] + i);
+    }
     mix_values(i, i + line);
   }
   mix_values(whole, x.size());
 }
 
-[[gnu::always_inline]] inline void mix_some(float self_weight, std::span<const MixEdge> edges, std::span<float> x) {
+template <Sum sum>
+[[gnu::always_inline]] inline void mix_some(float factor, std::span<const MixEdge> edges, std::span<float> x) {
   switch (edges.size()) {
     case 0:
-      return mix_together<0>(self_weight, edges.data(), x);
+      return mix_together<sum, 0>(factor, edges.data(), x);
     case 1:
-      return mix_together<1>(self_weight, edges.data(), x);
+      return mix_together<sum, 1>(factor, edges.data(), x);
     case 2:
-      return mix_together<2>(self_weight, edges.data(), x);
+      return mix_together<sum, 2>(factor, edges.data(), x);
     case 3:
-      return mix_together<3>(self_weight, edges.data(), x);
+      return mix_together<sum, 3>(factor, edges.data(), x);
     default:
-      return mix_together<4>(self_weight, edges.data(), x);
+      return mix_together<sum, 4>(factor, edges.data(), x);
   }
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void with_avx2(float self_weight, std::span<const MixEdge> edges, std::span<float> x) {
-  mix_some(self_weight, edges, x);
+template <Sum sum>
+[[gnu::target("avx2")]] void with_avx2(float factor, std::span<const MixEdge> edges, std::span<float> x) {
+  mix_some<sum>(factor, edges, x);
 }
 #endif
 
-void portable(float self_weight, std::span<const MixEdge> edges, std::span<float> x) {
-  mix_some(self_weight, edges, x);
+/// A sweep over x for up to `most_together` neighbours.
+template <Sum sum>
+void sweep(float factor, std::span<const MixEdge> edges, std::span<float> x) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") != 0) return with_avx2<sum>(factor, edges, x);
+#endif
+  mix_some<sum>(factor, edges, x);
 }
 
 }  // namespace
 
 void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x) {
-#if defined(__x86_64__)
-  const auto mix = __builtin_cpu_supports("avx2") != 0 ? with_avx2 : portable;
-#else
-  const auto mix = portable;
-#endif
   std::size_t done = std::min(edges.size(), most_together);
-  mix(self_weight, edges.first(done), x);
+  sweep<Sum::row>(self_weight, edges.first(done), x);
   for (; done < edges.size(); done += most_together)
-    mix(1.0F, edges.subspan(done, std::min(edges.size() - done, most_together)), x);
+    sweep<Sum::row>(1.0F, edges.subspan(done, std::min(edges.size() - done, most_together)), x);
+}
+
+void add_differences(float step, std::span<const MixEdge> edges, std::span<float> x) {
+  for (std::size_t done = 0; done < edges.size(); done += most_together)
+    sweep<Sum::differences>(step, edges.subspan(done, std::min(edges.size() - done, most_together)), x);
 }
 
 void add_difference(float weight, std::span<const float> theirs, std::span<const float> ours, std::span<float> x) {
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] += weight * (theirs[i] - ours[i]);
+  const MixEdge edge{.weight = weight, .theirs = theirs, .ours = ours, .moved = {}};
+  sweep<Sum::differences>(1.0F, {&edge, 1}, x);
 }
 
 }  // namespace hearsay

@@ -32,7 +32,9 @@ std::span<const MixingEntry> mixing_rules();
 
 /// x ← w_ii x + Σ_j w_ij x̂_j, the product with one row of W.
 void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x);
-/// x ← x + scale · w · (theirs − ours) over one range of floats.
+/// x ← x + Σ_j step · w_ij (x̂_j − x̂_i), x̂_i as j holds it.
+void add_differences(float step, std::span<const MixEdge> edges, std::span<float> x);
+/// x ← x + weight · (theirs − ours) over one range of floats: a single term of it.
 void add_difference(float weight, std::span<const float> theirs, std::span<const float> ours, std::span<float> x);
 
 }  // namespace hearsay
