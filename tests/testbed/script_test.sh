@@ -28,10 +28,11 @@ names=$("$TESTBED" run -np 4 --per-host 2 -- hostname | sort | uniq -c | awk '{ 
 [[ $names == "hearsay99-h1:2 hearsay99-h2:2 " ]] || failed "four ranks, two a host, ran on '$names'"
 passed "ranks run on the hosts they are dealt to, under their names"
 
-# Processors from somewhere else than taskset, which is what binds.
+# Processors from somewhere else than taskset, which is what binds; nproc would count OMP_NUM_THREADS.
+usable=$(env -u OMP_NUM_THREADS nproc)
 allowed=$(grep Cpus_allowed_list /proc/self/status | cut -f 2)
 bound=$("$TESTBED" run -np 4 --per-host 2 --bind -- grep Cpus_allowed_list /proc/self/status | cut -f 2 | sort)
-[[ $(uniq <<<"$bound" | wc -l) -eq $(($(nproc) < 4 ? $(nproc) : 4)) && $bound != *[-,]* ]] ||
+[[ $(uniq <<<"$bound" | wc -l) -eq $((usable < 4 ? usable : 4)) && $bound != *[-,]* ]] ||
   failed "four ranks bound to processors of $allowed run on: $bound"
 passed "bound ranks stay on one processor each, in turn"
 
