@@ -24,10 +24,12 @@ double load_factor(const std::vector<Load>& loads, Pattern pattern, double bytes
   return std::lerp(factor(below), factor(*above), part);
 }
 
-double seconds_under_load(const CommunicationCost& messages, const AlphaBeta& link, const Network& network,
-                          Pattern pattern) {
+double seconds_under_load(const ExchangeCost& cost, const CommunicationCost& messages, const AlphaBeta& link,
+                          const Network& network) {
   if (messages.messages == 0.0) return 0.0;
-  const double factor = load_factor(network.loads, pattern, bytes_per_word * messages.words / messages.messages);
+  const double mean_bytes = bytes_per_word * messages.words / messages.messages;
+  const double factor =
+      load_factor(network.loads, cost.pattern, cost.message_bytes > 0.0 ? cost.message_bytes : mean_bytes);
   return messages.seconds({.alpha_s = link.alpha_s, .beta_s = factor * link.beta_s});
 }
 
@@ -58,8 +60,8 @@ LocalWork selection_work(double values, double kept, double reads) {
 }
 
 double communication_s(const ExchangeCost& cost, const Network& network) {
-  return seconds_under_load(cost.inside, network.inside, network, cost.pattern) +
-         seconds_under_load(cost.between, network.between, network, cost.pattern);
+  return seconds_under_load(cost, cost.inside, network.inside, network) +
+         seconds_under_load(cost, cost.between, network.between, network);
 }
 
 double iteration_s(const ExchangeCost& cost, const Network& network, double compute_s) {

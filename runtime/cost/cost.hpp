@@ -43,8 +43,9 @@ struct ExchangeCost {
   double sent_bytes = 0.0;                ///< values, positions and headers; the mean over ranks
   LocalWork local{};
   Pattern pattern = Pattern::one_way;
-  bool overlaps = false;  ///< messages travel during forward or backward pass
-  bool waits = true;      ///< false: asynchronous, nobody waits for messages
+  double message_bytes = 0.0;  ///< of a message that carries values; 0: all do, and are taken to be equally long
+  bool overlaps = false;       ///< messages travel during forward or backward pass
+  bool waits = true;           ///< false: asynchronous, nobody waits for messages
 };
 
 /// Time of the messages alone, one after the other.

@@ -12,6 +12,7 @@ ExchangeCost neighbour_cost(const NeighbourShape& shape, const CostAssumptions& 
   const CommunicationCost messages{.messages = latencies * d, .words = d * shape.packet_bytes / bytes_per_word};
   ExchangeCost cost = flat_cost(messages, shape.mean_degree * shape.packet_bytes, Pattern::crossing, assumptions);
   const double n = static_cast<double>(shape.values), b = shape.packet_bytes;
+  cost.message_bytes = b;
   // A packet is written and its checksum read, and read again at each neighbour, where it becomes a copy; mixing reads and
   // writes x. What is only read: x, for the norms, and the copies that are mixed.
   const double copies = d + (shape.own_copy ? 1.0 : 0.0);

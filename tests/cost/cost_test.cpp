@@ -198,6 +198,9 @@ TEST_CASE(
     CHECK(factor(1000.0, messages, Pattern::one_way) == 1.0);
   }
   CHECK(communication_s({}, network) == 0.0);
+  // One of a neighbour's four messages is the packet, the others carry nothing.
+  const ExchangeCost packets = neighbour_cost({.degree = 2, .packet_bytes = 10'000.0}, {.hosts = 2});
+  CHECK(communication_s(packets, network) == doctest::Approx(2.0 * 2.0 * 2500.0));
 }
 
 TEST_CASE("the work of a selection: as top-k's was measured, or so many reads after a sum") {

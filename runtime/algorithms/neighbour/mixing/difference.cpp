@@ -5,7 +5,8 @@
 // What i gains of an edge, j loses: in lockstep the mean over ranks is kept for any pattern of events. (Asynchronous
 // ranks may use different versions of the same pair of copies, so there the mean is kept only while copies agree.) A
 // difference that is not refreshed is applied again: a feedback loop with delay. γ must fall with silence and density.
-// Cost: deg + 3 memory passes, 2·deg + 2 where x̂_i is one of each edge, for up to 4 neighbours at a time. Memory: one block a neighbour, and one (lockstep) or deg (asynchronous) for x̂_i.
+// Cost: deg + 3 memory passes, 2·deg + 2 where x̂_i is one of each edge, for up to 4 neighbours at a time. Memory: one
+// block a neighbour, and one (lockstep) or deg (asynchronous) for x̂_i.
 #include "runtime/algorithms/neighbour/mixing/mixing.hpp"
 
 namespace hearsay {
