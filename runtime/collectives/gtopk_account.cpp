@@ -48,6 +48,8 @@ GTopKResult GTopKAccount::finish(SparseVector result) {
                                                                            : std::span(std::as_const(result.indices)));
   switch (options_.rule) {
     case ResidualRule::published:
+      // Elsewhere the own values come back as they were, with what rounding has taken from them.
+      rounded_ = restricted(rounded_, result.indices);
       outcome.returned = without(own_, result.indices);
       outcome.lost_mass = mass(restricted(cut_off_, result.indices));
       break;
