@@ -89,7 +89,7 @@ inline Vector settled(const std::vector<DroppingOutcome>& ranks, std::size_t n) 
 /// The ranks of a job, their memories and their messages.
 struct DroppingWorld {
   DroppingWorld(const std::string& yaml, int ranks, EngineKind engine = EngineKind::inline_engine,
-                Layout of = reference::small_layout())
+                Layout of = reference::small_layout(), std::optional<std::uint64_t> delays = {})
       : layout(std::move(of)),
         topology(complete_topology(ranks)),
         initial(dropping_start(layout.size())),
@@ -97,7 +97,8 @@ struct DroppingWorld {
             .layout = layout,
             .initial = initial,
             .packet_bound = GlobalPlan(yaml)->packet_bound(layout),
-            .engine = engine},
+            .engine = engine,
+            .delays = delays},
         world(job) {}
   DroppingWorld(const DroppingWorld&) = delete;
   DroppingWorld& operator=(const DroppingWorld&) = delete;
@@ -124,11 +125,12 @@ struct DroppingOptions {
   EngineKind engine = EngineKind::inline_engine;
   std::function<void(int rank, Iteration k, std::span<float> g)> gradient = integer_gradient;
   Layout layout = reference::small_layout();
+  std::optional<std::uint64_t> delays{};  ///< as LocalJob has them
 };
 
 inline std::vector<DroppingOutcome> run_dropping(const std::string& yaml, const DroppingOptions& options,
                                                  std::vector<Traffic>* traffic = nullptr) {
-  DroppingWorld world(yaml, options.ranks, options.engine, options.layout);
+  DroppingWorld world(yaml, options.ranks, options.engine, options.layout, options.delays);
   std::vector<DroppingOutcome> outcomes(static_cast<std::size_t>(options.ranks));
   world.run([&](LocalRank& rank) {
     DroppingRank one(yaml, rank);

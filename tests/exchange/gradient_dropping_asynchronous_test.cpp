@@ -102,8 +102,11 @@ TEST_CASE("a rank that stops receiving holds nobody up, and what it misses stays
 TEST_CASE("after all gradients are in, every rank comes to hold every master, with nothing lost and nothing owed") {
   for (const char* sparsifier :
        {"name: topk, density: 0.1", "name: sampled, density: 0.1, scope: per_segment", "name: topk, density: 1.0",
-        "name: topk, density: 0.2}, codec: {name: smallest}, quantiser: {name: fp16"}) {
-    for (const int ranks : {2, 3, 5}) {
+        "name: topk, density: 0.2}, codec: {name: smallest}, quantiser: {name: fp16", "name: mstopk, density: 0.2",
+        "name: dense", "name: threshold, threshold: 1", "name: topk, density: 0.1}, codec: {name: delta",
+        "name: topk, density: 0.1}, codec: {name: bitmap"}) {
+    const bool any_ranks = std::string(sparsifier) == "name: topk, density: 0.1";
+    for (const int ranks : any_ranks ? std::vector{1, 2, 3, 5, 6, 7, 8, 12} : std::vector{2, 5}) {
       for (const EngineKind engine : {EngineKind::inline_engine, EngineKind::thread_engine}) {
         CAPTURE(sparsifier);
         CAPTURE(ranks);

@@ -73,21 +73,6 @@ TEST_CASE("hitopk loses nothing and gives everybody the same, on nodes of any si
   }
 }
 
-TEST_CASE("hitopk loses nothing, for every selector, codec and quantiser") {
-  for (const char* selector :
-       {"name: sampled, density: 0.1", "name: threshold, threshold: 9", "name: random, density: 0.1", "name: dense"})
-    check_laws(hitopk(2, selector), integers(6));
-  for (const char* codec : {"delta", "bitmap", "smallest"})
-    check_laws(hitopk(2, "name: topk, density: 0.05", ", codec: {name: " + std::string(codec) + "}"), integers(6));
-  // Values rounded to few bits and a power of two of ranks: sums, means and what is rounded off are exact.
-  for (const char* quantiser : {"fp16", "int8", "two_bit", "one_bit, centre: row_mean"}) {
-    for (const double density : {0.02, 0.3})
-      check_laws(hitopk(2, "name: topk, density: " + std::to_string(density),
-                        ", quantiser: {name: " + std::string(quantiser) + "}"),
-                 integers(8));
-  }
-}
-
 TEST_CASE("with density 1 hitopk is the dense sum, and on one rank the identity") {
   for (const Grouping& grouping : groupings) {
     const GlobalOutcome dense = run_global("exchange: {name: allreduce}\n", integers(grouping.ranks()));
@@ -202,14 +187,7 @@ TEST_CASE("clipping in hitopk shortens every rank's gradient before it is added"
   CHECK(outcome.came_out != run_global("exchange: {name: allreduce}\n", integers(2)).came_out);
 }
 
-TEST_CASE("hitopk names the segment of a value that is not finite, and refuses what it cannot do") {
-  GlobalOptions options = integers(2, 1);
-  options.gradient = [](int rank, Iteration k, std::span<float> g) {
-    integer_gradient(rank, k, g);
-    if (rank == 0) g[300] = std::numeric_limits<float>::infinity();
-  };
-  CHECK_THROWS_WITH_AS(run_global(hitopk(2, "name: mstopk"), options),
-                       doctest::Contains("gradient of segment 'embedding'"), DivergenceError);
+TEST_CASE("hitopk refuses what it cannot do") {
   CHECK_THROWS_WITH_AS(GlobalPlan(hitopk(2, "name: mstopk, dense_below: 3")), doctest::Contains("dense_below"),
                        ConfigError);
 }

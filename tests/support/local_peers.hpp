@@ -9,11 +9,13 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "runtime/base/random.hpp"
 #include "runtime/collectives/peers.hpp"
 #include "runtime/collectives/ring.hpp"
 
@@ -27,10 +29,13 @@ struct Traffic {
 /// The messages under way between all ranks of a job.
 class PostOffice {
  public:
-  explicit PostOffice(int ranks, std::vector<int> nodes = {})
+  /// `delays`: a seed; whoever posts is held up by 0 to 300 µs, at random.
+  explicit PostOffice(int ranks, std::vector<int> nodes = {}, std::optional<std::uint64_t> delays = {})
       : ranks_(ranks),
         nodes_(nodes.empty() ? std::vector<int>(static_cast<std::size_t>(ranks), 0) : std::move(nodes)),
-        traffic_(static_cast<std::size_t>(ranks)) {}
+        traffic_(static_cast<std::size_t>(ranks)) {
+    if (delays) delays_.emplace(*delays);
+  }
 
   int ranks() const { return ranks_; }
   const std::vector<int>& nodes() const { return nodes_; }
@@ -40,6 +45,7 @@ class PostOffice {
   }
 
   void post(int from, int to, const Message& message) {
+    hold_up();
     const std::lock_guard lock(mutex_);
     Traffic& traffic = traffic_[static_cast<std::size_t>(from)];
     traffic.messages += 1;
@@ -72,8 +78,17 @@ class PostOffice {
   }
 
  private:
+  void hold_up() {
+    if (!delays_) return;
+    std::unique_lock lock(mutex_);
+    const std::chrono::microseconds delay(delays_->below(300));
+    lock.unlock();
+    std::this_thread::sleep_for(delay);
+  }
+
   int ranks_;
   std::vector<int> nodes_;
+  std::optional<Random> delays_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> boxes_;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -26,7 +27,8 @@ struct LocalJob {
   std::span<const float> initial;  ///< x_0
   std::size_t packet_bound;        ///< bytes of the largest packet: sizes the rings
   EngineKind engine = EngineKind::inline_engine;
-  std::vector<int> nodes{};  ///< the machine of every rank; empty: one machine
+  std::vector<int> nodes{};               ///< the machine of every rank; empty: one machine
+  std::optional<std::uint64_t> delays{};  ///< seed: messages between ranks are late at random
 };
 
 /// One rank, as the function that runs on it sees it.
@@ -92,7 +94,10 @@ class LocalRank {
 class LocalWorld {
  public:
   explicit LocalWorld(const LocalJob& job)
-      : job_(job), blocks_(sizes(job)), everybody_(job.topology.ranks()), office_(job.topology.ranks(), job.nodes) {}
+      : job_(job),
+        blocks_(sizes(job)),
+        everybody_(job.topology.ranks()),
+        office_(job.topology.ranks(), job.nodes, job.delays) {}
 
   std::unique_ptr<LocalRank> make_rank(int rank) {
     return std::make_unique<LocalRank>(
@@ -105,13 +110,15 @@ class LocalWorld {
       body(*make_rank(rank));
     } catch (...) {
       const std::lock_guard lock(mutex_);
-      if (!first_failure_) first_failure_ = std::current_exception();
+      if (!first_failure_) first_failure_ = std::current_exception(), failed_rank_ = rank;
       failed_ = true;
       office_.fail();
     }
     everybody_.arrive_and_drop();
   }
   PostOffice& office() { return office_; }
+  /// The rank that threw first; −1: none has.
+  int failed_rank() const { return failed_rank_; }
   /// Throws what was thrown first.
   void rethrow() const {
     if (first_failure_) std::rethrow_exception(first_failure_);
@@ -135,6 +142,7 @@ class LocalWorld {
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::exception_ptr first_failure_;
+  int failed_rank_ = -1;
 };
 
 /// Runs `body` on every rank at once and rethrows what was thrown first; the other ranks' waits are then interrupted.

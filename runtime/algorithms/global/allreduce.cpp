@@ -46,6 +46,7 @@ class AllReduce final : public Exchange {
  private:
   void reduce(const Buckets::Bucket& bucket) {
     const auto values = context_.replica.gradients.span().subspan(bucket.offset, bucket.length);
+    require_finite_gradients(context_.replica.layout, bucket.offset, values);
     queue_.submit(
         [this, values] {
           if (settings_.ring)

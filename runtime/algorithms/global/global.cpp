@@ -64,6 +64,14 @@ void name_segment(const Layout& layout, std::size_t offset, std::span<const floa
   throw error;
 }
 
+void require_finite_gradients(const Layout& layout, std::size_t offset, std::span<const float> values) {
+  try {
+    require_finite(values);
+  } catch (const DivergenceError& error) {
+    name_segment(layout, offset, values, "gradient", error);
+  }
+}
+
 void count_events(const ExchangeContext& context, std::span<const std::uint32_t> positions) {
   auto next = positions.begin();
   SegmentId id = 0;

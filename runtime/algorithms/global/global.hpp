@@ -47,6 +47,10 @@ void set_to_mean(std::span<float> g, const SparseVector& total, int ranks);
 [[noreturn]] void name_segment(const Layout& layout, std::size_t offset, std::span<const float> values,
                                std::string_view what, const DivergenceError& error);
 
+/// Throws DivergenceError, naming the segment, unless all gradients are finite; `values` begin at `offset` of the block.
+/// To be asked before gradients of several ranks are added: the sum does not tell whose it was. One read.
+void require_finite_gradients(const Layout& layout, std::size_t offset, std::span<const float> values);
+
 /// An event for every segment in which something was selected; `positions` ascending, in the block.
 void count_events(const ExchangeContext& context, std::span<const std::uint32_t> positions);
 

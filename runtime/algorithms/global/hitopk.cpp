@@ -70,7 +70,7 @@ class HiTopK final : public Exchange {
   void finish(Iteration k) override {
     const auto g = context_.replica.gradients.span();
     const double density = sparsifier_.density(epoch_of(context_, k));
-    clip(g);
+    check_and_clip(g);
     run_collective(context_, [&] { reduce_scatter(Group(context_.peers, groups_.local), g); });
     const SparseVector own = select(shard_.part.of(g), density);
     run_collective(context_, [&] { gather(own, density, g); });
@@ -83,8 +83,9 @@ class HiTopK final : public Exchange {
   void add_residual(std::span<float> block) const override { feedback_.add_residual(shard_.part.of(block)); }
 
  private:
-  void clip(std::span<float> g) {
+  void check_and_clip(std::span<float> g) {
     const PhaseTimer timer(context_.ledger, Phase::select);
+    require_finite_gradients(context_.replica.layout, 0, g);
     const float factor = clipping_.clipping(g);
     if (factor == 1.0F) return;
     for (float& value : g) value *= factor;
