@@ -17,12 +17,13 @@ program=${HEARSAY:-build/release/apps/hearsay}
 case ${FABRIC:-tcp} in
   tcp)
     [[ -n ${NETWORK:-} ]] || { echo "slurm.sh: FABRIC=tcp needs NETWORK, as in NETWORK=10.0.0.0/16" >&2; exit 2; }
-    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_osc=^ucx
+    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,vader,self OMPI_MCA_osc=^ucx # vader: between ranks of a host
     export OMPI_MCA_btl_tcp_if_include=$NETWORK OMPI_MCA_oob_tcp_if_include=$NETWORK
     ;;
   ucx) export OMPI_MCA_pml=ucx OMPI_MCA_osc=ucx ;;
   *) echo "slurm.sh: FABRIC is tcp or ucx, not '$FABRIC'" >&2; exit 2 ;;
 esac
 export OMP_NUM_THREADS=1
+export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-2} # since Slurm 22.05 srun does not take --cpus-per-task from sbatch
 # srun needs a Slurm with PMIx; without it: mpirun "$program" train "$@"
 exec srun --mpi=pmix "$program" train "$@"

@@ -128,7 +128,7 @@ FIGURE_6 = Experiment(
     "aji2017sparse",
     "global",
     ("/p4/allreduce/", "/p4/gradient-dropping"),
-    "`mnist_cnn`, SGD, 5 epochs instead of three hidden layers of 4069 units, AdaGrad, 20 epochs.",
+    "`mnist_cnn`, SGD, 10 epochs instead of three hidden layers of 4069 units, AdaGrad, 20 epochs.",
     _draw,
 )
 

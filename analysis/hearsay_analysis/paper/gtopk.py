@@ -71,7 +71,7 @@ FIGURES_1_5 = Experiment(
     "shi2019gtopk",
     "global",
     ("/p4/",),
-    "MNIST, `mnist_cnn`, 5 epochs and 1 % instead of CIFAR-10, ResNet-20 and VGG-16, 140 " "epochs and 0.1 %.",
+    "MNIST, `mnist_cnn`, 10 epochs and 1 % instead of CIFAR-10, ResNet-20 and VGG-16, 140 " "epochs and 0.1 %.",
     _draw_convergence,
 )
 RESIDUAL = Experiment(
