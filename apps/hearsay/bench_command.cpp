@@ -17,6 +17,7 @@
 #include "runtime/base/error.hpp"
 #include "runtime/base/nearest.hpp"
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/training/same_run.hpp"
 
 namespace hearsay {
 namespace {
@@ -64,6 +65,13 @@ class StepDisplay {
 
 }  // namespace
 
+void start_measuring(const Words& words, MpiSlot& mpi) {
+  mpi = std::make_unique<mpi::Environment>();
+  mpi::Communicator world;
+  require_same_program(world);
+  require_same_options(world, words);
+}
+
 int bench_command(const std::vector<BenchName>& benches, const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   std::string known;
@@ -85,9 +93,9 @@ int bench_command(const std::vector<BenchName>& benches, const std::vector<std::
   return 0;
 }
 
-int bench_collectives_command(const BenchCollectivesArguments& arguments, MpiSlot& mpi) {
+int bench_collectives_command(const BenchCollectivesArguments& arguments, const Words& words, MpiSlot& mpi) {
   const CollectivesOptions options = checked(arguments);
-  mpi = std::make_unique<mpi::Environment>();
+  start_measuring(words, mpi);
   if (mpi->ranks() < 2)
     throw ConfigError(
         "bench collectives measures messages between ranks and needs at least two; start it with "

@@ -42,10 +42,10 @@ std::string table(const std::vector<ExchangeTiming>& timings) {
 
 }  // namespace
 
-int bench_exchanges_command(const BenchExchangesArguments& arguments, MpiSlot& mpi) {
+int bench_exchanges_command(const BenchExchangesArguments& arguments, const Words& words, MpiSlot& mpi) {
   const ExchangesOptions options = checked(arguments);
   default_to_one_thread();
-  mpi = std::make_unique<mpi::Environment>();
+  start_measuring(words, mpi);
   if (mpi->ranks() < 2) throw ConfigError("an exchange needs two ranks: mpirun -n P hearsay bench exchanges");
   const bool speaks = mpi->rank() == 0;
   const auto say = [speaks](const std::string& what) {

@@ -62,10 +62,10 @@ std::string json_lines(const std::vector<TrainingTiming>& timings, const Trainin
 
 }  // namespace
 
-int bench_training_command(const BenchTrainingArguments& arguments, MpiSlot& mpi) {
+int bench_training_command(const BenchTrainingArguments& arguments, const Words& words, MpiSlot& mpi) {
   const TrainingOptions options = checked(arguments);
   default_to_one_thread();
-  mpi = std::make_unique<mpi::Environment>();
+  start_measuring(words, mpi);
   const bool speaks = mpi->rank() == 0;
   const auto timings = measure_training(options, *mpi, [speaks](const BenchStep& step) {
     if (speaks) std::fprintf(stderr, "bench %d/%d · %s\n", step.index, step.count, step.what.c_str());

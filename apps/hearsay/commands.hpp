@@ -72,6 +72,12 @@ struct BenchName {
 
 /// Started MPI, owned by `main`: it must outlive a failure, since ending MPI on one rank alone would hang the others.
 using MpiSlot = std::unique_ptr<mpi::Environment>;
+/// What follows the command on the command line.
+using Words = std::vector<std::string>;
+
+/// Starts MPI for a command that measures between ranks. Throws ConfigError, on rank 0, if ranks run different builds or
+/// were given different `words`.
+void start_measuring(const Words& words, MpiSlot& mpi);
 
 int train_command(const TrainArguments& arguments, MpiSlot& mpi);
 int list_command(const std::optional<std::string>& kind);
@@ -82,13 +88,13 @@ int compare_command(const std::vector<std::filesystem::path>& runs, bool json);
 int watch_command(const std::filesystem::path& directory, double every_s, bool once);
 /// Lists `benches`. Throws ConfigError if `arguments` are left, of which the first should have been a name.
 int bench_command(const std::vector<BenchName>& benches, const std::vector<std::string>& arguments);
-int bench_collectives_command(const BenchCollectivesArguments& arguments, MpiSlot& mpi);
+int bench_collectives_command(const BenchCollectivesArguments& arguments, const Words& words, MpiSlot& mpi);
 /// Becomes `simulator`, or the one that is found, with these arguments. Returns only by a ConfigError.
 int simulate_command(const std::optional<std::filesystem::path>& simulator, const std::vector<std::string>& arguments);
-int probe_command(const std::filesystem::path& file, MpiSlot& mpi);
+int probe_command(const std::filesystem::path& file, const Words& words, MpiSlot& mpi);
 int plan_command(const PlanArguments& arguments);
-int bench_exchanges_command(const BenchExchangesArguments& arguments, MpiSlot& mpi);
-int bench_training_command(const BenchTrainingArguments& arguments, MpiSlot& mpi);
+int bench_exchanges_command(const BenchExchangesArguments& arguments, const Words& words, MpiSlot& mpi);
+int bench_training_command(const BenchTrainingArguments& arguments, const Words& words, MpiSlot& mpi);
 int version_command();
 
 /// Reads the whole configuration as a run would, and builds its graph and weights.

@@ -27,7 +27,7 @@ struct CommandLine {
   bool once = false;
   BenchCollectivesArguments collectives;
   SimulateArguments simulate;
-  std::vector<std::string> words;  ///< behind the command
+  Words words;  ///< behind the command
   BenchExchangesArguments exchanges;
   BenchTrainingArguments training;
   std::filesystem::path network_file = "network.yaml";
@@ -215,9 +215,9 @@ void add_probe_and_plan(CLI::App& app, CommandLine& line) {
 }
 
 int run_bench(const CLI::App& bench, const CommandLine& line, MpiSlot& mpi) {
-  if (bench.got_subcommand("collectives")) return bench_collectives_command(line.collectives, mpi);
-  if (bench.got_subcommand("exchanges")) return bench_exchanges_command(line.exchanges, mpi);
-  if (bench.got_subcommand("training")) return bench_training_command(line.training, mpi);
+  if (bench.got_subcommand("collectives")) return bench_collectives_command(line.collectives, line.words, mpi);
+  if (bench.got_subcommand("exchanges")) return bench_exchanges_command(line.exchanges, line.words, mpi);
+  if (bench.got_subcommand("training")) return bench_training_command(line.training, line.words, mpi);
   std::vector<BenchName> benches;
   for (const CLI::App* known : bench.get_subcommands(nullptr))
     benches.push_back({known->get_name(), known->get_description()});
@@ -235,7 +235,7 @@ int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (app.got_subcommand("watch")) return watch_command(line.watched, line.every_s, line.once);
   if (app.got_subcommand("simulate")) return simulate_command(line.simulate.simulator, line.words);
   if (app.got_subcommand("bench")) return run_bench(*app.get_subcommand("bench"), line, mpi);
-  if (app.got_subcommand("probe")) return probe_command(line.network_file, mpi);
+  if (app.got_subcommand("probe")) return probe_command(line.network_file, line.words, mpi);
   if (app.got_subcommand("plan")) return plan_command(line.plan);
   throw ConfigError(
       "no command; one of train, list, describe, topology, compare, watch, bench, probe, plan, simulate (see hearsay "

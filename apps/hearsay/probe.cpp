@@ -51,9 +51,9 @@ void print(const Network& network) {
 
 }  // namespace
 
-int probe_command(const std::filesystem::path& file, MpiSlot& mpi) {
+int probe_command(const std::filesystem::path& file, const Words& words, MpiSlot& mpi) {
   default_to_one_thread();
-  mpi = std::make_unique<mpi::Environment>();
+  start_measuring(words, mpi);
   if (mpi->ranks() < 2)
     throw ConfigError("a network needs two ranks: mpirun -n P hearsay probe, one rank a host or more");
   const Network network =

@@ -10,6 +10,7 @@
 #include "apps/hearsay/progress.hpp"
 #include "apps/hearsay/train_report.hpp"
 #include "runtime/base/yaml.hpp"
+#include "runtime/training/same_run.hpp"
 #include "runtime/training/session.hpp"
 
 namespace hearsay {
@@ -38,6 +39,12 @@ int dry_run_command(const TrainArguments& arguments, const mpi::Environment& mpi
   });
   if (code == 0) std::printf("%s", text.c_str());
   return code;
+}
+
+void require_same_run(const RunPlan& plan) {
+  mpi::Communicator communicator;
+  require_same_program(communicator);
+  require_same_configuration(communicator, plan.dump());
 }
 
 }  // namespace
@@ -69,9 +76,13 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
     run.emplace(read_run(arguments));
     static_cast<void>(run->plan().topology(mpi->ranks()));
     run->check();
-    if (mpi->rank() == 0) prepare_run_folder(run->plan().report());
   });
   if (code != 0) return code;
+  require_same_run(run->plan());  // before `--overwrite` takes an earlier run away
+  const int folder_code = attempt_together(*mpi, [&] {
+    if (mpi->rank() == 0) prepare_run_folder(run->plan().report());
+  });
+  if (folder_code != 0) return folder_code;
 
   ProgressDisplay display(mpi->rank() == 0 ? arguments.progress : ProgressMode::off, stderr);
   const Summary summary = train(*mpi, run->plan(),

@@ -53,10 +53,4 @@ class RunLog {
 /// manifest.json and config.yaml; rank 0. `hosts`: one name a rank.
 void write_start(const RunLog::Sources& sources, const std::vector<std::string>& hosts);
 
-/// Throws ConfigError on rank 0, naming the ranks, if ranks run different builds. Collective; calls MPI.
-void require_same_program(mpi::Communicator& communicator);
-
-/// Throws ConfigError on rank 0, naming the ranks, if ranks have read different configurations. Collective; calls MPI.
-void require_same_configuration(mpi::Communicator& communicator, const std::string& yaml);
-
 }  // namespace hearsay

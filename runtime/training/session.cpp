@@ -16,6 +16,7 @@
 #include "runtime/training/model.hpp"
 #include "runtime/training/rank_generator.hpp"
 #include "runtime/training/run_log.hpp"
+#include "runtime/training/same_run.hpp"
 #include "runtime/training/set_up.hpp"
 #include "runtime/training/threads.hpp"
 

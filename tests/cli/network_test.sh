@@ -73,8 +73,31 @@ expect 2 "two builds" "program of rank 1 is another build than that of rank 0" -
   "$mpiexec" "${mpiexec_args[@]}" -n 1 "$hearsay" "${train[@]}" : -n 1 ./another "${train[@]}"
 expect 2 "two configurations" "configuration of rank 1 differs from that of rank 0" -- \
   "$mpiexec" "${mpiexec_args[@]}" -n 1 "$hearsay" "${train[@]}" : -n 1 "$hearsay" "${train[@]}" --set seed=8
+expect 0 "an earlier run" "finished" -- "${two_ranks[@]}" "$hearsay" "${train[@]}"
+cp runs/tiny/summary.json earlier.json
+expect 2 "two configurations over an earlier run" "configuration of rank 1 differs" -- "$mpiexec" "${mpiexec_args[@]}" \
+  -n 1 "$hearsay" "${train[@]}" --overwrite : -n 1 "$hearsay" "${train[@]}" --overwrite --set seed=8
+holds "the earlier run is still there" cmp runs/tiny/summary.json earlier.json
+tiny_bench=(bench exchanges --values 2000 --segments 4 --iterations 2)
+expect 2 "a bench of two builds" "program of rank 1 is another build than that of rank 0" -- \
+  "$mpiexec" "${mpiexec_args[@]}" -n 1 "$hearsay" "${tiny_bench[@]}" : -n 1 ./another "${tiny_bench[@]}"
+expect 2 "a bench with two densities" "options of rank 1 differ from those of rank 0" -- \
+  "$mpiexec" "${mpiexec_args[@]}" -n 1 "$hearsay" "${tiny_bench[@]}" --density 0.1 : \
+  -n 1 "$hearsay" "${tiny_bench[@]}" --density 0.2
+expect 2 "a probe of two builds" "program of rank 1 is another build than that of rank 0" -- \
+  "$mpiexec" "${mpiexec_args[@]}" -n 1 "$hearsay" probe : -n 1 ./another probe
+cat >sparse.yaml <<'YAML'
+model: {name: mlp, hidden: [8]}
+data: {name: synthetic_digits, train_size: 64, test_size: 16, batch_size: 16}
+exchange: {name: topk}
+sparsify: {selector: {name: topk, density: 0.1}}
+train: {epochs: 1}
+report: {directory: runs/sparse}
+YAML
+expect 2 "two densities" "configuration of rank 1 differs from that of rank 0" -- "$mpiexec" "${mpiexec_args[@]}" \
+  -n 1 "$hearsay" train sparse.yaml : -n 1 "$hearsay" train sparse.yaml --set sparsify.selector.density=0.2
 expect 4 "the launcher of another MPI" "^hearsay: the launcher has started 3 processes, but .* sees only itself" -- \
   env PMI_SIZE=3 PMI_RANK=0 "$hearsay" "${train[@]}"
 
 printf '%d checks, %d failures\n' "$checks" "$failures"
-[ "$failures" = 0 ] && [ "$checks" -ge 33 ]
+[ "$failures" = 0 ] && [ "$checks" -ge 40 ]

@@ -1,0 +1,17 @@
+#pragma once
+// Ranks that belong together: the same build, with the same configuration or options. All of this is collective, to be
+// asked before anything is changed or measured, and throws ConfigError on rank 0, naming the ranks that differ.
+#include <span>
+#include <string>
+
+#include "runtime/mpi/communicator.hpp"
+
+namespace hearsay {
+
+void require_same_program(mpi::Communicator& communicator);
+/// `yaml`: the whole configuration, as this rank has read it.
+void require_same_configuration(mpi::Communicator& communicator, const std::string& yaml);
+/// `words`: what follows the command on the command line.
+void require_same_options(mpi::Communicator& communicator, std::span<const std::string> words);
+
+}  // namespace hearsay
