@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "runtime/base/read_ahead.hpp"
 #include "sparsify/magnitude.hpp"
 
 #if defined(__x86_64__)
@@ -34,6 +35,16 @@ inline std::size_t collect_singly(float* values, const float* addend, float scal
   return count;
 }
 
+/// Values [first, first + length) are what the pass has come to.
+template <bool Adds>
+[[gnu::always_inline]] inline void read_both_ahead(const float* values, const float* addend, std::size_t first,
+                                                   std::size_t length) {
+  for (std::size_t i = first; i < first + length; i += cache_line) {
+    read_ahead(values + i);
+    if constexpr (Adds) read_ahead(addend + i);
+  }
+}
+
 constexpr std::size_t block = 64;  // values that are looked at together: mostly none of them is collected
 
 template <bool Adds>
@@ -42,6 +53,7 @@ std::size_t collect_portably(float* values, const float* addend, float scale, st
   std::size_t count = 0, first = 0;
   for (; first + block <= n; first += block) {
     float* const v = values + first;
+    read_both_ahead<Adds>(values, addend, first, block);
     if constexpr (Adds) {
       for (std::size_t i = 0; i < block; ++i) v[i] += scale * addend[first + i];
     }
@@ -116,6 +128,7 @@ template <bool Adds>
   std::size_t count = 0, first = 0;
   for (; first + step <= n; first += step) {
     __m256i magnitude[step / lanes], hits[step / lanes];
+    read_both_ahead<Adds>(values, addend, first, step);
 #pragma GCC unroll 4  // else the vectors live in memory
     for (std::size_t v = 0; v < step / lanes; ++v) {
       float* const place = values + first + lanes * v;

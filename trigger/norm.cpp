@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "runtime/base/read_ahead.hpp"
 #include "trigger/trigger.hpp"
 
 #if defined(__x86_64__)
@@ -20,6 +21,7 @@ namespace hearsay {
 namespace {
 
 constexpr std::size_t lanes = 16;
+static_assert(lanes == cache_line);
 
 using Lanes = std::array<double, lanes>;
 
@@ -27,6 +29,7 @@ using Lanes = std::array<double, lanes>;
 Lanes portable(std::span<const float> x) {
   Lanes sum{};
   for (std::size_t i = 0; i < x.size(); i += lanes) {
+    read_ahead(x.data() + i);
     for (std::size_t j = 0; j < lanes; ++j) {
       const double value = x[i + j];
       sum[j] += value * value;
@@ -39,6 +42,7 @@ Lanes portable(std::span<const float> x) {
 [[gnu::target("avx2,fma")]] Lanes with_avx2(std::span<const float> x) {
   __m256d sum[lanes / 4] = {};
   for (std::size_t i = 0; i < x.size(); i += lanes) {
+    read_ahead(x.data() + i);
 #pragma GCC unroll 4  // else the sums live in memory
     for (std::size_t v = 0; v < lanes / 4; ++v) {
       const __m256d value = _mm256_cvtps_pd(_mm_loadu_ps(x.data() + i + 4 * v));

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "runtime/base/random.hpp"
+#include "runtime/base/read_ahead.hpp"
 #include "sparsify/magnitude.hpp"
 #include "sparsify/positions.hpp"
 #include "sparsify/selectors/density.hpp"
@@ -40,6 +41,7 @@ struct Bracket {
 
 [[gnu::always_inline]] inline std::uint32_t count_in_order(std::int32_t least, std::span<const float> values) {
   std::uint32_t count = 0;  // 32 bits, as wide as what is compared: vectorises
+  for (std::size_t i = 0; i < values.size(); i += cache_line) read_ahead(values.data() + i);
   for (const float value : values) count += magnitude_bits(value) >= least ? 1U : 0U;
   return count;
 }
@@ -81,8 +83,10 @@ std::size_t count_from(float threshold, std::span<const float> values) {
     most[lane] = std::max(most[lane], magnitude);
   };
   const std::size_t whole = values.size() / lanes * lanes;
-  for (std::size_t i = 0; i < whole; i += lanes)
+  for (std::size_t i = 0; i < whole; i += lanes) {
+    read_ahead(values.data() + i);
     for (std::size_t lane = 0; lane < lanes; ++lane) add(i + lane, lane);
+  }
   for (std::size_t i = whole; i < values.size(); ++i) add(i, i - whole);
   return {std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(values.size()),
           static_cast<double>(*std::ranges::max_element(most))};

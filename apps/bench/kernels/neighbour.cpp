@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "apps/bench/kernels/data.hpp"
+#include "apps/bench/kernels/reads.hpp"
 #include "apps/bench/kernels/suite.hpp"
 #include "runtime/algorithms/neighbour/mixing/mixing.hpp"
-#include "sparsify/magnitude.hpp"
 #include "trigger/trigger.hpp"
 
 namespace hearsay {
@@ -57,40 +57,13 @@ void mix(benchmark::State& state, std::size_t n, std::size_t degree) {
   }
 }
 
-/// max |x| over blocks that are read side by side, 3 kB ahead, as `mix_row` reads them.
-template <std::size_t Blocks>
-[[gnu::always_inline]] inline std::int32_t largest_beside(const std::array<const float*, Blocks>& blocks,
-                                                          std::size_t n) {
-  constexpr std::size_t line = 16, lead = 48 * line;
-  std::array<std::int32_t, line> largest{};
-  for (std::size_t i = 0; i + line <= n; i += line) {
-    for (const float* block : blocks) {
-      __builtin_prefetch(block + i + lead, 0, 2);
-      for (std::size_t l = 0; l < line; ++l) largest[l] = std::max(largest[l], magnitude_bits(block[i + l]));
-    }
-  }
-  return std::ranges::max(largest);
-}
-using FiveBlocks = std::array<const float*, 5>;
-#if defined(__x86_64__)
-[[gnu::target("avx2")]] std::int32_t five_with_avx2(const FiveBlocks& blocks, std::size_t n) {
-  return largest_beside(blocks, n);
-}
-#endif
-std::int32_t five_portable(const FiveBlocks& blocks, std::size_t n) { return largest_beside(blocks, n); }
-
 /// What of mixing with four neighbours is reading: the same five blocks, nothing written.
 void read_five(benchmark::State& state, std::size_t n) {
   std::vector<FloatBlock> memory;
-  FiveBlocks blocks{};
+  std::array<const float*, 5> blocks{};
   for (std::size_t j = 0; j < blocks.size(); ++j)
     blocks[j] = memory.emplace_back(gradient_like(4 + j, n)).span().data();
-#if defined(__x86_64__)
-  const auto pass = __builtin_cpu_supports("avx2") != 0 ? five_with_avx2 : five_portable;
-#else
-  const auto pass = five_portable;
-#endif
-  for (auto _ : state) benchmark::DoNotOptimize(pass(blocks, n));
+  for (auto _ : state) benchmark::DoNotOptimize(largest_magnitude(blocks, n));
 }
 
 /// deg + 1 blocks make deg + 2 passes. The floor is a copy that touches as much memory, as caches make small ones cheaper

@@ -1,10 +1,13 @@
-// The floors: what memory lets through to one thread. With AVX2 where there is, lest arithmetic be what is measured.
+// The floors: what memory lets through to one thread. With AVX2 where there is, lest arithmetic be what is measured, and
+// reading ahead, as the kernels do.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "apps/bench/kernels/data.hpp"
+#include "apps/bench/kernels/reads.hpp"
 #include "apps/bench/kernels/suite.hpp"
-#include "sparsify/magnitude.hpp"
+#include "runtime/base/read_ahead.hpp"
 
 namespace hearsay {
 namespace {
@@ -20,26 +23,31 @@ void copy(benchmark::State& state, std::size_t n) {
   }
 }
 
-/// max |x|.
-[[gnu::always_inline]] inline std::int32_t largest_magnitude(std::span<const float> values) {
-  std::int32_t largest = 0;
-  for (const float value : values) largest = std::max(largest, magnitude_bits(value));
-  return largest;
-}
-#if defined(__x86_64__)
-[[gnu::target("avx2")]] std::int32_t with_avx2(std::span<const float> values) { return largest_magnitude(values); }
-#endif
-std::int32_t portable(std::span<const float> values) { return largest_magnitude(values); }
-
 /// n reads.
 void read(benchmark::State& state, std::size_t n) {
   const FloatBlock values = gradient_like(1, n);
+  const std::array block{values.span().data()};
+  for (auto _ : state) benchmark::DoNotOptimize(largest_magnitude(block, n));
+}
+
+/// r ← r + g in vectors as wide as the compiler's target lets it.
+[[gnu::always_inline]] inline void sum_in_lines(std::span<float> r, const float* g) {
+  const std::size_t whole = r.size() / cache_line * cache_line;
+  for (std::size_t i = 0; i < whole; i += cache_line) {
+    read_ahead(r.data() + i);
+    read_ahead(g + i);
+    for (std::size_t l = i; l < i + cache_line; ++l) r[l] += g[l];
+  }
+  for (std::size_t i = whole; i < r.size(); ++i) r[i] += g[i];
+}
 #if defined(__x86_64__)
-  const auto pass = __builtin_cpu_supports("avx2") != 0 ? with_avx2 : portable;
-#else
-  const auto pass = portable;
+[[gnu::target("avx2")]] void sum_with_avx2(std::span<float> r, const float* g) { sum_in_lines(r, g); }
 #endif
-  for (auto _ : state) benchmark::DoNotOptimize(pass(values.span()));
+void sum(std::span<float> r, const float* g) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") != 0) return sum_with_avx2(r, g);
+#endif
+  sum_in_lines(r, g);
 }
 
 /// r ← r + g: 2n reads and n writes, what error feedback costs whatever is sent.
@@ -49,7 +57,7 @@ void add(benchmark::State& state, std::size_t n) {
   const auto residual = block.span();
   for (auto _ : state) {
     const auto g = gradients.next();
-    for (std::size_t i = 0; i < n; ++i) residual[i] += g[i];
+    sum(residual, g.data());
     benchmark::DoNotOptimize(residual.data());
     benchmark::ClobberMemory();
   }

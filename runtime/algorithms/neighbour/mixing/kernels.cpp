@@ -6,18 +6,12 @@
 #include <cstddef>
 
 #include "runtime/algorithms/neighbour/mixing/mixing.hpp"
+#include "runtime/base/read_ahead.hpp"
 
 namespace hearsay {
 namespace {
 
 constexpr std::size_t most_together = 4;  // streams that the processor's prefetchers follow without losing one
-
-constexpr std::size_t line = 16;         // values of a cache line
-constexpr std::size_t lead = 48 * line;  // 3 kB: the processor's own prefetchers stop at the end of a page of 4 kB
-
-/// Asks for what is needed soon, in the second-level cache. Past the end of a block it asks for nothing that exists, which
-/// does nothing.
-[[gnu::always_inline]] inline void load_ahead(const float* now) { __builtin_prefetch(now + lead, 0, 2); }
 
 /// What a sweep adds up; `factor` is w, or the step along the differences.
 enum class Sum {
@@ -46,14 +40,14 @@ template <Sum sum, std::size_t Count>
       own[i] = mixed;
     }
   };
-  const std::size_t whole = x.size() / line * line;
-  for (std::size_t i = 0; i < whole; i += line) {
-    load_ahead(own + i);
+  const std::size_t whole = x.size() / cache_line * cache_line;
+  for (std::size_t i = 0; i < whole; i += cache_line) {
+    read_ahead(own + i);
     for (std::size_t j = 0; j < Count; ++j) {
-      load_ahead(theirs[j] + i);
-      if (!row) load_ahead(ours[j] + i);
+      read_ahead(theirs[j] + i);
+      if (!row) read_ahead(ours[j] + i);
     }
-    mix_values(i, i + line);
+    mix_values(i, i + cache_line);
   }
   mix_values(whole, x.size());
 }

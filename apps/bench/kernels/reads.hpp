@@ -1,0 +1,42 @@
+#pragma once
+// Reading alone, at the speed of memory.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/base/read_ahead.hpp"
+#include "sparsify/magnitude.hpp"
+
+namespace hearsay {
+
+template <std::size_t Blocks>
+[[gnu::always_inline]] inline std::int32_t largest_in_lanes(const std::array<const float*, Blocks>& blocks,
+                                                            std::size_t n) {
+  std::array<std::int32_t, cache_line> largest{};
+  for (std::size_t i = 0; i + cache_line <= n; i += cache_line) {
+    for (const float* block : blocks) {
+      read_ahead(block + i);
+      for (std::size_t l = 0; l < cache_line; ++l) largest[l] = std::max(largest[l], magnitude_bits(block[i + l]));
+    }
+  }
+  return std::ranges::max(largest);
+}
+
+#if defined(__x86_64__)
+template <std::size_t Blocks>
+[[gnu::target("avx2")]] std::int32_t largest_with_avx2(const std::array<const float*, Blocks>& blocks, std::size_t n) {
+  return largest_in_lanes(blocks, n);
+}
+#endif
+
+/// max |x|, as magnitude_bits, over blocks of n values that are read side by side (whole cache lines of them).
+template <std::size_t Blocks>
+std::int32_t largest_magnitude(const std::array<const float*, Blocks>& blocks, std::size_t n) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") != 0) return largest_with_avx2(blocks, n);
+#endif
+  return largest_in_lanes(blocks, n);
+}
+
+}  // namespace hearsay
