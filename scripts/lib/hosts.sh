@@ -1,47 +1,90 @@
 # What must be true of the hosts of a host file before mpirun is started on them. To be sourced behind setup.sh.
 # shellcheck shell=bash
 
-# hosts_of FILE: a line "NAME SLOTS" for each host, as Open MPI 4.1 reads it: slots=, else a slot for each time that the name
-# stands there, and "?" if that is once: it then takes the cores of the host, which only the host knows.
+# hosts_of FILE: a line "NAME SLOTS" for each host, as Open MPI 4.1 reads it: slots= (count=, cpu=) and one for every
+# further line of that host; else one for every line; else max_slots=; else "?": as many as the host has cores, which
+# only it knows.
 hosts_of() {
   awk '{ sub(/#.*/, ""); gsub(/ *= */, "=") }
        NF { if (!($1 in lines)) order[++n] = $1
             ++lines[$1]
-            for (i = 2; i <= NF; ++i) if ($i ~ /^slots=[0-9]+$/) slots[$1] = substr($i, 7) }
+            for (i = 2; i <= NF; ++i) {
+              split($i, option, "=")
+              if ($i ~ /^(slots|count|cpu)=[0-9]+$/) slots[$1] = option[2]
+              if ($i ~ /^max[-_]slots=[0-9]+$/) most[$1] = option[2] } }
        END { for (i = 1; i <= n; ++i) {
                host = order[i]
-               if (host in slots) print host, slots[host]
-               else print host, (lines[host] > 1 ? lines[host] : "?") } }' "$1"
+               if (host in slots) print host, slots[host] + lines[host] - 1
+               else if (lines[host] > 1) print host, lines[host]
+               else print host, (host in most ? most[host] : "?") } }' "$1"
 }
 
-# require_slots FILE RANKS
+# slots_needed RANKS [OPTIONS of mpirun…]: a slot a process, unless mpirun is allowed to do with fewer.
+slots_needed() {
+  local option
+  for option in "${@:2}" "${OMPI_MCA_rmaps_base_oversubscribe:+oversubscribe}"; do
+    case ${option,,} in
+      *nooversubscribe*) ;;
+      *oversubscribe*) echo 1; return ;;
+    esac
+  done
+  echo "$1"
+}
+
+# cores_command [OPTIONS of mpirun…]: a line for a host's shell that prints how many slots it has where the file does
+# not say. Open MPI counts cores, or threads of the hardware if told so; nproc would obey OMP_NUM_THREADS instead.
+cores_command() {
+  local unit=core,socket
+  [[ "$* ${OMPI_MCA_hwloc_base_use_hwthreads_as_cpus:+use-hwthread}" != *use?hwthread* ]] || unit=cpu
+  echo "lscpu -p=$unit | grep -v '^#' | sort -u | wc -l"
+}
+
+# require_slots FILE RANKS: as many as the file itself tells of. Where only hosts know, require_hosts asks them.
 require_slots() {
-  local hosts total
+  local hosts
   [[ -r $1 ]] || fail 3 "the host file '$1' cannot be read"
   hosts=$(hosts_of "$1")
   [[ -n $hosts ]] || fail 2 "the host file '$1' names no host; a line is: node01 slots=4"
-  [[ $hosts != *'?'* ]] || return 0
-  total=$(awk '{ sum += $2 } END { print sum }' <<<"$hosts")
-  [[ $total -ge $2 ]] ||
-    fail 2 "the host file '$1' has $total slots ($(paste -sd, <<<"$hosts" | sed 's/,/, /g')), too few for" \
-      "$2 processes; raise slots= there, add hosts, or start at most $total"
+  [[ $hosts == *'?'* ]] || require_sum "$1" "$2" "$hosts"
 }
 
-# require_hosts FILE PROGRAM: every host answers the launch agent and has the program where this machine has it.
+# require_sum FILE RANKS HOSTS: the lines "NAME SLOTS" of HOSTS are enough.
+require_sum() {
+  local total
+  total=$(awk '{ sum += $2 } END { print sum }' <<<"$3")
+  [[ $total -ge $2 ]] ||
+    fail 2 "the host file '$1' has $total slots ($(paste -sd, <<<"$3" | sed 's/,/, /g')), too few for" \
+      "$2 processes; raise slots= there (without it a host has one for each core), add hosts, or start at most $total"
+}
+
+# require_hosts FILE RANKS PROGRAM CORES: every host answers the launch agent, has the program where this machine has
+# it, and all together have slots enough. CORES is cores_command's.
 require_hosts() {
-  local host agent look words code
+  local host slots agent look words counted=''
   read -r -a agent <<<"${OMPI_MCA_plm_rsh_agent:-ssh -o BatchMode=yes -o ConnectTimeout=10}"
-  look=$(printf '(cd %q && command -v %q) >/dev/null || exit 9' "$PWD" "$2")
-  while read -r host _ <&3; do
-    ! is_this_machine "$host" || continue
-    code=0
-    words=$(timeout 15 "${agent[@]}" "$host" "$look" 2>&1 </dev/null) || code=$?
-    case $code in
-      0) ;;
-      9) fail 3 "the host '$host' of '$1' has no program '$2' in $PWD; put it there, on every host the same" ;;
-      *) fail 4 "the host '$host' of '$1' cannot be reached (${words:-no answer in 15 s}); try: ${agent[*]} $host true" ;;
-    esac
+  look=$(printf '(cd %q && command -v %q) >/dev/null || exit 9; echo cores=$(%s)' "$PWD" "$3" "$4")
+  while read -r host slots <&3; do
+    if is_this_machine "$host"; then
+      words=cores=$(bash -c "$4")
+    else
+      words=$(asked "$1" "$host" "$3" "$look") || exit
+    fi
+    [[ $slots != '?' ]] || slots=$(sed -nE 's/^cores=([1-9][0-9]*)$/\1/p' <<<"$words" | tail -n 1)
+    counted+="$host ${slots:-?}"$'\n'
   done 3< <(hosts_of "$1")
+  # A host without lscpu cannot tell; then mpirun has the last word.
+  [[ $counted == *'?'* ]] || require_sum "$1" "$2" "${counted%$'\n'}"
+}
+
+# asked FILE HOST PROGRAM LOOK: what the host says to the shell line LOOK. Its exit code is the script's.
+asked() {
+  local words code=0
+  words=$(timeout 15 "${agent[@]}" "$2" "$4" 2>&1 </dev/null) || code=$?
+  case $code in
+    0) echo "$words" ;;
+    9) fail 3 "the host '$2' of '$1' has no program '$3' in $PWD; put it there, on every host the same" ;;
+    *) fail 4 "the host '$2' of '$1' cannot be reached (${words:-no answer in 15 s}); try: ${agent[*]} $2 true" ;;
+  esac
 }
 
 is_this_machine() { [[ $1 == localhost || $1 == 127.0.0.1 || $1 == "$(hostname)" || $1 == "$(hostname -f 2>/dev/null)" ]]; }

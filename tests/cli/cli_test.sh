@@ -200,30 +200,6 @@ expect 2 "nodes of unequal size" "^hearsay: exchange.node_size: nodes of 2 ranks
   "!MPI_ABORT" -- \
   "${three_ranks[@]}" "${sum[@]}" 'exchange={name: hitopk, node_size: 2}' --output runs/unequal
 holds "no run was begun" test ! -e runs/unequal
-# leaves EXCHANGE: one of two ranks is killed in the middle of its run; the job must end soon and say who has gone.
-leaves() {
-  local exchange=$1 job victim code
-  checks=$((checks + 1))
-  "${two_ranks[@]}" "${sum[@]}" "exchange=$exchange" --set train.epochs=100000 --output "runs/leaves-$checks" \
-    >output 2>&1 </dev/null &
-  job=$!
-  for _ in $(seq 300); do
-    [ -s "runs/leaves-$checks/metrics.rank0001.jsonl" ] && break
-    sleep 0.1
-  done
-  victim=$(pgrep -P "$job" -f "leaves-$checks" | tail -n 1)
-  kill -KILL "$victim" || fail "$exchange: no rank to kill"
-  (sleep 30 && kill -KILL "$job") 2>/dev/null &
-  local guard=$!
-  wait "$job" 2>/dev/null
-  code=$?
-  kill "$guard" 2>/dev/null
-  [ "$code" != 0 ] && [ "$code" -lt 129 ] || [ "$code" = 137 ] || fail "$exchange: a killed rank gives exit code $code"
-  grep -q "signal 9" output || fail "$exchange: nobody says that a rank was killed"
-  if pgrep -f "runs/leaves-$checks" >/dev/null; then fail "$exchange: a rank stays behind"; fi
-}
-leaves '{name: allreduce}'
-leaves '{name: gtopk}'
 
 # ---------------------------------------------------------------- signals
 long=("${train[@]}" --set train.epochs=100000 --output)

@@ -41,6 +41,16 @@ equal() {
   done
 }
 
+# same_files DESCRIPTION RUN RUN RANKS: what the ledger and every rank wrote, byte for byte.
+same_files() {
+  local description=$1 first=$2 second=$3 ranks=$4 file
+  [ "$(find "$first" -name 'metrics.rank*.jsonl' -size +0 | wc -l)" = "$ranks" ] ||
+    fail "$description: not the metrics of $ranks ranks in $first"
+  for file in "$first"/metrics.rank*.jsonl "$first/communication.csv"; do
+    cmp "$file" "$second/$(basename "$file")" >output 2>&1 || fail "$description: $(basename "$file") differs"
+  done
+}
+
 # between DESCRIPTION LOW VALUE HIGH
 between() {
   awk -v low="$2" -v x="$3" -v high="$4" 'BEGIN { exit !(low <= x && x <= high) }' || fail "$1: $3 is not in $2 … $4"
@@ -69,7 +79,7 @@ YAML
 # A run is its command: nothing of the machine is in it.
 for run in a b; do expect 0 "asynchronous run $run" finished exchange.yaml --platform "$ethernet" -n 6 -o "$run"; done
 equal "an asynchronous run twice" a b replica_hash wall_time_s messages bytes_sent wait_s
-cmp -s a/communication.csv b/communication.csv || fail "an asynchronous run twice: communication.csv differs"
+same_files "an asynchronous run twice" a b 6
 expect 0 "another seed" finished exchange.yaml --platform "$ethernet" -n 6 -o c --set seed=4
 [ "$(field a replica_hash)" != "$(field c replica_hash)" ] || fail "another seed gives the same run"
 
@@ -84,6 +94,7 @@ for run in slow slow-again; do
   expect 0 "behind a slow link, $run" finished exchange.yaml --platform "$platforms/slow-link-32.xml" -n 32 -o "$run" "${even[@]}"
 done
 equal "behind a slow link twice" slow slow-again replica_hash wall_time_s messages bytes_sent
+same_files "behind a slow link twice" slow slow-again 32
 between "asynchronous ranks do not wait for a slow link" 0 "$(field slow wait_s)" 1e-9
 between "their time is that of computing" 0.2 "$(field slow wall_time_s)" 0.200001
 expect 0 "lockstep behind a slow link" finished exchange.yaml --platform "$platforms/slow-link-32.xml" -n 32 -o slow-lockstep \
@@ -133,6 +144,7 @@ if [ "$trains" = ON ]; then
       --platform "$ethernet" -n 9 -o "$run" "${train[@]}"
   done
   equal "asynchronous training twice" h i replica_hash wall_time_s messages accuracy_mean_model
+  same_files "asynchronous training twice" h i 9
   # Evaluations in between must not keep a rank from sending what others wait for.
   sed 's/"0-30"/"0-2"/; s/"31-31"/"3-3"/' "$platforms/slow-link-32.xml" >slow-link-4.xml
   expect 0 "lockstep training behind a slow link" finished "$source_dir/configs/simulate/slow-link.yaml" \
