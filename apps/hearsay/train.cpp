@@ -41,12 +41,6 @@ int dry_run_command(const TrainArguments& arguments, const mpi::Environment& mpi
   return code;
 }
 
-void require_same_run(const RunPlan& plan) {
-  mpi::Communicator communicator;
-  require_same_program(communicator);
-  require_same_configuration(communicator, plan.dump());
-}
-
 }  // namespace
 
 Topology planned_topology(const ConfigArguments& config, int ranks) { return read_run(config).plan().topology(ranks); }
@@ -78,7 +72,10 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
     run->check();
   });
   if (code != 0) return code;
-  require_same_run(run->plan());  // before `--overwrite` takes an earlier run away
+  {
+    mpi::Communicator communicator;
+    require_same_run(communicator, run->plan().dump());  // before `--overwrite` takes an earlier run away
+  }
   const int folder_code = attempt_together(*mpi, [&] {
     if (mpi->rank() == 0) prepare_run_folder(run->plan().report());
   });

@@ -34,6 +34,11 @@ void require_same_configuration(mpi::Communicator& communicator, const std::stri
                     "(`hearsay train --dump-config` shows what a rank reads)");
 }
 
+void require_same_run(mpi::Communicator& communicator, const std::string& yaml) {
+  require_same_program(communicator);
+  require_same_configuration(communicator, yaml);
+}
+
 void require_same_options(mpi::Communicator& communicator, std::span<const std::string> words) {
   std::string line;
   for (const std::string& word : words) line += word + '\n';

@@ -11,6 +11,8 @@ namespace hearsay {
 void require_same_program(mpi::Communicator& communicator);
 /// `yaml`: the whole configuration, as this rank has read it.
 void require_same_configuration(mpi::Communicator& communicator, const std::string& yaml);
+/// The two of them.
+void require_same_run(mpi::Communicator& communicator, const std::string& yaml);
 /// `words`: what follows the command on the command line.
 void require_same_options(mpi::Communicator& communicator, std::span<const std::string> words);
 

@@ -287,8 +287,7 @@ void Session::leave_stopped() {
 Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options) {
   {
     mpi::Communicator communicator;
-    require_same_program(communicator);
-    require_same_configuration(communicator, plan.dump());
+    require_same_run(communicator, plan.dump());
     static_cast<void>(plan.topology(environment.ranks()));  // a P that does not fit leaves no run folder
     if (environment.rank() == 0) prepare_run_folder(plan.report());
     communicator.barrier();

@@ -4,8 +4,8 @@
 #include <rapidcheck.h>
 
 #include <bit>
-#include <numeric>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "runtime/collectives/gtopk.hpp"
