@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstring>
 #include <utility>
 
+#include "apps/bench/mass_balance.hpp"
 #include "apps/bench/variants.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/base/timing.hpp"
@@ -72,21 +75,39 @@ class Job {
 
   /// Seconds of iteration k on the slowest rank.
   double iterate(Iteration k, Noise& noise) {
-    const auto g = replica_.gradients.span(), x = replica_.values.span();
+    const auto g = replica_.gradients.span();
     noise.fill(g);
     engine_.run([this] { world_.barrier(); });
-    double seconds = seconds_taken([&] {
-      exchange_->start(k);
-      if (exchange_->layer_wise())
-        for (std::size_t s = replica_.layout.count(); s-- > 0;) exchange_->gradient_ready(static_cast<SegmentId>(s));
-      exchange_->finish(k);
-    });
-    constexpr float rate = 1e-3F;
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] -= rate * g[i];
-    seconds += seconds_taken([&] { exchange_->stepped(k); });
-    std::array<double, 1> slowest{seconds};
+    std::array<double, 1> slowest{exchange(k) + step(k)};
     engine_.run([&] { world_.maximum(slowest); });
     return slowest[0];
+  }
+  /// The laws of the global path, in the first two iterations: some algorithms begin with a dense one. Throws
+  /// std::logic_error on rank 0.
+  void check(const ExchangeVariant& variant, std::uint64_t seed, Noise& noise) {
+    const bool sharded = variant.name == "gradient_dropping";  // a rank gets the mean of its own shard, and 0 elsewhere
+    const auto g = replica_.gradients.span();
+    MassBalance balance(stream_seed(seed, "balance"));
+    for (Iteration k = 0; k < 2; ++k) {
+      noise.fill(g);
+      for (float& value : g) value = std::nearbyint(1024.0F * value);
+      balance.put_in(g);
+      exchange(k);
+      if (sharded || world_.rank() == 0) balance.applied(g, world_.size());
+      step(k);
+    }
+    std::vector<float> residual(g.size());
+    exchange_->add_residual(residual);
+    balance.kept(residual);
+    const std::array own{balance.state(replica_.values.span())};
+    std::vector<MassBalance::Statement> all;
+    engine_.run([&] {
+      for (const auto& bytes : world_.gather(std::as_bytes(std::span(own)))) {
+        all.emplace_back();
+        std::memcpy(&all.back(), bytes.data(), sizeof all.back());
+      }
+    });
+    require_laws(variant.name, all);
   }
   /// Bytes sent until now, without control bytes, which formulas leave out; mean over ranks.
   double sent_bytes() {
@@ -102,6 +123,21 @@ class Job {
   const Topology& topology() const { return topology_; }
 
  private:
+  double exchange(Iteration k) {
+    return seconds_taken([&] {
+      exchange_->start(k);
+      if (exchange_->layer_wise())
+        for (std::size_t s = replica_.layout.count(); s-- > 0;) exchange_->gradient_ready(static_cast<SegmentId>(s));
+      exchange_->finish(k);
+    });
+  }
+  /// Seconds of what the exchange does after it.
+  double step(Iteration k) {
+    const auto g = replica_.gradients.span(), x = replica_.values.span();
+    constexpr float rate = 1e-3F;
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] -= rate * g[i];
+    return seconds_taken([&] { exchange_->stepped(k); });
+  }
   std::size_t ring(const ExchangePlan& plan) const {
     return MailboxMap::capacity_for(plan.packet_bound(replica_.layout));
   }
@@ -181,6 +217,8 @@ std::vector<ExchangeTiming> measure_exchanges(const ExchangesOptions& options, c
     begun({.index = static_cast<int>(timings.size()) + 1,
            .count = static_cast<int>(chosen.size()),
            .what = candidate.variant.name});
+    if (!candidate.plan->uses_graph())
+      Job(*candidate.plan, layout, world.rank(), world.size()).check(candidate.variant, options.seed, noise);
     ExchangeTiming timing = measure(options, *candidate.plan, layout, world, noise);
     timing.algorithm = candidate.variant.name;
     timing.predicted_bytes = candidate.cost.sent_bytes;

@@ -35,7 +35,8 @@ struct ExchangeTiming {
 };
 
 /// Over all ranks of the job, at least two, with MPI started. The report is complete on rank 0 only; exchanges without a
-/// formula, and asynchronous ones, are left out.
+/// formula, and asynchronous ones, are left out. Those of the global path are first checked against their laws
+/// (mass_balance.hpp); throws std::logic_error.
 std::vector<ExchangeTiming> measure_exchanges(const ExchangesOptions& options, const Network& network,
                                               const std::function<void(const BenchStep&)>& begun);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -53,6 +54,17 @@ SparseVector filtered(const SparseVector& a, std::span<const std::uint32_t> chos
   }
   return result;
 }
+
+/// A PhaseTimer where there is a ledger.
+class CodingTimer {
+ public:
+  explicit CodingTimer(Ledger* ledger) {
+    if (ledger != nullptr) timer_.emplace(*ledger, Phase::communicate_encode);
+  }
+
+ private:
+  std::optional<PhaseTimer> timer_;
+};
 
 std::unique_ptr<Selector> exact_selector() {
   Config config = Config::from_text("name: topk");
@@ -118,6 +130,7 @@ SparseVector Truncation::keep_largest(SparseVector& v, std::size_t k) {
 std::size_t SparseWire::bound(std::size_t count) const { return sizeof(Header) + codec_->bound(count, n_); }
 
 OwnedMessage SparseWire::encode(const SparseVector& v) const {
+  const CodingTimer timer(ledger_);
   OwnedMessage message;
   message.bytes.resize(bound(v.size()));
   const EncodedSize size =
@@ -147,6 +160,7 @@ OwnedMessage SparseWire::forward(std::vector<std::byte> bytes) {
 }
 
 SparseVector SparseWire::decode(std::span<const std::byte> bytes) const {
+  const CodingTimer timer(ledger_);
   const Header header = header_of(bytes);
   SparseVector v;
   codec_->decode(bytes.subspan(sizeof header), header.count, n_, row_ends_, v.indices, v.values);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/collectives/gather.hpp"
+#include "runtime/ledger/ledger.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {
@@ -58,9 +59,10 @@ class Truncation {
 /// Sparse vectors of n positions as messages: 8 bytes of header (count; bytes of positions), then the codec's bytes.
 class SparseWire {
  public:
-  /// `row_ends` as Codec::encode wants them. `codec` must outlive the wire.
-  SparseWire(const Codec& codec, std::size_t n, std::vector<std::uint32_t> row_ends)
-      : codec_(&codec), n_(n), row_ends_(std::move(row_ends)) {}
+  /// `row_ends` as Codec::encode wants them. `codec` must outlive the wire, and so must `ledger`, which is charged with
+  /// the time of encoding and decoding, phase `communicate_encode`; null where another phase contains it.
+  SparseWire(const Codec& codec, std::size_t n, std::vector<std::uint32_t> row_ends, Ledger* ledger = nullptr)
+      : codec_(&codec), n_(n), row_ends_(std::move(row_ends)), ledger_(ledger) {}
 
   bool exact() const { return codec_->exact(); }
   /// Bytes of the longest message of `count` entries or fewer.
@@ -86,6 +88,7 @@ class SparseWire {
   const Codec* codec_;
   std::size_t n_;
   std::vector<std::uint32_t> row_ends_;
+  Ledger* ledger_;
 };
 
 }  // namespace hearsay

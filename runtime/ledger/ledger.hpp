@@ -60,12 +60,28 @@ struct Staleness {
   void record(std::int64_t iterations);
 };
 
-/// Where time goes; each phase has one writer, the computing thread but for `communicate`.
+/// Where time goes; each phase has one writer, the computing thread but for the last two.
 /// `communicate` is the communication thread's time in collectives: the part of it that exceeds `wait` is hidden behind
-/// the computing thread's other phases.
-enum class Phase : std::size_t { compute, trigger, select, encode, wait, mix, optimizer, evaluate, communicate };
-inline constexpr std::array<const char*, 9> phase_names{"compute", "trigger",   "select",   "encode",     "wait",
-                                                        "mix",     "optimizer", "evaluate", "communicate"};
+/// the computing thread's other phases. `communicate_encode` is the part of `communicate` in
+/// which messages are encoded and decoded.
+enum class Phase : std::size_t {
+  compute,
+  trigger,
+  select,
+  encode,
+  wait,
+  mix,
+  optimizer,
+  evaluate,
+  communicate,
+  communicate_encode
+};
+inline constexpr std::array<const char*, 10> phase_names{
+    "compute", "trigger",   "select",   "encode",      "wait",
+    "mix",     "optimizer", "evaluate", "communicate", "communicate_encode"};
+
+/// Whether a phase is written by the communication thread.
+constexpr bool of_communication_thread(Phase phase) { return phase >= Phase::communicate; }
 
 struct LedgerTotals {
   std::uint64_t events = 0, messages = 0, deferred = 0, packets = 0, puts = 0;
@@ -87,8 +103,8 @@ struct PhaseSpan {
   std::optional<SegmentRange> segments{};  ///< where the phase is about some of them only
 };
 
-/// Sees the times that pass through a ledger: a time line. `packets_sent` and phase `communicate` come from the
-/// communication thread, everything else from the computing thread.
+/// Sees the times that pass through a ledger: a time line. `packets_sent` and the phases `communicate` and
+/// `communicate_encode` come from the communication thread, everything else from the computing thread.
 class LedgerObserver {
  public:
   virtual ~LedgerObserver() = default;

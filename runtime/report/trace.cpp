@@ -119,7 +119,7 @@ void Trace::write(const std::filesystem::path& directory) const {
       Json arguments{{"iteration", iteration}};
       if (span.segments) arguments["segments"] = {span.segments->first, span.segments->last};
       list.span(phase_names[static_cast<std::size_t>(span.phase)],
-                span.phase == Phase::communicate ? communication : computation, span.from, span.to,
+                of_communication_thread(span.phase) ? communication : computation, span.from, span.to,
                 std::move(arguments));
     }
     for (const Gradient& g : gradients_)

@@ -25,6 +25,7 @@ PHASES = [
     "optimizer_s",
     "evaluate_s",
     "communicate_s",
+    "communicate_encode_s",
     "communicate_hidden_s",
 ]
 

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "apps/bench/mass_balance.hpp"
 #include "apps/bench/oracle.hpp"
 #include "apps/hearsay/bench_report.hpp"
 #include "apps/hearsay/text.hpp"
@@ -74,6 +75,26 @@ CollectivesBench example() {
 }
 
 }  // namespace
+
+TEST_CASE("mass balances over ranks, and one unit that is lost, or a replica that is not the same, is noticed") {
+  const std::vector<std::vector<float>> gradients{{3, 0, -7, 1}, {2, 5, 0, 1}, {-5, 0, 0, 8}};
+  const std::vector<float> mean{0, 5.0F / 3.0F, -7.0F / 3.0F, 0};  // the last position stays in the residuals
+  const auto statements = [&](float lost, float replica) {
+    std::vector<MassBalance::Statement> all;
+    for (std::size_t rank = 0; rank < gradients.size(); ++rank) {
+      MassBalance balance(7);
+      balance.put_in(gradients[rank]);
+      if (rank == 0) balance.applied(mean, 3);
+      balance.kept(std::vector<float>{0, 0, 0, rank == 1 ? gradients[rank][3] - lost : gradients[rank][3]});
+      all.push_back(balance.state(std::vector<float>{1, rank == 2 ? replica : 2.0F}));
+    }
+    return all;
+  };
+  CHECK_NOTHROW(require_laws("x", statements(0, 2)));
+  CHECK(mentions(complaint([&] { require_laws("x", statements(1, 2)); }), "what x applied and what all ranks keep"));
+  CHECK(mentions(complaint([&] { require_laws("x", statements(0, 2.5F)); }), "rank 2 under x"));
+  CHECK_NOTHROW(require_laws("x", {}));
+}
 
 TEST_CASE("a quantile is one of the values, by nearest rank") {
   std::vector<double> hundred(100);

@@ -111,6 +111,27 @@ TEST_CASE("everybody has the same bits whatever the values and however late mess
       check("exchange: {name: allreduce" + keys + "}\n", ranks);
 }
 
+// So that a break-down can tell coding from communication, and what is hidden is counted once.
+TEST_CASE("the time of encoding is told, and is a part of the time of collectives") {
+  const auto told = [](const std::string& yaml, int ranks) {
+    CAPTURE(yaml);
+    CAPTURE(ranks);
+    for (const EngineKind engine : {EngineKind::inline_engine, EngineKind::thread_engine}) {
+      GlobalOptions options = integers(ranks);
+      options.engine = engine;
+      for (const auto& seconds : run_global(yaml, options).seconds) {
+        const double encode = seconds[static_cast<std::size_t>(Phase::communicate_encode)];
+        CHECK((ranks == 1 || encode > 0.0));  // alone, the butterfly sends nothing
+        CHECK(encode <= seconds[static_cast<std::size_t>(Phase::communicate)]);
+      }
+    }
+  };
+  for_all("selector: {name: topk, density: 0.1}", false, told);
+  told("exchange: {name: gradient_dropping}\n", 3);
+  const auto dense = run_global("exchange: {name: allreduce}\n", integers(3));
+  for (const auto& seconds : dense.seconds) CHECK(seconds[static_cast<std::size_t>(Phase::communicate_encode)] == 0.0);
+}
+
 // Wherever the value lies, also in a shard that another rank works on: the rank that made it says so.
 TEST_CASE("a gradient that is not finite is an error on the rank that has it, and names the segment") {
   constexpr int ranks = 6, guilty = 2;

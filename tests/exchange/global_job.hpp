@@ -1,5 +1,6 @@
 #pragma once
 // Runs an exchange of the global path on every rank of a local job and keeps what it made of the gradients.
+#include <array>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -51,6 +52,7 @@ struct GlobalOutcome {
   std::vector<Vector> residual;
   std::vector<Traffic> traffic;
   std::vector<std::vector<Share>> shares;
+  std::vector<std::array<double, phase_names.size()>> seconds;
   int failed_rank = -1;  ///< the one that threw first
 };
 
@@ -83,6 +85,8 @@ inline void run_rank(const ExchangePlan& plan, LocalRank& rank, const GlobalOpti
     outcome.shares[me] = exchange->shares();
   }
   rank.stop_engine();
+  for (std::size_t phase = 0; phase < phase_names.size(); ++phase)
+    outcome.seconds[me][phase] = rank.ledger.seconds(static_cast<Phase>(phase));
 }
 
 inline GlobalOutcome run_global(const std::string& yaml, const GlobalOptions& options,
@@ -96,6 +100,7 @@ inline GlobalOutcome run_global(const std::string& yaml, const GlobalOptions& op
   outcome.came_out.resize(ranks);
   outcome.residual.resize(ranks);
   outcome.shares.resize(ranks);
+  outcome.seconds.resize(ranks);
   const LocalJob job{.topology = topology,
                      .layout = layout,
                      .initial = initial,

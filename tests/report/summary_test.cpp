@@ -54,7 +54,7 @@ Summary example() {
   s.shares = {{"lost_mass_fraction", 0.125}};
   s.wall_time_s = 12.5;
   s.time_per_iteration_s = 0.0125;
-  s.phase_seconds = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  s.phase_seconds = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   s.replica_hashes = {0, UINT64_MAX, 0x0123456789abcdefULL};
   return s;
 }
@@ -154,6 +154,7 @@ TEST_CASE("summary.json has every field of its schema, and null where a number i
                             "evaluate_s",
                             "select_s",
                             "communicate_s",
+                            "communicate_encode_s",
                             "communicate_hidden_s",
                             "replica_hash"}) {
     CAPTURE(field);

@@ -41,8 +41,9 @@ TEST_CASE("a phase is a span in microseconds on the thread that spends it") {
   trace.iteration(7);
   ledger.spend({.phase = Phase::compute, .from = origin + 5us, .to = origin + 2ms});
   ledger.spend({.phase = Phase::communicate, .from = origin + 1ms, .to = origin + 3ms, .segments = SegmentRange{1, 2}});
+  ledger.spend({.phase = Phase::communicate_encode, .from = origin + 1ms, .to = origin + 2ms});
   const auto spans = events_of(written(trace, 1), "X");
-  REQUIRE(spans.size() == 2);
+  REQUIRE(spans.size() == 3);
   CHECK(spans[0].at("name") == "compute");
   CHECK(spans[0].at("ts") == 5.0);
   CHECK(spans[0].at("dur") == 1995.0);
@@ -51,7 +52,9 @@ TEST_CASE("a phase is a span in microseconds on the thread that spends it") {
   CHECK(spans[0].at("args").at("iteration") == 7);
   CHECK(spans[1].at("tid") == 1);
   CHECK(spans[1].at("args").at("segments") == Json({1, 2}));
+  CHECK(spans[2].at("tid") == 1);
   CHECK(ledger.seconds(Phase::communicate) == 2e-3);
+  CHECK(ledger.seconds(Phase::communicate_encode) == 1e-3);
 }
 
 TEST_CASE("a trace says whose clock it is by, and what that clock read at its zero") {

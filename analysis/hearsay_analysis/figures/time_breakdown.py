@@ -21,7 +21,17 @@ def per_iteration(run):
     seconds = {name: run.summary.get(name, 0.0) / run.iterations for name, _, _ in _PHASES}
     rest = run.summary["time_per_iteration_s"] - sum(seconds.values())
     hidden = run.summary.get("communicate_hidden_s", 0.0) / run.iterations
+    coding = _exposed_coding(run.summary) / run.iterations
+    seconds["encode_s"] += coding
+    seconds["wait_s"] -= coding
     return {**seconds, "unattributed_s": max(0.0, rest), "communicate_hidden_s": hidden}
+
+
+def _exposed_coding(summary):
+    """Seconds of wait_s in which messages are encoded or decoded: all of that where the computing thread waits for whole
+    collectives; where a part of them is hidden, the same part of their coding."""
+    coding, communicating = summary.get("communicate_encode_s", 0.0), summary.get("communicate_s", 0.0)
+    return coding * min(1.0, summary["wait_s"] / communicating) if communicating > 0 else 0.0
 
 
 def _drawn(data):
@@ -49,9 +59,9 @@ def draw(runs, _options):
         return [Absent(title, "times are written at the end of a run, and no run has come to its end")]
     data = pd.DataFrame([{"run": run.name, **per_iteration(run)} for run in timed])
     caption = (
-        "Without evaluations. Exposed communication is waiting for neighbours or collectives; what is hidden behind "
-        "computation costs nothing and is not drawn (its seconds are in the CSV file). The rest of the slowest "
-        "rank's iteration is not attributed."
+        "Without evaluations. Exposed communication is waiting for neighbours or collectives; encoding that is waited for "
+        "is drawn as encoding. What is hidden behind computation costs nothing and is not drawn (its seconds are in the "
+        "CSV file). The rest of the slowest rank's iteration is not attributed."
     )
     left_out = [run.name for run in runs if run not in timed]
     if left_out:

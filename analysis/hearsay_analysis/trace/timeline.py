@@ -6,8 +6,20 @@ from hearsay_analysis.errors import UsageError
 from hearsay_analysis.figure import canvas
 
 COMPUTATION, COMMUNICATION = 0, 1
-_PHASES = ["compute", "trigger", "select", "encode", "mix", "optimizer", "evaluate", "communicate", "put", "wait"]
-_COLOURS = dict(zip(_PHASES, [0, 3, 4, 5, 2, 6, 6, 1, 1, None]))
+_COLOURS = {
+    "compute": 0,
+    "trigger": 3,
+    "select": 4,
+    "encode": 5,
+    "mix": 2,
+    "optimizer": 6,
+    "evaluate": 6,
+    "communicate": 1,
+    "communicate_encode": 5,
+    "put": 1,
+    "wait": None,
+}
+_PHASES = list(_COLOURS)
 _HEIGHT = 0.36
 
 
@@ -71,7 +83,7 @@ def _row(rank, thread):
 def _draw_spans(axes, spans, start, separated):
     """separated: µs; a span that is longer has an edge, so that two of the same phase are told apart."""
     seen = {}
-    for e in spans:
+    for e in sorted(spans, key=lambda e: -e["dur"]):  # what is nested comes out on top
         number = _COLOURS.get(e["name"], 6)
         shade = style.GRID if number is None else style.colour(number)
         seen[e["name"]] = shade

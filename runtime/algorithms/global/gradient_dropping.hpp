@@ -21,8 +21,8 @@ struct DroppingSettings {
 /// the shard's start.
 class Shards {
  public:
-  /// `codec` must outlive the shards.
-  Shards(const Codec& codec, const Layout& layout, int servers);
+  /// `codec` and `ledger` must outlive the shards; `ledger` as SparseWire wants it.
+  Shards(const Codec& codec, const Layout& layout, int servers, Ledger* ledger = nullptr);
   int count() const { return static_cast<int>(parts_.size()); }
   const Part& part(int server) const { return parts_[static_cast<std::size_t>(server)]; }
   const SparseWire& wire(int server) const { return wires_[static_cast<std::size_t>(server)]; }

@@ -20,7 +20,7 @@ class LockstepDropping final : public Exchange {
         ranks_(context.peers.size()),
         push_sparsifier_(settings.push.read()),
         pull_sparsifier_(settings.push.read()),
-        shards_(*push_sparsifier_.codec, context.replica.layout, ranks_),
+        shards_(*push_sparsifier_.codec, context.replica.layout, ranks_, &context.ledger),
         push_(context_, settings, push_sparsifier_, shards_),
         pull_(context_, settings, pull_sparsifier_, shards_),
         copy_(ranks_ > 1 ? context.replica.layout.size() : 0),

@@ -6,10 +6,10 @@
 
 namespace hearsay {
 
-Shards::Shards(const Codec& codec, const Layout& layout, int servers) {
+Shards::Shards(const Codec& codec, const Layout& layout, int servers, Ledger* ledger) {
   for (int s = 0; s < servers; ++s) {
     parts_.push_back(part_of(layout.size(), servers, s));
-    wires_.emplace_back(codec, parts_.back().length, row_ends(layout, parts_.back()));
+    wires_.emplace_back(codec, parts_.back().length, row_ends(layout, parts_.back()), ledger);
   }
 }
 

@@ -29,11 +29,11 @@ struct Shard {
   SparseWire wire;
 };
 
-std::vector<Shard> make_shards(const Layout& layout, const Codec& codec, int count) {
+std::vector<Shard> make_shards(const Layout& layout, const Codec& codec, int count, Ledger& ledger) {
   std::vector<Shard> shards;
   for (int l = 0; l < count; ++l) {
     const Part part = part_of(layout.size(), count, l);
-    shards.push_back({.part = part, .wire = {codec, part.length, row_ends(layout, part)}});
+    shards.push_back({.part = part, .wire = {codec, part.length, row_ends(layout, part), &ledger}});
   }
   return shards;
 }
@@ -60,7 +60,8 @@ class HiTopK final : public Exchange {
       : context_(context),
         groups_(std::move(groups)),
         sparsifier_(settings.read()),
-        shards_(make_shards(context.replica.layout, *sparsifier_.codec, static_cast<int>(groups_.local.size()))),
+        shards_(make_shards(context.replica.layout, *sparsifier_.codec, static_cast<int>(groups_.local.size()),
+                            context.ledger)),
         shard_(shards_[static_cast<std::size_t>(groups_.local_index)]),
         clipping_(settings.feedback, 0, context.peers.size()),
         feedback_(settings.feedback, shard_.part.length, context.peers.size()) {}

@@ -28,8 +28,8 @@ SparseVector moved_by(SparseVector v, std::size_t offset) {
   return v;
 }
 
-SparseWire wire_of(const Codec& codec, const Layout& layout, const Segment& s) {
-  return {codec, s.length, row_ends(layout, {.begin = s.offset, .length = s.length})};
+SparseWire wire_of(const Codec& codec, const Layout& layout, const Segment& s, Ledger* ledger = nullptr) {
+  return {codec, s.length, row_ends(layout, {.begin = s.offset, .length = s.length}), ledger};
 }
 
 class LayerWiseTopK final : public Exchange {
@@ -44,7 +44,8 @@ class LayerWiseTopK final : public Exchange {
         budgets_(layout_, sparsifier_.dense_below),
         buckets_(layout_, 1),  // of one byte or more: a segment each
         queue_(context_) {
-    for (const Segment& s : layout_.segments()) parts_.push_back({.wire = wire_of(*sparsifier_.codec, layout_, s)});
+    for (const Segment& s : layout_.segments())
+      parts_.push_back({.wire = wire_of(*sparsifier_.codec, layout_, s, &context.ledger)});
   }
 
   void start(Iteration k) override {

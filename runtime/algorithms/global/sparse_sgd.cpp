@@ -16,7 +16,7 @@ class SparseSgd final : public Exchange {
         selection_(sparsifier_, context.replica.layout),
         collective_(std::move(collective)),
         feedback_(settings.feedback, context.replica.layout.size(), context.peers.size()),
-        wire_(*sparsifier_.codec, context.replica.layout.size(), row_ends(context.replica.layout)) {}
+        wire_(*sparsifier_.codec, context.replica.layout.size(), row_ends(context.replica.layout), &context.ledger) {}
 
   void start(Iteration) override {}
 
