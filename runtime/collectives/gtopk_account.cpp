@@ -1,6 +1,7 @@
 #include "runtime/collectives/gtopk_account.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -30,7 +31,10 @@ GTopKAccount::GTopKAccount(const SparseVector& own, const SparseWire& wire, cons
 SparseVector GTopKAccount::merge(const SparseVector& lower, const SparseVector& higher, int share, int shares) {
   SparseVector merged = sum(lower, higher);
   const SparseVector dropped = truncation_.keep_largest(merged, options_.k);
-  cut_off_ = sum(cut_off_, share_of(dropped, share, shares));
+  SparseVector booked = share_of(dropped, share, shares);
+  if (options_.rule == ResidualRule::published)  // lost twice with opposite signs is lost
+    for (float& value : booked.values) value = std::abs(value);
+  cut_off_ = sum(cut_off_, booked);
   return merged;
 }
 

@@ -24,7 +24,7 @@ class GTopKAccount {
   const SparseVector& own_;
   GTopKOptions options_;
   Truncation truncation_;
-  SparseVector cut_off_;  // booked here: by merges
+  SparseVector cut_off_;  // booked here: by merges; under `published` magnitudes
   SparseVector rounded_;  // by rounding
   std::vector<std::uint32_t> survivors_;
 };
