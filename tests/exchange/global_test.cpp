@@ -161,11 +161,18 @@ TEST_CASE("the last layers travel while the first ones still have no gradient") 
 TEST_CASE("with k = n every algorithm is the dense one, and on one rank the identity") {
   for (const int ranks : worlds) {
     const GlobalOutcome dense = run_global("exchange: {name: allreduce}\n", integers(ranks));
-    for (const char* algorithm : exact_algorithms) {
+    const auto check = [&](const std::string& algorithm) {
       CAPTURE(algorithm);
       const GlobalOutcome outcome = run_global(algorithm + sparsify("name: topk, density: 1.0"), integers(ranks));
       CHECK(outcome.came_out == dense.came_out);
       if (ranks == 1) CHECK(outcome.came_out == outcome.put_in);
+      return outcome;
+    };
+    for (const char* algorithm : exact_algorithms) check(algorithm);
+    for (const char* merge : {"tree", "butterfly"}) {  // no merge cuts anything off that could be lost
+      const auto published = check("exchange: {name: gtopk, residual: published, merge: " + std::string(merge) + "}\n");
+      CHECK(mass_is_kept(published));
+      for (const auto& shares : published.shares) CHECK(shares[0].part == 0.0);
     }
   }
 }
