@@ -138,6 +138,7 @@ class Ledger {
   void spend(const PhaseSpan& span);
 
   TimePoint now() const { return clock_(); }
+  bool watched() const { return observer_ != nullptr; }
   const EdgeCounters& edge(std::size_t i) const { return edges_[i]; }
   const SegmentCounters& segment(SegmentId s) const { return segments_[s]; }
   const Staleness& staleness(std::size_t edge) const { return staleness_[edge]; }

@@ -36,12 +36,16 @@ void copy_words(std::span<std::byte> from, std::span<std::uint64_t> to) {
 std::size_t MailboxMap::capacity_for(std::size_t packet_bytes) { return 3 * aligned(packet_bytes); }
 
 Mailbox::Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger)
-    : memory_(memory), ledger_(ledger), rank_(rank), map_{.degree = 0, .capacity_bytes = capacity_bytes} {
+    : memory_(memory),
+      own_(memory.own()),
+      ledger_(ledger),
+      rank_(rank),
+      map_{.degree = 0, .capacity_bytes = capacity_bytes} {
   if (capacity_bytes % MailboxMap::line != 0) throw std::logic_error("mailbox: ring capacity is not a multiple of 64");
   if (capacity_bytes == 0) return;
   const Neighbourhood own = topology.neighbourhood(rank);
   map_.degree = static_cast<int>(own.neighbours.size());
-  if (memory.own().size() < map_.total_bytes()) throw std::logic_error("mailbox: window smaller than its map");
+  if (own_.size() < map_.total_bytes()) throw std::logic_error("mailbox: window smaller than its map");
   for (const int neighbour : own.neighbours) {
     const Neighbourhood theirs = topology.neighbourhood(neighbour);
     const MailboxMap remote{.degree = static_cast<int>(theirs.neighbours.size()), .capacity_bytes = capacity_bytes};
@@ -76,10 +80,10 @@ void Mailbox::post(std::size_t edge, SharedPacket packet) {
 }
 
 std::optional<std::span<const std::byte>> Mailbox::front(std::size_t edge) const {
+  const Incoming& in = *in_[edge];
+  if (in.waiting.load(std::memory_order_acquire) == 0) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const auto& arrived = in_[edge]->arrived;
-  if (arrived.empty()) return std::nullopt;
-  return arrived.front().bytes;
+  return in.arrived.front().bytes;
 }
 
 void Mailbox::pop(std::size_t edge) {
@@ -88,19 +92,24 @@ void Mailbox::pop(std::size_t edge) {
   Incoming& in = *in_[edge];
   in.consumed.store(in.arrived.front().position, std::memory_order_release);
   in.arrived.pop_front();
+  in.waiting.store(in.arrived.size(), std::memory_order_relaxed);
 }
 
+// What travels goes out first: it needs nothing that a sync brings. Where a flush does not wait, an edge goes on at a later
+// call: it first finishes what was under way, so that nothing that can be started now is left for a call that may never
+// come. A flush that has done something is progress: whoever waits for the memory is not told of it again.
 bool Mailbox::progress() {
-  const bool sent = send_posted();  // first: it needs nothing that a sync brings
+  bool any = complete_stores();
+  any = send_posted() || any;
   memory_.sync();
   read_tails();  // after it: a simulated window, once looked at, wakes nobody for what it has brought
-  const bool received = receive_new();
-  const bool returned = return_places();
-  return sent || received || returned;
+  any = receive_new() || any;
+  any = return_places() || any;
+  return complete_stores() || any;
 }
 
 std::uint64_t Mailbox::load_own(std::size_t offset) const {
-  auto* word = reinterpret_cast<std::uint64_t*>(memory_.own().data() + offset);
+  auto* word = reinterpret_cast<std::uint64_t*>(own_.data() + offset);
   return std::atomic_ref(*word).load(std::memory_order_acquire);
 }
 
@@ -110,15 +119,11 @@ void Mailbox::read_tails() {
 }
 
 // All packets of all edges are started before the first flush, so that they travel side by side; likewise the heads.
-// Where a flush does not wait, an edge goes on at a later call: it first finishes what was under way, so that nothing that
-// can be started now is left for a call that may never come.
 bool Mailbox::send_posted() {
   if (!sending()) return false;
   bool any = false;
-  for (std::size_t edge = 0; edge < out_.size(); ++edge) any = finish_packets(edge) || any;
   for (std::size_t edge = 0; edge < out_.size(); ++edge) any = start_packets(edge) || any;
   for (std::size_t edge = 0; edge < out_.size(); ++edge) any = publish_packets(edge) || any;
-  for (std::size_t edge = 0; edge < out_.size(); ++edge) any = finish_packets(edge) || any;
   return any;
 }
 
@@ -129,7 +134,7 @@ bool Mailbox::start_packets(std::size_t edge) {
     const std::lock_guard lock(mutex_);
     out.in_flight.swap(out.posted);
   }
-  out.put_from = ledger_.now();
+  if (ledger_.watched()) out.put_from = ledger_.now();
   for (const SharedPacket& packet : out.in_flight) put_packet(edge, out, *packet);
   return !out.in_flight.empty();
 }
@@ -144,14 +149,26 @@ bool Mailbox::publish_packets(std::size_t edge) {
   return true;
 }
 
-bool Mailbox::finish_packets(std::size_t edge) {
+// Heads and tails to one neighbour share a flush.
+bool Mailbox::complete_stores() {
+  bool any = false;
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) {
+    Outgoing& out = *out_[edge];
+    Incoming& in = *in_[edge];
+    if (!(out.head_stored || in.tail_in_flight) || !memory_.flush(out.neighbour)) continue;
+    if (out.head_stored) finish_packets(edge);
+    in.tail_in_flight = false;
+    any = true;
+  }
+  return any;
+}
+
+void Mailbox::finish_packets(std::size_t edge) {
   Outgoing& out = *out_[edge];
-  if (!out.head_stored || !memory_.flush(out.neighbour)) return false;
   ledger_.published(edge, out.in_flight.size(), out.put_from);
   unsent_ -= out.in_flight.size();
   out.in_flight.clear();
   out.head_stored = false;
-  return true;
 }
 
 void Mailbox::put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& packet) {
@@ -175,6 +192,7 @@ bool Mailbox::receive_new() {
     Incoming& in = *in_[edge];
     const std::lock_guard lock(mutex_);
     in.arrived.insert(in.arrived.end(), fresh.begin(), fresh.end());
+    in.waiting.store(in.arrived.size(), std::memory_order_release);
     any = true;
   }
   return any;
@@ -183,7 +201,7 @@ bool Mailbox::receive_new() {
 // Where the packet behind the last one that was handed out would be, with the rest of the ring.
 std::span<std::byte> Mailbox::next_place(std::size_t edge) const {
   const std::size_t index = in_[edge]->seen % map_.capacity_bytes;
-  return memory_.own().subspan(map_.ring(static_cast<int>(edge)) + index, map_.capacity_bytes - index);
+  return own_.subspan(map_.ring(static_cast<int>(edge)) + index, map_.capacity_bytes - index);
 }
 
 std::vector<Mailbox::Arrived> Mailbox::check_arrived(std::size_t edge, std::uint64_t head) const {
@@ -231,18 +249,9 @@ bool Mailbox::early_packet(std::size_t edge) const {
   return packet_header(bytes).bytes == header.bytes && checksum_agrees(bytes.first(header.bytes));
 }
 
-// The flushes that may wait come after all stores, so that these travel side by side. A flush that has done something is
-// progress: what it was waited for may go on, and whoever waits for the memory is not told of it again.
+// All stores come before the first flush, so that they travel side by side.
 bool Mailbox::return_places() {
   bool any = false;
-  const auto flush_tails = [&] {
-    for (auto& in : in_) {
-      if (!in->tail_in_flight || !memory_.flush(in->neighbour)) continue;
-      in->tail_in_flight = false;
-      any = true;
-    }
-  };
-  flush_tails();
   for (std::size_t edge = 0; edge < in_.size(); ++edge) {
     Incoming& in = *in_[edge];
     const std::uint64_t consumed = in.consumed.load(std::memory_order_acquire);
@@ -252,7 +261,6 @@ bool Mailbox::return_places() {
     ledger_.control_put(edge, sizeof in.tail_word);
     in.tail_in_flight = any = true;
   }
-  flush_tails();
   return any;
 }
 

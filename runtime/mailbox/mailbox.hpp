@@ -121,7 +121,8 @@ class Mailbox {
     std::uint64_t tail_word = 0;
     bool tail_in_flight = false;
     std::atomic<std::uint64_t> consumed{0};
-    std::deque<Arrived> arrived;  // guarded by mutex_
+    std::deque<Arrived> arrived;          // guarded by mutex_
+    std::atomic<std::size_t> waiting{0};  // how many those are: to see without the mutex that there are none
   };
 
   std::uint64_t start_of(std::uint64_t position, std::size_t bytes) const;  ///< where a packet at `position` begins
@@ -129,7 +130,8 @@ class Mailbox {
   void read_tails();
   bool start_packets(std::size_t edge);
   bool publish_packets(std::size_t edge);
-  bool finish_packets(std::size_t edge);
+  bool complete_stores();
+  void finish_packets(std::size_t edge);
   void put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& packet);
   bool receive_new();
   std::vector<Arrived> check_arrived(std::size_t edge, std::uint64_t head) const;
@@ -140,6 +142,7 @@ class Mailbox {
   std::uint64_t load_own(std::size_t offset) const;
 
   RemoteMemory& memory_;
+  std::span<std::byte> own_;
   Ledger& ledger_;
   int rank_;
   MailboxMap map_;
