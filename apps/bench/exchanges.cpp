@@ -99,7 +99,7 @@ class Job {
     std::vector<float> residual(g.size());
     exchange_->add_residual(residual);
     balance.kept(residual);
-    const std::array own{balance.state(replica_.values.span())};
+    const std::array own{balance.statement(replica_.values.span())};
     std::vector<MassBalance::Statement> all;
     engine_.run([&] {
       for (const auto& bytes : world_.gather(std::as_bytes(std::span(own)))) {

@@ -20,7 +20,7 @@ std::uint64_t MassBalance::weighted(std::span<const float> values, int factor) c
   return sum;
 }
 
-MassBalance::Statement MassBalance::state(std::span<const float> replica) const {
+MassBalance::Statement MassBalance::statement(std::span<const float> replica) const {
   return {.balance = sum_, .replica_hash = hearsay::replica_hash(replica)};
 }
 

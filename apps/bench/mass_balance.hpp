@@ -23,7 +23,7 @@ class MassBalance {
   struct Statement {
     std::uint64_t balance, replica_hash;
   };
-  Statement state(std::span<const float> replica) const;
+  Statement statement(std::span<const float> replica) const;
 
  private:
   std::uint64_t weighted(std::span<const float> values, int factor) const;

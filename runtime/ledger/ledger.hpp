@@ -62,8 +62,8 @@ struct Staleness {
 
 /// Where time goes; each phase has one writer, the computing thread but for the last two.
 /// `communicate` is the communication thread's time in collectives: the part of it that exceeds `wait` is hidden behind
-/// the computing thread's other phases. `communicate_encode` is the part of `communicate` in
-/// which messages are encoded and decoded.
+/// the computing thread's other phases. `communicate_encode` is the part of `communicate` in which messages are encoded
+/// and decoded.
 enum class Phase : std::size_t {
   compute,
   trigger,

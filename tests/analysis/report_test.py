@@ -46,6 +46,21 @@ class Report(FolderTest):
             kinds = sum(int(row[name]) for name in ("payload", "index", "header", "control"))
             self.assertEqual(kinds, int(row["all bytes"]))
 
+    def test_time_of_an_iteration_adds_up_and_encoding_is_not_communication(self):
+        # The exposed half of the collectives takes half of their encoding with it.
+        times = {"wait_s": 0.5, "communicate_s": 1.0, "communicate_encode_s": 0.25, "encode_s": 0.125}
+        folder = self.shared / "times"
+        make_run(folder)
+        file = folder / "summary.json"
+        summary = json.loads(file.read_text()) | times
+        file.write_text(json.dumps(summary))
+        code, _, err = run_script("report.py", folder, "-o", self.shared / "times.html")
+        self.assertEqual(code, 0, err)
+        (row,) = read_csv(self.shared / "times_files" / "time.csv")
+        iterations = summary["iterations"]
+        self.assertAlmostEqual(float(row["encode_s"]) * iterations, 0.125 + 0.125)
+        self.assertAlmostEqual(float(row["wait_s"]) * iterations, 0.5 - 0.125)
+
     def test_data_of_figures_are_the_folders(self):
         dense, events = self.ledgers
         files = self.shared / "page_files"

@@ -86,7 +86,7 @@ TEST_CASE("mass balances over ranks, and one unit that is lost, or a replica tha
       balance.put_in(gradients[rank]);
       if (rank == 0) balance.applied(mean, 3);
       balance.kept(std::vector<float>{0, 0, 0, rank == 1 ? gradients[rank][3] - lost : gradients[rank][3]});
-      all.push_back(balance.state(std::vector<float>{1, rank == 2 ? replica : 2.0F}));
+      all.push_back(balance.statement(std::vector<float>{1, rank == 2 ? replica : 2.0F}));
     }
     return all;
   };
