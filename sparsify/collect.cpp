@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "runtime/base/read_ahead.hpp"
+#include "runtime/base/vector_code.hpp"
 #include "sparsify/magnitude.hpp"
 
 #if defined(__x86_64__)
@@ -164,14 +165,6 @@ template <bool Adds>
   return keep_portably(least, entries, first, count, kept);
 }
 
-[[gnu::target("avx2")]] void find_below_with_avx2(std::int32_t limit, std::span<const std::int32_t> magnitudes,
-                                                  std::vector<std::uint32_t>& found) {
-  find_below_in_blocks(limit, magnitudes, found);
-}
-
-// Asked by hand: the linker's way (ifunc) runs before ThreadSanitizer does.
-bool has_avx2() { return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("popcnt") != 0; }
-
 #endif
 
 }  // namespace
@@ -217,10 +210,7 @@ std::size_t keep_from(std::int32_t least, const EntryRoom& entries, std::size_t 
 
 void find_below(std::int32_t limit, std::span<const std::int32_t> magnitudes, std::vector<std::uint32_t>& found) {
   found.clear();
-#if defined(__x86_64__)
-  if (has_avx2()) return find_below_with_avx2(limit, magnitudes, found);
-#endif
-  find_below_in_blocks(limit, magnitudes, found);
+  in_vector_code([&]() __attribute__((always_inline)) { find_below_in_blocks(limit, magnitudes, found); });
 }
 
 }  // namespace hearsay

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/base/error.hpp"
+#include "sparsify/magnitude.hpp"
 
 namespace hearsay {
 namespace {
@@ -19,28 +20,58 @@ float when(std::uint32_t one_or_zero, float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & (0U - one_or_zero));
 }
 
-/// One pass over both; `combine(x, y)` with 0 for what is missing.
+/// How many of the ascending `indices` are below `index`.
+std::size_t place(std::span<const std::uint32_t> indices, std::uint32_t index) {
+  return static_cast<std::size_t>(std::ranges::lower_bound(indices, index) - indices.begin());
+}
+
+/// A merge in progress: entries [i, i_end) of a and [j, j_end) of b are still to come, the next one goes to `to`.
+struct Merge {
+  std::size_t i, i_end, j, j_end, to;
+  /// Steps that can be taken before one of the two may be at its end.
+  std::size_t safe_steps() const { return std::min(i_end - i, j_end - j); }
+};
+
+/// One pass over both; `combine(x, y)` with 0 for what is missing. Where a step goes on depends on the step before; the
+/// lower and the upper half of the positions do not depend on each other and are merged in turns, so that neither waits.
 template <class Combine>
 SparseVector merged(const SparseVector& a, const SparseVector& b, Combine combine) {
   SparseVector result;
-  result.indices.resize(a.size() + b.size());
-  result.values.resize(a.size() + b.size());
-  std::size_t i = 0, j = 0, count = 0;
-  const auto append = [&](std::uint32_t index, float value) {
-    result.indices[count] = index;
-    result.values[count] = value;
-    count += value != 0.0F ? 1 : 0;
+  result.resize(a.size() + b.size());
+  std::uint32_t* const indices = result.indices.data();
+  float* const values = result.values.data();
+  const auto append = [=](Merge& m, std::uint32_t index, float value) {
+    indices[m.to] = index;
+    values[m.to] = value;
+    m.to += magnitude_bits(value) != 0 ? 1 : 0;
   };
-  while (i < a.size() && j < b.size()) {
-    const std::uint32_t x = a.indices[i], y = b.indices[j];
+  const auto step = [append, combine, a_indices = a.indices.data(), a_values = a.values.data(),
+                     b_indices = b.indices.data(), b_values = b.values.data()](Merge& m) {
+    const std::uint32_t x = a_indices[m.i], y = b_indices[m.j];
     const auto first = static_cast<std::uint32_t>(x <= y), second = static_cast<std::uint32_t>(y <= x);
-    append(std::min(x, y), combine(when(first, a.values[i]), when(second, b.values[j])));
-    i += first;
-    j += second;
+    append(m, std::min(x, y), combine(when(first, a_values[m.i]), when(second, b_values[m.j])));
+    m.i += first;
+    m.j += second;
+  };
+  const auto finish = [&](Merge& m) {
+    while (m.safe_steps() > 0) step(m);
+    for (; m.i < m.i_end; ++m.i) append(m, a.indices[m.i], combine(a.values[m.i], 0.0F));
+    for (; m.j < m.j_end; ++m.j) append(m, b.indices[m.j], combine(0.0F, b.values[m.j]));
+  };
+  const std::size_t i = a.size() / 2, j = a.empty() ? 0 : place(b.indices, a.indices[i]);
+  Merge lower{0, i, 0, j, 0}, upper{i, a.size(), j, b.size(), i + j};
+  while (const std::size_t steps = std::min(lower.safe_steps(), upper.safe_steps())) {
+    for (std::size_t s = 0; s < steps; ++s) {
+      step(lower);
+      step(upper);
+    }
   }
-  for (; i < a.size(); ++i) append(a.indices[i], combine(a.values[i], 0.0F));
-  for (; j < b.size(); ++j) append(b.indices[j], combine(0.0F, b.values[j]));
-  result.resize(count);
+  finish(lower);
+  finish(upper);
+  const std::size_t of_upper = upper.to - (i + j);
+  std::copy_n(indices + i + j, of_upper, indices + lower.to);
+  std::copy_n(values + i + j, of_upper, values + lower.to);
+  result.resize(lower.to + of_upper);
   return result;
 }
 
@@ -111,7 +142,8 @@ Truncation::Truncation() : selector_(exact_selector()) {}
 SparseVector Truncation::keep_largest(SparseVector& v, std::size_t k) {
   if (v.size() <= k) return {};
   selector_->select(v.values, k, kept_);
-  kept_.push_back(std::numeric_limits<std::uint32_t>::max());  // no place: what follows the last one
+  is_kept_.assign(v.size(), 0);
+  for (const std::uint32_t place : kept_) is_kept_[place] = 1;
   SparseVector kept, dropped;
   kept.resize(k + 1);  // every entry is written to both; the one too many of each falls off
   dropped.resize(v.size() - k + 1);
@@ -119,7 +151,7 @@ SparseVector Truncation::keep_largest(SparseVector& v, std::size_t k) {
   for (std::size_t i = 0; i < v.size(); ++i) {
     kept.indices[next] = dropped.indices[i - next] = v.indices[i];
     kept.values[next] = dropped.values[i - next] = v.values[i];
-    next += kept_[next] == i ? 1 : 0;
+    next += is_kept_[i];
   }
   kept.resize(k);
   dropped.resize(v.size() - k);

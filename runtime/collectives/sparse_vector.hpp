@@ -54,6 +54,7 @@ class Truncation {
  private:
   std::unique_ptr<Selector> selector_;
   std::vector<std::uint32_t> kept_;
+  std::vector<std::uint8_t> is_kept_;  // of every entry
 };
 
 /// Sparse vectors of n positions as messages: 8 bytes of header (count; bytes of positions), then the codec's bytes.

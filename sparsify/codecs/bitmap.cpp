@@ -8,11 +8,41 @@
 #include <bit>
 #include <cstring>
 
+#include "runtime/base/vector_code.hpp"
 #include "sparsify/bytes.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {
 namespace {
+
+constexpr std::size_t spare = 2;  // places past the last position that are written too
+
+/// Writes the positions of the bits that are 1, a word at a time, and returns how many; stops once they are more than `most`.
+[[gnu::always_inline]] inline std::size_t find_positions(std::span<const std::byte> map, std::size_t most,
+                                                         std::span<std::uint32_t> positions) {
+  constexpr std::size_t word = sizeof(std::uint64_t);
+  std::size_t found = 0;
+  const auto take = [&](std::uint64_t bits, std::size_t at) __attribute__((always_inline)) {
+    std::uint32_t* next = positions.data() + found;
+    found += static_cast<std::size_t>(std::popcount(bits));
+    if (found > most) return false;
+    const auto put = [&] {
+      *next++ = static_cast<std::uint32_t>(8 * at) + static_cast<std::uint32_t>(std::countr_zero(bits));
+      bits &= bits - 1;
+    };
+    put(), put();  // whether they are there or not: that costs less than a wrong guess at how many there are
+    while (bits != 0) put();
+    return true;
+  };
+  const std::size_t whole = map.size() - map.size() % word;
+  for (std::size_t at = 0; at < whole; at += word) {
+    if (!take(load<std::uint64_t>(map, at), at)) return found;
+  }
+  std::uint64_t rest = 0;
+  std::memcpy(&rest, map.data() + whole, map.size() - whole);
+  take(rest, whole);
+  return found;
+}
 
 class Bitmap final : public PositionCoder {
  public:
@@ -32,18 +62,11 @@ class Bitmap final : public PositionCoder {
     if (count > n) refuse_positions("bitmap", count, n, "more values than there are");
     if (in.size() < bytes_of_bits(n))
       refuse_positions("bitmap", count, n, "only " + std::to_string(in.size()) + " bytes");
-    indices.resize(count + 2);
-    std::size_t found = 0;
-    for (std::size_t first = 0; first < bytes_of_bits(n); first += sizeof(std::uint64_t)) {  // a word at a time
-      std::uint64_t bits = 0;
-      std::memcpy(&bits, in.data() + first, std::min(sizeof bits, bytes_of_bits(n) - first));
-      const auto set = static_cast<std::size_t>(std::popcount(bits));
-      if (found + set > count) refuse_positions("bitmap", count, n, "more positions than values");
-      // Two are written whether they are there or not: that costs less than a wrong guess at how many there are.
-      for (std::size_t i = 0; i < std::max<std::size_t>(set, 2); ++i, bits &= bits - 1)
-        indices[found + i] = static_cast<std::uint32_t>(8 * first) + static_cast<std::uint32_t>(std::countr_zero(bits));
-      found += set;
-    }
+    indices.resize(count + spare);
+    const std::size_t found = in_vector_code([&]() __attribute__((always_inline)) {
+      return find_positions(in.first(bytes_of_bits(n)), count, indices);
+    });
+    if (found > count) refuse_positions("bitmap", count, n, "more positions than values");
     if (found < count) refuse_positions("bitmap", count, n, "only " + std::to_string(found) + " positions");
     indices.resize(count);
     if (count > 0 && indices.back() >= n)

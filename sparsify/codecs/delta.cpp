@@ -8,6 +8,7 @@
 // Cost: 1 + k … 1 + 5k bytes: about 1 byte a position at density 0.1, 2 below 0.01; two passes; no state.
 #include <algorithm>
 
+#include "runtime/base/vector_code.hpp"
 #include "sparsify/bytes.hpp"
 #include "sparsify/sparsify.hpp"
 
@@ -17,14 +18,6 @@ namespace {
 enum class Form : std::uint8_t { leb128 = 0, words = 1 };
 constexpr std::uint32_t escape = 0xffff;  // the gap follows in 32 bits
 constexpr std::size_t longest_leb128 = 5;
-
-// Sums of comparisons, without jumps: lengths are as hard to foretell as gaps.
-std::uint32_t leb128_bytes(std::uint32_t gap) {
-  std::uint32_t bytes = 1;
-  for (unsigned bits = 7; bits < 32; bits += 7) bytes += static_cast<std::uint32_t>(gap >> bits != 0);
-  return bytes;
-}
-std::uint32_t word_bytes(std::uint32_t gap) { return 2 + 4 * static_cast<std::uint32_t>(gap >= escape); }
 
 /// Calls `visit(gap)` in order.
 template <class Visit>
@@ -41,13 +34,33 @@ struct Choice {
   std::size_t bytes;  // the form's own byte included
 };
 
+/// Bytes of gaps in either form, in 32 bits: as wide as what is compared. Sums of comparisons, without jumps: lengths are
+/// as hard to foretell as gaps.
+struct Lengths {
+  std::uint32_t leb128 = 0, words = 0;
+
+  [[gnu::always_inline]] void add(std::uint32_t gap) {
+    leb128 += 1U + (gap >> 7 != 0) + (gap >> 14 != 0) + (gap >> 21 != 0) + (gap >> 28 != 0);
+    words += 2U + 4U * (gap >= escape);
+  }
+};
+
 Choice shorter_form(std::span<const std::uint32_t> indices) {
-  std::size_t as_leb128 = 0;
-  std::size_t as_words = 0;
-  for_each_gap(indices, [&](std::uint32_t gap) {
-    as_leb128 += leb128_bytes(gap);
-    as_words += word_bytes(gap);
-  });
+  if (indices.empty()) return {Form::leb128, 1};
+  Lengths first;
+  first.add(indices.front());
+  std::size_t as_leb128 = first.leb128, as_words = first.words;
+  constexpr std::size_t piece = std::size_t{1} << 20;  // its lengths fit into 32 bits
+  for (std::size_t begin = 1; begin < indices.size(); begin += piece) {
+    const std::size_t end = std::min(begin + piece, indices.size());
+    const Lengths sum = in_vector_code([&]() __attribute__((always_inline)) {
+      Lengths lengths;
+      for (std::size_t i = begin; i < end; ++i) lengths.add(indices[i] - indices[i - 1] - 1);
+      return lengths;
+    });
+    as_leb128 += sum.leb128;
+    as_words += sum.words;
+  }
   return as_leb128 <= as_words ? Choice{Form::leb128, 1 + as_leb128} : Choice{Form::words, 1 + as_words};
 }
 
@@ -88,6 +101,13 @@ class GapReader {
     return static_cast<std::uint8_t>(in_[at_++]);
   }
   std::uint64_t next_leb128() {
+    if (in_.size() - at_ >= 2) {
+      const std::uint32_t two = load<std::uint16_t>(in_, at_), more = two >> 7 & 1;
+      if ((two & 0x8080) != 0x8080) {  // the rule: one byte or two, and no jump that asks which
+        at_ += 1 + more;
+        return (two & 0x7f) | (two >> 1 & 0x3f80 & (0U - more));
+      }
+    }
     std::uint64_t gap = 0;
     for (std::size_t i = 0; i < longest_leb128; ++i) {
       const std::uint64_t byte = next_byte();
@@ -138,13 +158,12 @@ class Delta final : public PositionCoder {
                      std::vector<std::uint32_t>& indices) const override {
     GapReader gaps(in, count, n);
     if (count > n) gaps.refuse("more values than there are");
-    indices.clear();
-    indices.reserve(count);
+    indices.resize(count);
     std::uint64_t next = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::uint32_t& index : indices) {
       next += gaps.next();
       if (next >= n) gaps.refuse("position " + std::to_string(next) + " is outside");
-      indices.push_back(static_cast<std::uint32_t>(next++));
+      index = static_cast<std::uint32_t>(next++);
     }
     return gaps.used();
   }

@@ -5,6 +5,7 @@
 // Cost: 1 byte more than the shortest of `plain`, `delta` and `bitmap`; the passes of the one chosen, and one more to
 // measure; no state.
 #include <algorithm>
+#include <limits>
 #include <ranges>
 
 #include "sparsify/bytes.hpp"
@@ -51,8 +52,14 @@ class Smallest final : public PositionCoder {
  private:
   /// The first of the shortest ones.
   std::size_t shortest(std::span<const std::uint32_t> indices, std::size_t n) const {
-    const auto length = [&](const auto& coder) { return coder->bytes(indices, n); };
-    return static_cast<std::size_t>(std::ranges::min_element(coders_, {}, length) - coders_.begin());
+    std::size_t best = 0, least = std::numeric_limits<std::size_t>::max();
+    for (std::size_t place = 0; place < coders_.size(); ++place) {
+      const std::size_t length = coders_[place]->bytes(indices, n);
+      if (length >= least) continue;
+      best = place;
+      least = length;
+    }
+    return best;
   }
 
   std::vector<std::unique_ptr<PositionCoder>> coders_;

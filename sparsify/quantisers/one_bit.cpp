@@ -11,8 +11,10 @@
 // `threshold` suits small densities: one tiny value among those kept makes all tiny, and the large ones stay owed.
 // Cost: 1 bit a value and 4 bytes (threshold) or 8 (means) a group; 2 passes; no state.
 #include <array>
+#include <limits>
 
 #include "sparsify/quantisers/groups.hpp"
+#include "sparsify/quantisers/sides.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {
@@ -44,7 +46,7 @@ Levels smallest_magnitude(std::span<const float> values) {
 }
 
 Levels means(std::span<const float> values) {
-  const Sides sides = sum_sides(values, [](Pair value) { return value < 0.0; });
+  const Sides sides = sum_sides(values, 0.0, std::numeric_limits<double>::infinity());
   const auto mean = [&](std::size_t side) { return sides.counts[side] == 0.0 ? 0.0F : level(sides.mean(side)); };
   return {mean(0), mean(1)};
 }
@@ -81,7 +83,7 @@ class OneBit final : public Quantiser {
       const float positive = load_level(in, header() * group, "one_bit", values.size());
       const float negative =
           levels_sent() == 1 ? positive : load_level(in, header() * group + sizeof(float), "one_bit", values.size());
-      for (std::size_t i = first; i < end; ++i) values[i] = bit_at(bits, i) ? -negative : positive;
+      unpack<1>(bits, first, end, {positive, -negative}, values);
     });
   }
 

@@ -10,14 +10,17 @@
 // than that of one magnitude for all.
 // Cost: 2 bits a value and 8 bytes a group; 6 passes; no state.
 #include <array>
+#include <limits>
 
 #include "sparsify/quantisers/groups.hpp"
+#include "sparsify/quantisers/sides.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {
 namespace {
 
 constexpr int boundary_moves = 4;
+constexpr double everything = std::numeric_limits<double>::infinity();
 constexpr std::size_t header = 2 * sizeof(float);  // of a group
 
 struct Levels {
@@ -27,15 +30,14 @@ struct Levels {
 
 /// The means of the magnitudes on both sides of the middle of `before`; a side without values is as the other.
 Levels means_around(const Levels& before, std::span<const float> values) {
-  const double boundary = before.low + before.high;
-  const Sides sides =
-      sum_sides(values, [=](Pair value) { return (2.0 * value > boundary) | (-2.0 * value > boundary); });
+  const double boundary = (before.low + before.high) / 2;
+  const Sides sides = sum_sides(values, -boundary, boundary);
   return {sides.mean(sides.counts[0] > 0.0 ? 0 : 1), sides.mean(sides.counts[1] > 0.0 ? 1 : 0)};
 }
 
 /// `values` is not empty.
 Levels levels_of(std::span<const float> values) {
-  const double mean = sum_sides(values, [](Pair value) { return value != value; }).mean(0);
+  const double mean = sum_sides(values, -everything, everything).mean(0);
   Levels levels{mean, mean};
   for (int move = 0; move < boundary_moves; ++move) levels = means_around(levels, values);
   return {level(levels.low), level(levels.high)};
@@ -70,10 +72,7 @@ class TwoBit final : public Quantiser {
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
       const float low = load_level(in, header * group, "two_bit", values.size());
       const float high = load_level(in, header * group + sizeof(float), "two_bit", values.size());
-      for (std::size_t i = first; i < end; ++i) {
-        const float magnitude = bit_at(bits, 2 * i + 1) ? high : low;
-        values[i] = bit_at(bits, 2 * i) ? -magnitude : magnitude;
-      }
+      unpack<2>(bits, first, end, {low, -low, high, -high}, values);
     });
   }
 };

@@ -20,6 +20,7 @@
 
 #include "runtime/base/random.hpp"
 #include "runtime/base/read_ahead.hpp"
+#include "runtime/base/vector_code.hpp"
 #include "sparsify/magnitude.hpp"
 #include "sparsify/positions.hpp"
 #include "sparsify/selectors/density.hpp"
@@ -58,18 +59,9 @@ struct Bracket {
   return count;
 }
 
-#if defined(__x86_64__)
-[[gnu::target("avx2")]] std::uint32_t count_with_avx2(std::int32_t least, std::span<const float> values) {
-  return count_in_turns(least, values);
-}
-#endif
-
 std::size_t count_from(float threshold, std::span<const float> values) {
   const std::int32_t least = magnitude_bits(threshold);
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") != 0) return count_with_avx2(least, values);
-#endif
-  return count_in_turns(least, values);
+  return in_vector_code([=]() __attribute__((always_inline)) { return count_in_turns(least, values); });
 }
 
 /// Mean and maximum of the magnitudes. The mean is finite if and only if all values are: no sum of floats leaves a double.
@@ -92,17 +84,8 @@ std::size_t count_from(float threshold, std::span<const float> values) {
           static_cast<double>(*std::ranges::max_element(most))};
 }
 
-#if defined(__x86_64__)
-[[gnu::target("avx2")]] std::pair<double, double> mean_and_maximum_with_avx2(std::span<const float> values) {
-  return mean_and_maximum_in_lanes(values);
-}
-#endif
-
 std::pair<double, double> mean_and_maximum(std::span<const float> values) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") != 0) return mean_and_maximum_with_avx2(values);
-#endif
-  return mean_and_maximum_in_lanes(values);
+  return in_vector_code([=]() __attribute__((always_inline)) { return mean_and_maximum_in_lanes(values); });
 }
 
 /// Between the magnitudes' mean and maximum, `low` and `high`.

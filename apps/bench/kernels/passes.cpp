@@ -8,6 +8,7 @@
 #include "apps/bench/kernels/reads.hpp"
 #include "apps/bench/kernels/suite.hpp"
 #include "runtime/base/read_ahead.hpp"
+#include "runtime/base/vector_code.hpp"
 
 namespace hearsay {
 namespace {
@@ -40,14 +41,8 @@ void read(benchmark::State& state, std::size_t n) {
   }
   for (std::size_t i = whole; i < r.size(); ++i) r[i] += g[i];
 }
-#if defined(__x86_64__)
-[[gnu::target("avx2")]] void sum_with_avx2(std::span<float> r, const float* g) { sum_in_lines(r, g); }
-#endif
 void sum(std::span<float> r, const float* g) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") != 0) return sum_with_avx2(r, g);
-#endif
-  sum_in_lines(r, g);
+  in_vector_code([=]() __attribute__((always_inline)) { sum_in_lines(r, g); });
 }
 
 /// r ← r + g: 2n reads and n writes, what error feedback costs whatever is sent.

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "runtime/base/read_ahead.hpp"
+#include "runtime/base/vector_code.hpp"
 #include "sparsify/magnitude.hpp"
 
 namespace hearsay {
@@ -23,20 +24,10 @@ template <std::size_t Blocks>
   return std::ranges::max(largest);
 }
 
-#if defined(__x86_64__)
-template <std::size_t Blocks>
-[[gnu::target("avx2")]] std::int32_t largest_with_avx2(const std::array<const float*, Blocks>& blocks, std::size_t n) {
-  return largest_in_lanes(blocks, n);
-}
-#endif
-
 /// max |x|, as magnitude_bits, over blocks of n values that are read side by side (whole cache lines of them).
 template <std::size_t Blocks>
 std::int32_t largest_magnitude(const std::array<const float*, Blocks>& blocks, std::size_t n) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") != 0) return largest_with_avx2(blocks, n);
-#endif
-  return largest_in_lanes(blocks, n);
+  return in_vector_code([=]() __attribute__((always_inline)) { return largest_in_lanes(blocks, n); });
 }
 
 }  // namespace hearsay

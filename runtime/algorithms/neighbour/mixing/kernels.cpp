@@ -7,6 +7,7 @@
 
 #include "runtime/algorithms/neighbour/mixing/mixing.hpp"
 #include "runtime/base/read_ahead.hpp"
+#include "runtime/base/vector_code.hpp"
 
 namespace hearsay {
 namespace {
@@ -19,8 +20,7 @@ enum class Sum {
   differences  ///< x ← x + Σ (factor w_j) (x̂_j − x̂), x̂ as j holds it
 };
 
-/// `Count` neighbours, added in their order. Inlined into functions for different processors, each of which makes vector
-/// code of it; no fused multiply-add, so all give the same bits.
+/// `Count` neighbours, added in their order.
 template <Sum sum, std::size_t Count>
 [[gnu::always_inline]] inline void mix_together(float factor, const MixEdge* edges, std::span<float> x) {
   constexpr bool row = sum == Sum::row;
@@ -68,20 +68,10 @@ template <Sum sum>
   }
 }
 
-#if defined(__x86_64__)
-template <Sum sum>
-[[gnu::target("avx2")]] void with_avx2(float factor, std::span<const MixEdge> edges, std::span<float> x) {
-  mix_some<sum>(factor, edges, x);
-}
-#endif
-
 /// A sweep over x for up to `most_together` neighbours.
 template <Sum sum>
 void sweep(float factor, std::span<const MixEdge> edges, std::span<float> x) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") != 0) return with_avx2<sum>(factor, edges, x);
-#endif
-  mix_some<sum>(factor, edges, x);
+  in_vector_code([=]() __attribute__((always_inline)) { mix_some<sum>(factor, edges, x); });
 }
 
 }  // namespace
