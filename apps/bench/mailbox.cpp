@@ -56,6 +56,7 @@ class Behind final : public RemoteMemory {
   }
   bool flush(int target) override { return window_.flush(target); }
   void sync() override { window_.sync(); }
+  int patience() const override { return window_.patience(); }
 
  private:
   mpi::Window& window_;
@@ -129,7 +130,7 @@ class Side {
   static inline const std::size_t capacity = MailboxMap::capacity_for(large);
 
   void send(const std::shared_ptr<OutgoingPacket>& packet) {
-    while (mailbox_.sending() || !mailbox_.fits(0, packet->bytes.size())) mailbox_.progress();
+    while (packet.use_count() > 1 || !mailbox_.fits(0, packet->bytes.size())) mailbox_.progress();
     seal_packet(packet->bytes, rank_, k_++, 0);
     mailbox_.post(0, packet);
     mailbox_.progress();

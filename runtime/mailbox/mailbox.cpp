@@ -38,6 +38,7 @@ std::size_t MailboxMap::capacity_for(std::size_t packet_bytes) { return 3 * alig
 Mailbox::Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger)
     : memory_(memory),
       own_(memory.own()),
+      patience_(memory.patience()),
       ledger_(ledger),
       rank_(rank),
       map_{.degree = 0, .capacity_bytes = capacity_bytes} {
@@ -49,50 +50,50 @@ Mailbox::Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::
   for (const int neighbour : own.neighbours) {
     const Neighbourhood theirs = topology.neighbourhood(neighbour);
     const MailboxMap remote{.degree = static_cast<int>(theirs.neighbours.size()), .capacity_bytes = capacity_bytes};
-    const int slot = static_cast<int>(theirs.slot(rank));
-    out_.push_back(std::make_unique<Outgoing>());
-    out_.back()->neighbour = neighbour, out_.back()->remote = remote, out_.back()->remote_slot = slot;
-    in_.push_back(std::make_unique<Incoming>());
-    in_.back()->neighbour = neighbour, in_.back()->remote = remote, in_.back()->remote_slot = slot;
+    const End end{.neighbour = neighbour, .remote = remote, .slot = static_cast<int>(theirs.slot(rank))};
+    out_.push_back(std::make_unique<Outgoing>(end));
+    in_.push_back(std::make_unique<Incoming>(end));
   }
-}
-
-std::uint64_t Mailbox::start_of(std::uint64_t position, std::size_t bytes) const {
-  const std::size_t rest = map_.capacity_bytes - position % map_.capacity_bytes;
-  return bytes <= rest ? position : position + rest;
 }
 
 bool Mailbox::fits(std::size_t edge, std::size_t bytes) const {
   const Outgoing& out = *out_[edge];
-  const std::uint64_t end = start_of(out.reserved, bytes) + aligned(bytes);
-  return end - out.tail.load(std::memory_order_acquire) <= map_.capacity_bytes;
+  const std::uint64_t end = out.reserved.start_of(bytes).count() + aligned(bytes);
+  return end - out.tail.load(std::memory_order_acquire) <= map_.capacity_bytes && out.posted.write_available() > 0;
 }
 
 void Mailbox::post(std::size_t edge, SharedPacket packet) {
-  if (!fits(edge, packet->bytes.size())) throw std::logic_error("mailbox: posted a packet that does not fit");
+  const std::size_t bytes = packet->bytes.size();
+  if (!fits(edge, bytes)) throw std::logic_error("mailbox: posted a packet that does not fit");
   Outgoing& out = *out_[edge];
   const Iteration k = packet_header(packet->bytes).iteration;
   if (k < std::exchange(out.last, k)) throw std::logic_error("mailbox: posted a packet of an earlier iteration");
-  out.reserved = start_of(out.reserved, packet->bytes.size()) + aligned(packet->bytes.size());
-  const std::lock_guard lock(mutex_);
-  out.posted.push_back(std::move(packet));
-  ++unsent_;
+  out.reserved = out.reserved.start_of(bytes);
+  out.reserved.advance(aligned(bytes));
+  posted_.store(posted_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  out.posted.push(std::move(packet));
 }
 
 std::optional<std::span<const std::byte>> Mailbox::front(std::size_t edge) const {
   const Incoming& in = *in_[edge];
-  if (in.waiting.load(std::memory_order_acquire) == 0) return std::nullopt;
-  const std::lock_guard lock(mutex_);
-  return in.arrived.front().bytes;
+  if (in.arrived.load(std::memory_order_acquire) == in.taken.count()) return std::nullopt;
+  const auto place = place_at(edge, oldest(edge));
+  return place.first(packet_header(place).bytes);
 }
 
 void Mailbox::pop(std::size_t edge) {
   ledger_.taken(edge);
-  const std::lock_guard lock(mutex_);
   Incoming& in = *in_[edge];
-  in.consumed.store(in.arrived.front().position, std::memory_order_release);
-  in.arrived.pop_front();
-  in.waiting.store(in.arrived.size(), std::memory_order_relaxed);
+  in.taken = oldest(edge);
+  in.taken.advance(aligned(packet_header(place_at(edge, in.taken)).bytes));
+  in.consumed.store(in.taken.count(), std::memory_order_release);
+}
+
+// Where the oldest packet that may be taken begins. There must be one.
+RingPosition Mailbox::oldest(std::size_t edge) const {
+  RingPosition position = in_[edge]->taken;
+  if (packet_header(place_at(edge, position)).bytes == 0) position.advance(position.rest());
+  return position;
 }
 
 // What travels goes out first: it needs nothing that a sync brings. Where a flush does not wait, an edge goes on at a later
@@ -104,6 +105,7 @@ bool Mailbox::progress() {
   memory_.sync();
   read_tails();  // after it: a simulated window, once looked at, wakes nobody for what it has brought
   any = receive_new() || any;
+  any = publish_packets() || any;
   any = return_places() || any;
   return complete_stores() || any;
 }
@@ -123,30 +125,75 @@ bool Mailbox::send_posted() {
   if (!sending()) return false;
   bool any = false;
   for (std::size_t edge = 0; edge < out_.size(); ++edge) any = start_packets(edge) || any;
-  for (std::size_t edge = 0; edge < out_.size(); ++edge) any = publish_packets(edge) || any;
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) any = complete_packets(edge) || any;
   return any;
 }
 
 bool Mailbox::start_packets(std::size_t edge) {
   Outgoing& out = *out_[edge];
-  if (!out.in_flight.empty()) return false;
-  {
-    const std::lock_guard lock(mutex_);
-    out.in_flight.swap(out.posted);
+  if (!out.in_flight.empty() || out.head_in_flight) return false;
+  while (out.posted.consume_one([&](SharedPacket& packet) { out.in_flight.push_back(std::move(packet)); })) {
   }
   if (ledger_.watched()) out.put_from = ledger_.now();
   for (const SharedPacket& packet : out.in_flight) put_packet(edge, out, *packet);
   return !out.in_flight.empty();
 }
 
-bool Mailbox::publish_packets(std::size_t edge) {
+void Mailbox::put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& packet) {
+  const std::size_t ring = out.to.remote.ring(out.to.slot), bytes = packet.bytes.size();
+  const RingPosition start = out.put.start_of(bytes);
+  const Iteration k = packet_header(packet.bytes).iteration;
+  const bool anew = start.count() != out.put.count();
+  out.urgent = out.urgent || anew || bytes > early_bytes || k <= out.last_put;
+  out.last_put = k;
+  if (anew) {
+    const auto marker = std::as_bytes(std::span(&start_anew, 1));
+    memory_.put(marker, out.to.neighbour, ring + out.put.index());
+    ledger_.header_put(edge, marker.size());
+  }
+  memory_.put(packet.bytes, out.to.neighbour, ring + start.index());
+  ledger_.packet_put(edge, packet);
+  out.put = start;
+  out.put.advance(aligned(bytes));
+}
+
+bool Mailbox::complete_packets(std::size_t edge) {
   Outgoing& out = *out_[edge];
-  if (out.in_flight.empty() || out.head_stored || !memory_.flush(out.neighbour)) return false;
-  out.head_word = out.published;
-  memory_.store(out.head_word, out.neighbour, out.remote.head(out.remote_slot));
-  ledger_.control_put(edge, sizeof out.head_word);
-  out.head_stored = true;
+  if (out.in_flight.empty() || !memory_.flush(out.to.neighbour)) return false;
+  const std::size_t packets = out.in_flight.size();
+  out.in_flight.clear();
+  out.unpublished += packets;
+  if (out.urgent || patience_ == 0) {
+    out.waiting_for_head = packets;
+    store_head(edge);
+  } else {
+    ledger_.published(edge, packets, out.put_from);
+  }
   return true;
+}
+
+// What can be taken without its head, and whose head was put off for long enough.
+bool Mailbox::publish_packets() {
+  if (!sending()) return false;
+  bool any = false;
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) {
+    Outgoing& out = *out_[edge];
+    const bool due = out.unpublished > 0 && out.in_flight.empty() && !out.head_in_flight;
+    if (!due || ++out.head_put_off < patience_) continue;
+    store_head(edge);
+    any = true;
+  }
+  return any;
+}
+
+void Mailbox::store_head(std::size_t edge) {
+  Outgoing& out = *out_[edge];
+  out.head_word = out.put.count();
+  memory_.store(out.head_word, out.to.neighbour, out.to.remote.head(out.to.slot));
+  ledger_.control_put(edge, sizeof out.head_word);
+  out.head_in_flight = true;
+  out.urgent = false;
+  out.head_put_off = 0;
 }
 
 // Heads and tails to one neighbour share a flush.
@@ -155,109 +202,87 @@ bool Mailbox::complete_stores() {
   for (std::size_t edge = 0; edge < out_.size(); ++edge) {
     Outgoing& out = *out_[edge];
     Incoming& in = *in_[edge];
-    if (!(out.head_stored || in.tail_in_flight) || !memory_.flush(out.neighbour)) continue;
-    if (out.head_stored) finish_packets(edge);
-    in.tail_in_flight = false;
+    if (!(out.head_in_flight || in.tail_in_flight) || !memory_.flush(out.to.neighbour)) continue;
+    if (out.head_in_flight) {
+      if (out.waiting_for_head > 0) ledger_.published(edge, std::exchange(out.waiting_for_head, 0), out.put_from);
+      sent_.store(sent_.load(std::memory_order_relaxed) + std::exchange(out.unpublished, 0), std::memory_order_release);
+    }
+    out.head_in_flight = in.tail_in_flight = false;
     any = true;
   }
   return any;
-}
-
-void Mailbox::finish_packets(std::size_t edge) {
-  Outgoing& out = *out_[edge];
-  ledger_.published(edge, out.in_flight.size(), out.put_from);
-  unsent_ -= out.in_flight.size();
-  out.in_flight.clear();
-  out.head_stored = false;
-}
-
-void Mailbox::put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& packet) {
-  const std::size_t ring = out.remote.ring(out.remote_slot);
-  const std::uint64_t start = start_of(out.published, packet.bytes.size());
-  if (start != out.published) {
-    const auto marker = std::as_bytes(std::span(&start_anew, 1));
-    memory_.put(marker, out.neighbour, ring + out.published % map_.capacity_bytes);
-    ledger_.header_put(edge, marker.size());
-  }
-  memory_.put(packet.bytes, out.neighbour, ring + start % map_.capacity_bytes);
-  ledger_.packet_put(edge, packet);
-  out.published = start + aligned(packet.bytes.size());
 }
 
 bool Mailbox::receive_new() {
   bool any = false;
-  for (std::size_t edge = 0; edge < in_.size(); ++edge) {
-    const std::vector<Arrived> fresh = check_arrived(edge, load_own(map_.head(static_cast<int>(edge))));
-    if (fresh.empty()) continue;
-    Incoming& in = *in_[edge];
-    const std::lock_guard lock(mutex_);
-    in.arrived.insert(in.arrived.end(), fresh.begin(), fresh.end());
-    in.waiting.store(in.arrived.size(), std::memory_order_release);
-    any = true;
-  }
+  for (std::size_t edge = 0; edge < in_.size(); ++edge) any = check_arrived(edge) || any;
   return any;
 }
 
-// Where the packet behind the last one that was handed out would be, with the rest of the ring.
-std::span<std::byte> Mailbox::next_place(std::size_t edge) const {
-  const std::size_t index = in_[edge]->seen % map_.capacity_bytes;
-  return own_.subspan(map_.ring(static_cast<int>(edge)) + index, map_.capacity_bytes - index);
+// The ring from a position to its end.
+std::span<std::byte> Mailbox::place_at(std::size_t edge, const RingPosition& position) const {
+  return own_.subspan(map_.ring(static_cast<int>(edge)) + position.index(), position.rest());
 }
 
-std::vector<Mailbox::Arrived> Mailbox::check_arrived(std::size_t edge, std::uint64_t head) const {
+bool Mailbox::check_arrived(std::size_t edge) {
   Incoming& in = *in_[edge];
-  std::vector<Arrived> fresh;
-  while (in.seen < head) {
-    const auto place = next_place(edge);
+  const std::uint64_t head = load_own(map_.head(static_cast<int>(edge)));
+  RingPosition& position = in.checked;
+  bool any = false;
+  const auto accept = [&](const PacketHeader& header) {
+    in.last_checked = header.iteration;
+    position.advance(aligned(header.bytes));
+    in.arrived.store(position.count(), std::memory_order_release);
+    any = true;
+  };
+  while (position.count() < head) {
+    const auto place = place_at(edge, position);
     const PacketHeader header = packet_header(place);
     if (header.bytes == 0) {
-      in.seen += place.size();
-      if (in.seen > head) throw corrupt_packet(in.neighbour, rank_, header);
+      position.advance(place.size());
+      if (position.count() >= head) throw corrupt_packet(in.from.neighbour, rank_, header);
       continue;
     }
     const bool sane = header.bytes >= sizeof header && header.bytes <= place.size() &&
-                      in.seen + aligned(header.bytes) <= head && static_cast<int>(header.sender) == in.neighbour;
-    if (!sane || !checksum_agrees(place.first(header.bytes))) throw corrupt_packet(in.neighbour, rank_, header);
-    fresh.push_back(hand_out(edge));
+                      position.count() + aligned(header.bytes) <= head &&
+                      static_cast<int>(header.sender) == in.from.neighbour;
+    if (!sane || !checksum_agrees(place.first(header.bytes))) throw corrupt_packet(in.from.neighbour, rank_, header);
+    accept(header);
   }
-  while (early_packet(edge)) fresh.push_back(hand_out(edge));
-  return fresh;
+  if (const auto header = early_packet(edge, position)) accept(*header);
+  return any;
 }
 
-Mailbox::Arrived Mailbox::hand_out(std::size_t edge) const {
-  Incoming& in = *in_[edge];
-  const auto place = next_place(edge);
-  const PacketHeader header = packet_header(place);
-  in.seen += aligned(header.bytes);
-  in.last = header.iteration;
-  return {.position = in.seen, .bytes = place.first(header.bytes)};
-}
-
-// Whether behind the last packet there is a small one, new and whole. Its bytes may change while they are looked at; once
-// they agree with the checksum, a word of them may still be put, with the value that it has already.
-bool Mailbox::early_packet(std::size_t edge) const {
+// The header of the packet at `position`, if it is a small one, new and whole. Its bytes may change while they are looked
+// at; once they agree with the checksum, a word of them may still be put, with the value that it has already.
+std::optional<PacketHeader> Mailbox::early_packet(std::size_t edge, const RingPosition& position) const {
   const Incoming& in = *in_[edge];
-  const auto place = next_place(edge);
+  const auto place = place_at(edge, position);
   std::array<std::uint64_t, early_bytes / sizeof(std::uint64_t)> copy;
   const auto bytes = std::as_bytes(std::span(copy));
   copy_words(place, std::span(copy).first(sizeof(PacketHeader) / sizeof(std::uint64_t)));
   const PacketHeader header = packet_header(bytes);
-  const bool plausible = header.iteration > in.last && header.bytes >= sizeof header && header.bytes <= bytes.size() &&
-                         header.bytes <= place.size() && static_cast<int>(header.sender) == in.neighbour;
-  if (!plausible) return false;
+  const bool plausible = header.iteration > in.last_checked && header.bytes >= sizeof header &&
+                         header.bytes <= bytes.size() && header.bytes <= place.size() &&
+                         static_cast<int>(header.sender) == in.from.neighbour;
+  if (!plausible) return std::nullopt;
   copy_words(place, std::span(copy).first((header.bytes + 7) / sizeof(std::uint64_t)));
-  return packet_header(bytes).bytes == header.bytes && checksum_agrees(bytes.first(header.bytes));
+  const bool whole = packet_header(bytes).bytes == header.bytes && checksum_agrees(bytes.first(header.bytes));
+  return whole ? std::optional(header) : std::nullopt;
 }
 
-// All stores come before the first flush, so that they travel side by side.
+// All stores come before the first flush, so that they travel side by side. A tail is put off only while the places that it
+// gives back are few: two of the largest packets always fit behind them.
 bool Mailbox::return_places() {
   bool any = false;
   for (std::size_t edge = 0; edge < in_.size(); ++edge) {
     Incoming& in = *in_[edge];
     const std::uint64_t consumed = in.consumed.load(std::memory_order_acquire);
     if (in.tail_in_flight || consumed == in.returned) continue;
+    if (consumed - in.returned < map_.capacity_bytes / 4 && ++in.tail_put_off < patience_) continue;
     in.returned = in.tail_word = consumed;
-    memory_.store(in.tail_word, in.neighbour, in.remote.tail(in.remote_slot));
+    in.tail_put_off = 0;
+    memory_.store(in.tail_word, in.from.neighbour, in.from.remote.tail(in.from.slot));
     ledger_.control_put(edge, sizeof in.tail_word);
     in.tail_in_flight = any = true;
   }

@@ -15,7 +15,9 @@
 // A small packet need not wait for its head: where the bytes behind the last packet are one of a later iteration and
 // their checksum agrees, it has come whole, whatever MPI says. What a put has written so far is either that or not yet a
 // packet; bytes of an earlier round of the ring are of an earlier iteration. This saves a round trip on the network; a
-// packet that is damaged is still found out, when its head comes.
+// packet that is damaged is still found out, when its head comes. So nobody waits for the head of such a packet, nor for
+// the tail that gives back less than a quarter of the ring: both may be put off for as many looks as RemoteMemory's
+// `patience` says, and one then does for all packets until there.
 // Memory model: the flush in 2 orders the packet before `head` at the target (MPI-4, 12.7: completion at the target
 // before the next operation starts). j loads `head` after MPI_Win_sync and loads packets after `head`. That is enough
 // in the unified model, which Window demands; in a separate one j would need a sync between head and packet as well.
@@ -24,22 +26,23 @@
 //
 // Threads: `fits`, `post`, `front`, `pop` belong to the computing thread; `progress` to the communication thread.
 //
-// Cost per packet: two puts (packet, head) and, per drained batch, one (tail); one copy, one checksum pass on either
-// side. A small packet that is under way costs a copy and a checksum at each look.
+// Cost per packet: two puts (packet, head) and, per drained batch, one (tail), of small packets one head and one tail for
+// many; one copy, one checksum pass on either side. A small packet that is under way costs a copy and a checksum at each
+// look.
 #include <atomic>
+#include <boost/lockfree/spsc_queue.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "runtime/mailbox/packet.hpp"
 #include "runtime/mailbox/remote_memory.hpp"
+#include "runtime/mailbox/ring_position.hpp"
 #include "topology/topology.hpp"
 
 namespace hearsay {
@@ -85,69 +88,86 @@ class Mailbox {
   // --- communication thread ---
   /// Packets up to this size are taken as soon as they are whole, larger ones when their head says so.
   static constexpr std::size_t early_bytes = 16384;
+  /// Packets to a neighbour that may be posted and not yet put.
+  static constexpr std::size_t most_posted = 256;
   /// Sends what is posted, looks for what has come, returns freed places. True if anything moved.
   /// Throws CommunicationError naming the edge for a packet whose checksum, sender or length is wrong.
   bool progress();
   /// Whether posted packets are still to be sent. Any thread.
-  bool sending() const { return unsent_ > 0; }
+  bool sending() const { return sent_.load(std::memory_order_acquire) != posted_.load(std::memory_order_acquire); }
 
  private:
-  struct Outgoing {  // edge rank → neighbour
-    int neighbour;
-    MailboxMap remote;           // the neighbour's memory
-    int remote_slot;             // where this rank stands in the neighbour's list
-    std::uint64_t reserved = 0;  // computing thread: position behind the last posted packet
-    /// Computing thread: of the last posted packet; bytes that say any iteration may be the first, damaged ones in tests too.
-    Iteration last = std::numeric_limits<Iteration>::min();
-    std::uint64_t published = 0;  // communication thread: the last head stored
-    std::uint64_t head_word = 0;  // source of the store; stays until the flush
-    std::atomic<std::uint64_t> tail{0};
-    std::vector<SharedPacket> posted;     // guarded by mutex_
-    std::vector<SharedPacket> in_flight;  // until their head is flushed
-    std::chrono::nanoseconds put_from{};  // when the first of them was put
-    bool head_stored = false;             // of those in flight
-  };
-  struct Arrived {
-    std::uint64_t position;  // behind the packet
-    std::span<const std::byte> bytes;
-  };
-  struct Incoming {  // edge neighbour → rank
+  /// Of either direction: the neighbour, its memory, and where this rank stands in its list.
+  struct End {
     int neighbour;
     MailboxMap remote;
-    int remote_slot;
-    std::uint64_t seen = 0;      // communication thread: position up to which packets were handed out
-    Iteration last = -1;         // communication thread: of the last of them
-    std::uint64_t returned = 0;  // communication thread: the last tail stored
-    std::uint64_t tail_word = 0;
+    int slot;
+  };
+  struct Outgoing {  // edge rank → neighbour
+    explicit Outgoing(const End& end) : to(end), reserved(end.remote.capacity_bytes), put(end.remote.capacity_bytes) {}
+    End to;
+    // The computing thread's:
+    RingPosition reserved;  // behind the last posted packet
+    /// Of that packet; bytes that say any iteration may be the first, damaged ones in tests too.
+    Iteration last = std::numeric_limits<Iteration>::min();
+    // From one thread to the other:
+    boost::lockfree::spsc_queue<SharedPacket, boost::lockfree::capacity<most_posted>> posted;
+    std::atomic<std::uint64_t> tail{0};
+    // The communication thread's:
+    std::vector<SharedPacket> in_flight;  // until they are flushed
+    RingPosition put;                     // behind the last packet put
+    Iteration last_put = -1;              // of that packet
+    std::chrono::nanoseconds put_from{};  // when the first of those in flight was put
+    std::size_t unpublished = 0;          // packets that are flushed, their head not
+    bool urgent = false;                  // one of those put cannot be taken before its head says so
+    std::size_t waiting_for_head = 0;     // of the packets that the head in flight lets the neighbour take
+    std::uint64_t head_word = 0;          // source of the head's store; stays until the flush
+    int head_put_off = 0;                 // how often, since it was due
+    bool head_in_flight = false;
+  };
+  struct Incoming {  // edge neighbour → rank
+    explicit Incoming(const End& end)
+        : from(end), taken(end.remote.capacity_bytes), checked(end.remote.capacity_bytes) {}
+    End from;
+    // The computing thread's:
+    RingPosition taken;  // behind the last packet popped
+    // From one thread to the other:
+    std::atomic<std::uint64_t> consumed{0};  // how far `taken` is
+    std::atomic<std::uint64_t> arrived{0};   // how far `checked` is
+    // The communication thread's:
+    RingPosition checked;         // behind the last packet that may be taken
+    Iteration last_checked = -1;  // of that packet
+    std::uint64_t returned = 0;   // the last tail stored
+    std::uint64_t tail_word = 0;  // its source
+    int tail_put_off = 0;         // how often, since it was due
     bool tail_in_flight = false;
-    std::atomic<std::uint64_t> consumed{0};
-    std::deque<Arrived> arrived;          // guarded by mutex_
-    std::atomic<std::size_t> waiting{0};  // how many those are: to see without the mutex that there are none
   };
 
-  std::uint64_t start_of(std::uint64_t position, std::size_t bytes) const;  ///< where a packet at `position` begins
   bool send_posted();
   void read_tails();
   bool start_packets(std::size_t edge);
-  bool publish_packets(std::size_t edge);
+  bool complete_packets(std::size_t edge);
+  bool publish_packets();
+  void store_head(std::size_t edge);
   bool complete_stores();
-  void finish_packets(std::size_t edge);
   void put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& packet);
   bool receive_new();
-  std::vector<Arrived> check_arrived(std::size_t edge, std::uint64_t head) const;
-  bool early_packet(std::size_t edge) const;
-  Arrived hand_out(std::size_t edge) const;
-  std::span<std::byte> next_place(std::size_t edge) const;
+  bool check_arrived(std::size_t edge);
+  std::optional<PacketHeader> early_packet(std::size_t edge, const RingPosition& position) const;
+  std::span<std::byte> place_at(std::size_t edge, const RingPosition& position) const;
+  RingPosition oldest(std::size_t edge) const;
   bool return_places();
   std::uint64_t load_own(std::size_t offset) const;
 
   RemoteMemory& memory_;
   std::span<std::byte> own_;
+  int patience_;
   Ledger& ledger_;
   int rank_;
   MailboxMap map_;
-  mutable std::mutex mutex_;
-  std::atomic<std::size_t> unsent_{0};  // posted, head not flushed yet
+  // Written by one thread each, so neither needs an atomic addition.
+  std::atomic<std::uint64_t> posted_{0};  // computing thread: packets
+  std::atomic<std::uint64_t> sent_{0};    // communication thread: packets whose head is flushed
   std::vector<std::unique_ptr<Outgoing>> out_;
   std::vector<std::unique_ptr<Incoming>> in_;
 };

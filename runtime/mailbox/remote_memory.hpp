@@ -23,6 +23,9 @@ class RemoteMemory {
   virtual bool flush(int target) = 0;
   /// Makes what others have written to `own()` visible to this rank's loads, and moves communication on.
   virtual void sync() = 0;
+  /// For how many calls of `sync` a store that nobody waits for may be put off, so that it travels with others; 0 where
+  /// who waits looks no further until something has come.
+  virtual int patience() const { return 0; }
 };
 
 }  // namespace hearsay

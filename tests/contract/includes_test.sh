@@ -32,7 +32,9 @@ others="
 ^(torch|c10|ATen|caffe2)/                                      $libtorch
 ^runtime/training/(model|batches|evaluator|set_up)\.hpp$       $libtorch|^runtime/hearsay\.hpp$
 ^(cuda|cub/|thrust/|nvtx|curand|cublas)                        (\.cu$|\.cuh$|^runtime/cuda/)
-^(boost/[a-z]+/|Eigen/)                                        ^(topology|tests/topology)/
+^boost/[a-z_]+/                                                ^(topology|tests/topology|runtime/mailbox)/
+^(boost/graph/|Eigen/)                                         ^(topology|tests/topology)/
+^boost/lockfree/                                               ^runtime/mailbox/
 ^boost/crc\.hpp$                                               ^(runtime|tests)/report/
 ^(google/protobuf/|event\.pb\.h$)                              ^runtime/report/events/protobuf/|^tests/report/
 ^yaml-cpp/                                                     ^runtime/base/

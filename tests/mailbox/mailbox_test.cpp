@@ -19,8 +19,8 @@ using test::StressPlan;
 using test::StressRank;
 using test::StressResult;
 
-void flood_with_threads(int ranks, const StressPlan& plan) {
-  LocalMailboxes mailboxes(ranks, MailboxMap::capacity_for(plan.largest_packet()));
+void flood_with_threads(int ranks, const StressPlan& plan, int patience = 0) {
+  LocalMailboxes mailboxes(ranks, MailboxMap::capacity_for(plan.largest_packet()), patience);
   std::vector<StressResult> results(static_cast<std::size_t>(ranks));
   std::atomic<int> running{ranks};
   std::vector<std::thread> threads;
@@ -42,6 +42,7 @@ TEST_CASE("exactly once, whole and in order between threads") {
     CAPTURE(ranks);
     flood_with_threads(ranks, {.packets_per_edge = 3000, .largest_body_words = 64, .seed = 1});
     flood_with_threads(ranks, {.packets_per_edge = 200, .largest_body_words = 64, .consumer_naps = 0.3, .seed = 2});
+    flood_with_threads(ranks, {.packets_per_edge = 3000, .largest_body_words = 64, .seed = 3}, 64);
   }
 }
 

@@ -38,13 +38,13 @@ class LocalBlocks {
   std::vector<std::size_t> sizes_;
 };
 
-/// One rank's end. A put is a copy at once, word by word, each released, so that a rank may look at what is being put; a
+/// One rank's end; it says that it has `patience`. A put is a copy at once, word by word, each released, so that a rank may look at what is being put; a
 /// store is an atomic one. So the two waits have nothing to wait for. A put leaves alone what has its value already: a
 /// small packet may be taken, and be read plainly, before the last words of it are put that change nothing. Throws
 /// std::logic_error where a put would leave the target's memory.
 class LocalMemory final : public RemoteMemory {
  public:
-  LocalMemory(LocalBlocks& blocks, int rank) : blocks_(blocks), rank_(rank) {}
+  LocalMemory(LocalBlocks& blocks, int rank, int patience = 0) : blocks_(blocks), rank_(rank), patience_(patience) {}
 
   std::span<std::byte> own() override { return blocks_[rank_]; }
   void put(std::span<const std::byte> bytes, int target, std::size_t offset) override {
@@ -64,6 +64,7 @@ class LocalMemory final : public RemoteMemory {
   }
   bool flush(int) override { return true; }
   void sync() override {}
+  int patience() const override { return patience_; }
 
  private:
   std::atomic_ref<std::uint64_t> word_at(int target, std::size_t offset) {
@@ -79,7 +80,7 @@ class LocalMemory final : public RemoteMemory {
   }
 
   LocalBlocks& blocks_;
-  int rank_;
+  int rank_, patience_;
 };
 
 }  // namespace hearsay::test

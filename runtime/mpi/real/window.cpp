@@ -122,6 +122,8 @@ void Window::sync() {
   check(MPI_Win_sync(handle_->window), "MPI_Win_sync");
 }
 
+int Window::patience() const { return 64; }
+
 void Window::wait(double seconds) {
   constexpr double nap_s = 50e-6;
   std::this_thread::sleep_for(std::chrono::duration<double>(std::min(seconds, nap_s)));

@@ -159,6 +159,8 @@ void Window::sync() {
   }
 }
 
+int Window::patience() const { return 0; }
+
 void Window::wait(double seconds) {
   constexpr double forever = -1.0;
   const bool limited = seconds < std::numeric_limits<double>::infinity();
