@@ -4,8 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "runtime/base/hash.hpp"
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -47,6 +46,6 @@ FloatBlock::FloatBlock(std::size_t length)
   std::fill_n(data_.get(), length_, 0.0F);
 }
 
-std::uint64_t replica_hash(std::span<const float> values) { return XXH3_64bits(values.data(), values.size_bytes()); }
+std::uint64_t replica_hash(std::span<const float> values) { return xxh3(std::as_bytes(values)); }
 
 }  // namespace hearsay

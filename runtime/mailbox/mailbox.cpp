@@ -102,12 +102,12 @@ RingPosition Mailbox::oldest(std::size_t edge) const {
 bool Mailbox::progress() {
   bool any = complete_stores();
   any = send_posted() || any;
-  memory_.sync();
-  read_tails();  // after it: a simulated window, once looked at, wakes nobody for what it has brought
-  any = receive_new() || any;
   any = publish_packets() || any;
   any = return_places() || any;
-  return complete_stores() || any;
+  any = complete_stores() || any;
+  memory_.sync();
+  read_tails();                 // after it: a simulated window, once looked at, wakes nobody for what it has brought
+  return receive_new() || any;  // last: who waits for a packet has it at once
 }
 
 std::uint64_t Mailbox::load_own(std::size_t offset) const {
@@ -258,17 +258,18 @@ bool Mailbox::check_arrived(std::size_t edge) {
 std::optional<PacketHeader> Mailbox::early_packet(std::size_t edge, const RingPosition& position) const {
   const Incoming& in = *in_[edge];
   const auto place = place_at(edge, position);
+  constexpr std::size_t header_words = sizeof(PacketHeader) / sizeof(std::uint64_t);
   std::array<std::uint64_t, early_bytes / sizeof(std::uint64_t)> copy;
   const auto bytes = std::as_bytes(std::span(copy));
-  copy_words(place, std::span(copy).first(sizeof(PacketHeader) / sizeof(std::uint64_t)));
+  copy_words(place, std::span(copy).first(header_words));
   const PacketHeader header = packet_header(bytes);
   const bool plausible = header.iteration > in.last_checked && header.bytes >= sizeof header &&
                          header.bytes <= bytes.size() && header.bytes <= place.size() &&
                          static_cast<int>(header.sender) == in.from.neighbour;
   if (!plausible) return std::nullopt;
-  copy_words(place, std::span(copy).first((header.bytes + 7) / sizeof(std::uint64_t)));
-  const bool whole = packet_header(bytes).bytes == header.bytes && checksum_agrees(bytes.first(header.bytes));
-  return whole ? std::optional(header) : std::nullopt;
+  const std::size_t words = (header.bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+  copy_words(place.subspan(sizeof header), std::span(copy).subspan(header_words, words - header_words));
+  return checksum_agrees(bytes.first(header.bytes)) ? std::optional(header) : std::nullopt;
 }
 
 // All stores come before the first flush, so that they travel side by side. A tail is put off only while the places that it

@@ -2,15 +2,13 @@
 
 #include <cstring>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "runtime/base/hash.hpp"
 
 namespace hearsay {
 namespace {
 
 std::uint64_t checksum(std::span<const std::byte> packet) {
-  const auto body = packet.subspan(sizeof(std::uint64_t));
-  return XXH3_64bits(body.data(), body.size());
+  return xxh3(packet.subspan(sizeof(std::uint64_t)));
 }
 
 }  // namespace
