@@ -62,6 +62,7 @@ struct ExchangeContext {
   /// Messages of collectives, over all ranks; to be used inside jobs of `engine` only.
   Peers& peers;
   Iteration iterations_per_epoch = 1;
+  int threads = 1;  ///< that long passes over the replica may use
   /// Ends waiting (a stop signal has come); must be cheap and safe to call from any thread.
   std::function<bool()> interrupted = [] { return false; };
 };

@@ -53,7 +53,8 @@ void read_train(Config& root, RunPlan::Parts& parts) {
       train.choice("device", "cpu", {"cpu", "cuda"},
                    "where passes run; cuda: the ranks of a host share its GPUs in turn, and the replica goes "
                    "there and its gradient comes back in every iteration (needs a LibTorch with CUDA)");
-  parts.threads = static_cast<int>(train.integer("threads", 1, Range::between(1, 1024), "LibTorch's threads per rank"));
+  parts.threads = static_cast<int>(train.integer(
+      "threads", 1, Range::between(1, 1024), "threads per rank that compute: LibTorch's, and for mixing long blocks"));
 }
 
 void read_report(Config& root, RunPlan::Parts& parts) {

@@ -45,7 +45,7 @@ int run(const Options& options) {
     std::cerr << "kernels: no kernel's name contains '" << options.filter << "'\n";
     return 2;
   }
-  std::cout << processor_name() << "; one thread; medians of " << options.repetitions
+  std::cout << processor_name() << "; one thread where no other number is named; medians of " << options.repetitions
             << "; floors: copy (n reads, n writes), read (n), add (2 n reads, n writes)\n\n";
   print_table(results, std::cout);
   if (options.json.empty()) return 0;

@@ -7,6 +7,7 @@
 #include "apps/bench/kernels/reads.hpp"
 #include "apps/bench/kernels/suite.hpp"
 #include "runtime/algorithms/neighbour/mixing/mixing.hpp"
+#include "runtime/base/parts.hpp"
 #include "trigger/trigger.hpp"
 
 namespace hearsay {
@@ -44,7 +45,7 @@ void norms_and_decisions(benchmark::State& state) {
   }
 }
 
-void mix(benchmark::State& state, std::size_t n, std::size_t degree) {
+void mix(benchmark::State& state, std::size_t n, std::size_t degree, int threads) {
   FloatBlock own = gradient_like(4, n);
   std::vector<FloatBlock> copies;
   for (std::size_t j = 0; j < degree; ++j) copies.push_back(gradient_like(5 + j, n));
@@ -52,7 +53,7 @@ void mix(benchmark::State& state, std::size_t n, std::size_t degree) {
   std::vector<MixEdge> edges;
   for (const auto& copy : copies) edges.push_back({.weight = weight, .theirs = copy.span(), .ours = {}, .moved = {}});
   for (auto _ : state) {
-    mix_row(weight, edges, own.span());
+    mix_row(weight, edges, own.span(), threads);
     benchmark::DoNotOptimize(own.span().data());
   }
 }
@@ -67,15 +68,19 @@ void read_five(benchmark::State& state, std::size_t n) {
 }
 
 /// deg + 1 blocks make deg + 2 passes. The floor is a copy that touches as much memory, as caches make small ones cheaper
-/// by the byte.
+/// by the byte; it is made by one thread.
 void add_mixing(std::vector<Kernel>& kernels, std::size_t n, std::size_t degree) {
   const auto values = static_cast<double>(n), blocks = static_cast<double>(degree + 1);
-  kernels.push_back({.name = "mix/" + short_number(values) + "/" + std::to_string(degree),
-                     .work = [=](benchmark::State& state) { mix(state, n, degree); },
-                     .floor = "copy/" + short_number(blocks * values / 2.0),
-                     .floors = (blocks + 1.0) / blocks,
-                     .target = {Target::Kind::ratio_at_most, 1.15},
-                     .bytes = sizeof(float) * values});
+  const std::string size = short_number(values) + "/" + std::to_string(degree);
+  for (const int threads : {1, 2}) {
+    if (threads > 1 && n < 2 * worth_a_thread) continue;
+    kernels.push_back({.name = (threads == 1 ? "mix/" : "mix_by_two/") + size,
+                       .work = [=](benchmark::State& state) { mix(state, n, degree, threads); },
+                       .floor = "copy/" + short_number(blocks * values / 2.0),
+                       .floors = (blocks + 1.0) / blocks,
+                       .target = {Target::Kind::ratio_at_most, 1.15},
+                       .bytes = sizeof(float) * values});
+  }
   if (degree != 4) return;
   kernels.push_back({.name = "mix_reads/" + short_number(values) + "/4",
                      .work = [=](benchmark::State& state) { read_five(state, n); },

@@ -28,7 +28,8 @@ class DPsgd final : public Exchange {
   void finish(Iteration k) override {
     link_.receive(k);
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    mix_row(static_cast<float>(context_.neighbourhood.self_weight), link_.edges(k), context_.replica.values.span());
+    mix_row(static_cast<float>(context_.neighbourhood.self_weight), link_.edges(k), context_.replica.values.span(),
+            context_.threads);
   }
   std::span<const std::uint8_t> events() const override { return every_segment_; }
 

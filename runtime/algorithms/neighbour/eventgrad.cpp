@@ -45,7 +45,7 @@ class EventGrad final : public Exchange {
     if (local_step) return;
     const PhaseTimer timer(context_.ledger, Phase::mix);
     mixing_->mix(context_.replica.layout, static_cast<float>(context_.neighbourhood.self_weight), link_.edges(),
-                 context_.replica.values.span());
+                 context_.replica.values.span(), context_.threads);
     link_.mixed();
   }
   std::span<const double> thresholds() const override { return trigger_.thresholds(); }

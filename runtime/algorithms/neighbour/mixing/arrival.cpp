@@ -18,7 +18,7 @@ namespace {
 
 class Arrival final : public MixingRule {
  public:
-  void mix(const Layout& layout, float, std::span<const MixEdge> edges, std::span<float> x) const override {
+  void mix(const Layout& layout, float, std::span<const MixEdge> edges, std::span<float> x, int) const override {
     for (const MixEdge& edge : edges) {
       for (SegmentId s = 0; s < layout.count(); ++s) {
         if (edge.moved[s] == 0) continue;

@@ -1,11 +1,14 @@
 // The loops under every mixing rule.
 // Cost: a single sweep for up to 4 neighbours, which reads deg + 1 blocks (and what the neighbours hold of this rank, once
-// where it is one block) and writes one; sweeps of 4 beyond: 2 passes more for each.
+// where it is one block) and writes one; sweeps of 4 beyond: 2 passes more for each. Long blocks use as many threads as
+// they may.
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "runtime/algorithms/neighbour/mixing/mixing.hpp"
+#include "runtime/base/parts.hpp"
 #include "runtime/base/read_ahead.hpp"
 #include "runtime/base/vector_code.hpp"
 
@@ -76,16 +79,38 @@ void sweep(float factor, std::span<const MixEdge> edges, std::span<float> x) {
 
 }  // namespace
 
-void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x) {
-  std::size_t done = std::min(edges.size(), most_together);
-  sweep<Sum::row>(self_weight, edges.first(done), x);
-  for (; done < edges.size(); done += most_together)
-    sweep<Sum::row>(1.0F, edges.subspan(done, std::min(edges.size() - done, most_together)), x);
+namespace {
+
+/// What `edges` say of values [first, first + count).
+std::vector<MixEdge> part_of(std::span<const MixEdge> edges, std::size_t first, std::size_t count) {
+  std::vector<MixEdge> parts(edges.begin(), edges.end());
+  for (MixEdge& edge : parts) {
+    edge.theirs = edge.theirs.subspan(first, count);
+    if (!edge.ours.empty()) edge.ours = edge.ours.subspan(first, count);
+  }
+  return parts;
 }
 
-void add_differences(float step, std::span<const MixEdge> edges, std::span<float> x) {
-  for (std::size_t done = 0; done < edges.size(); done += most_together)
-    sweep<Sum::differences>(step, edges.subspan(done, std::min(edges.size() - done, most_together)), x);
+}  // namespace
+
+void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x, int threads) {
+  in_parts(x.size(), threads, [&](std::size_t first, std::size_t count) {
+    const auto part = part_of(edges, first, count);
+    const auto values = x.subspan(first, count);
+    std::size_t done = std::min(part.size(), most_together);
+    sweep<Sum::row>(self_weight, std::span(part).first(done), values);
+    for (; done < part.size(); done += most_together)
+      sweep<Sum::row>(1.0F, std::span(part).subspan(done, std::min(part.size() - done, most_together)), values);
+  });
+}
+
+void add_differences(float step, std::span<const MixEdge> edges, std::span<float> x, int threads) {
+  in_parts(x.size(), threads, [&](std::size_t first, std::size_t count) {
+    const auto part = part_of(edges, first, count);
+    for (std::size_t done = 0; done < part.size(); done += most_together)
+      sweep<Sum::differences>(step, std::span(part).subspan(done, std::min(part.size() - done, most_together)),
+                              x.subspan(first, count));
+  });
 }
 
 void add_difference(float weight, std::span<const float> theirs, std::span<const float> ours, std::span<float> x) {

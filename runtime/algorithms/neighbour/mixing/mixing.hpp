@@ -20,9 +20,10 @@ struct MixEdge {
 class MixingRule {
  public:
   virtual ~MixingRule() = default;
-  /// Changes x in place. Deterministic: edges in the given order, elementwise.
-  virtual void mix(const Layout& layout, float self_weight, std::span<const MixEdge> edges,
-                   std::span<float> x) const = 0;
+  /// Changes x in place. Deterministic: edges in the given order, elementwise, whatever the number of `threads` that long
+  /// blocks may use.
+  virtual void mix(const Layout& layout, float self_weight, std::span<const MixEdge> edges, std::span<float> x,
+                   int threads) const = 0;
   /// Whether `MixEdge::ours` is read; keeping it costs one block (lockstep) or one block an edge (asynchronous).
   virtual bool needs_own_copy() const { return false; }
 };
@@ -31,9 +32,9 @@ using MixingEntry = Entry<MixingRule>;
 std::span<const MixingEntry> mixing_rules();
 
 /// x ← w_ii x + Σ_j w_ij x̂_j, the product with one row of W.
-void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x);
+void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x, int threads = 1);
 /// x ← x + Σ_j step · w_ij (x̂_j − x̂_i), x̂_i as j holds it.
-void add_differences(float step, std::span<const MixEdge> edges, std::span<float> x);
+void add_differences(float step, std::span<const MixEdge> edges, std::span<float> x, int threads = 1);
 /// x ← x + weight · (theirs − ours) over one range of floats: a single term of it.
 void add_difference(float weight, std::span<const float> theirs, std::span<const float> ours, std::span<float> x);
 

@@ -11,8 +11,9 @@ namespace {
 
 class Stale final : public MixingRule {
  public:
-  void mix(const Layout&, float self_weight, std::span<const MixEdge> edges, std::span<float> x) const override {
-    mix_row(self_weight, edges, x);
+  void mix(const Layout&, float self_weight, std::span<const MixEdge> edges, std::span<float> x,
+           int threads) const override {
+    mix_row(self_weight, edges, x, threads);
   }
 };
 
