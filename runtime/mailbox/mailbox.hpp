@@ -111,7 +111,8 @@ class Mailbox {
     /// Of that packet; bytes that say any iteration may be the first, damaged ones in tests too.
     Iteration last = std::numeric_limits<Iteration>::min();
     // From one thread to the other:
-    boost::lockfree::spsc_queue<SharedPacket, boost::lockfree::capacity<most_posted>> posted;
+    /// The form of fixed capacity leaks what is left in it (Boost 1.74).
+    boost::lockfree::spsc_queue<SharedPacket> posted{most_posted};
     std::atomic<std::uint64_t> tail{0};
     // The communication thread's:
     std::vector<SharedPacket> in_flight;  // until they are flushed
