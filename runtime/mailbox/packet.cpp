@@ -7,9 +7,7 @@
 namespace hearsay {
 namespace {
 
-std::uint64_t checksum(std::span<const std::byte> packet) {
-  return xxh3(packet.subspan(sizeof(std::uint64_t)));
-}
+std::uint64_t checksum(std::span<const std::byte> packet) { return xxh3(packet.subspan(sizeof(std::uint64_t))); }
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 #include "runtime/training/session.hpp"
 
-#include <torch/torch.h>
-
 #include <atomic>
 #include <cstdio>
 #include <optional>
