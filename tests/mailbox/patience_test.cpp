@@ -19,7 +19,7 @@ using test::packet_of;
 constexpr int patience = 5;
 constexpr std::size_t word = sizeof(std::uint64_t), roomy = MailboxMap::line * 64;
 
-/// Sends a packet to and fro, both sides looking once a step.
+/// Sends a packet from rank 0 to rank 1; both look once.
 void send(LocalMailboxes& mailboxes, std::size_t bytes, Iteration k) {
   mailboxes[0].post(0, packet_of(bytes, 0, k));
   mailboxes[0].progress();

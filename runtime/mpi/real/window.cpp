@@ -122,8 +122,7 @@ void Window::sync() {
   check(MPI_Win_sync(handle_->window), "MPI_Win_sync");
 }
 
-// Stores and a flush for 64 looks' packets instead of for each; of 16, 32, 64 and 1000 the first that is within noise of the
-// last (docs/performance.md).
+// 64 bytes one way on one node, medians of four runs: 16 looks 0.47 µs, 32 0.44, 64 and 1000 0.40.
 int Window::patience() const { return 64; }
 
 void Window::wait(double seconds) {

@@ -77,10 +77,6 @@ void sweep(float factor, std::span<const MixEdge> edges, std::span<float> x) {
   in_vector_code([=]() __attribute__((always_inline)) { mix_some<sum>(factor, edges, x); });
 }
 
-}  // namespace
-
-namespace {
-
 /// What `edges` say of values [first, first + count).
 std::vector<MixEdge> part_of(std::span<const MixEdge> edges, std::size_t first, std::size_t count) {
   std::vector<MixEdge> parts(edges.begin(), edges.end());
