@@ -6,7 +6,7 @@
 // state.
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <span>
 
 #include "runtime/base/vector_code.hpp"
 #include "sparsify/bytes.hpp"
@@ -39,7 +39,7 @@ constexpr std::size_t spare = 2;  // places past the last position that are writ
     if (!take(load<std::uint64_t>(map, at), at)) return found;
   }
   std::uint64_t rest = 0;
-  std::memcpy(&rest, map.data() + whole, map.size() - whole);
+  std::ranges::copy(map.subspan(whole), std::as_writable_bytes(std::span(&rest, 1)).begin());
   take(rest, whole);
   return found;
 }

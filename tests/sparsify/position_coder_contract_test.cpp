@@ -120,6 +120,20 @@ TEST_CASE("bytes that are missing, and more values than there are, are refused")
   }
 }
 
+TEST_CASE("a segment of no values needs no bytes, and no address of them, beyond what the coder writes") {
+  for (const PositionCoderEntry& entry : position_coders()) {
+    CAPTURE(entry.name);
+    const auto coder = made(entry);
+    Indices indices{7};
+    if (coder->bytes({}, 0) > 0) {
+      CHECK_THROWS_AS(coder->decode({}, 0, 0, indices), CommunicationError);
+    } else {
+      CHECK(coder->decode({}, 0, 0, indices) == 0);
+      CHECK(indices.empty());
+    }
+  }
+}
+
 TEST_CASE("too little room is a bug and found") {
   for (const PositionCoderEntry& entry : position_coders()) {
     CAPTURE(entry.name);
