@@ -11,7 +11,7 @@ namespace hearsay {
 class RemoteMemory {
  public:
   virtual ~RemoteMemory() = default;
-  /// This rank's own memory, 8-byte aligned, zero at first.
+  /// This rank's own memory, 8-byte aligned (a window's begins at a cache line), zero at first.
   virtual std::span<std::byte> own() = 0;
   /// Starts writing `bytes` to byte `offset` of `target`'s memory. The source must stay until `flush(target)` is true.
   virtual void put(std::span<const std::byte> bytes, int target, std::size_t offset) = 0;

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "runtime/mpi/check.hpp"
 #include "runtime/mpi/environment.hpp"
@@ -28,15 +30,26 @@ CommunicationError no_window(const std::string& reason) {
       "). Start with one of: " + remedy);
 }
 
+constexpr std::size_t line = PoliteFlush::line;
+
 /// Whole lines: MPICH (4.0, on one node) lays windows side by side, and where one does not begin at a multiple of 16 it
 /// puts to the multiple before.
-std::size_t whole_lines(std::size_t bytes) {
-  constexpr std::size_t line = PoliteFlush::line;
-  return (bytes + line - 1) / line * line;
+std::size_t whole_lines(std::size_t bytes) { return (bytes + line - 1) / line * line; }
+
+/// Where in a window that begins at `base` our memory does: at the start of a cache line, behind the bytes that PoliteFlush
+/// reads. MPI need not begin there (Open MPI's osc/rdma: 8 bytes behind), and a packet of a line would then touch two.
+MPI_Aint front_of(const void* base) {
+  const auto address = reinterpret_cast<std::uintptr_t>(base);
+  return static_cast<MPI_Aint>(line + (line - address % line) % line);
 }
 
-/// MPI's offset of ours: the line that PoliteFlush reads lies in front.
-MPI_Aint displacement(std::size_t offset) { return static_cast<MPI_Aint>(PoliteFlush::line + offset); }
+std::vector<MPI_Aint> fronts_of_all(MPI_Aint own) {
+  int ranks = 0;
+  check(MPI_Comm_size(MPI_COMM_WORLD, &ranks), "MPI_Comm_size");
+  std::vector<MPI_Aint> fronts(static_cast<std::size_t>(ranks));
+  check(MPI_Allgather(&own, 1, MPI_AINT, fronts.data(), 1, MPI_AINT, MPI_COMM_WORLD), "MPI_Allgather");
+  return fronts;
+}
 
 }  // namespace
 
@@ -48,12 +61,17 @@ struct Window::Handle {
   MPI_Request idle_request = MPI_REQUEST_NULL;
   std::byte idle_byte{};
   std::span<std::byte> memory;
+  std::vector<MPI_Aint> fronts;  // of all ranks: what MPI's offsets there have that ours have not
   std::optional<PoliteFlush> polite;
+
+  MPI_Aint displacement(int target, std::size_t offset) const {
+    return fronts[static_cast<std::size_t>(target)] + static_cast<MPI_Aint>(offset);
+  }
 };
 
 Window::Window(std::size_t bytes) : handle_(std::make_unique<Handle>()) {
   void* base = nullptr;
-  const auto size = static_cast<MPI_Aint>(PoliteFlush::line + whole_lines(bytes));
+  const auto size = static_cast<MPI_Aint>(2 * line + whole_lines(bytes));
   const int code = MPI_Win_allocate(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &handle_->window);
   if (code != MPI_SUCCESS) throw no_window(error_text(code));
   MPI_Win_set_errhandler(handle_->window, MPI_ERRORS_RETURN);
@@ -61,7 +79,9 @@ Window::Window(std::size_t bytes) : handle_(std::make_unique<Handle>()) {
   int found = 0;
   check(MPI_Win_get_attr(handle_->window, MPI_WIN_MODEL, &model, &found), "MPI_Win_get_attr");
   if (found == 0 || *model != MPI_WIN_UNIFIED) throw no_window("its memory model is not MPI_WIN_UNIFIED");
-  handle_->memory = {static_cast<std::byte*>(base) + PoliteFlush::line, bytes};
+  const MPI_Aint front = front_of(base);
+  handle_->memory = {static_cast<std::byte*>(base) + front, bytes};
+  handle_->fronts = fronts_of_all(front);
   check(MPI_Win_lock_all(MPI_MODE_NOCHECK, handle_->window), "MPI_Win_lock_all");
   std::memset(base, 0, static_cast<std::size_t>(size));
   check(MPI_Win_sync(handle_->window), "MPI_Win_sync");
@@ -95,8 +115,8 @@ void Window::put(std::span<const std::byte> bytes, int target, std::size_t offse
   constexpr std::size_t piece = std::size_t{1} << 30;
   for (std::size_t done = 0; done < bytes.size(); done += piece) {
     const auto count = static_cast<int>(std::min(piece, bytes.size() - done));
-    check(MPI_Put(bytes.data() + done, count, MPI_BYTE, target, displacement(offset + done), count, MPI_BYTE,
-                  handle_->window),
+    check(MPI_Put(bytes.data() + done, count, MPI_BYTE, target, handle_->displacement(target, offset + done), count,
+                  MPI_BYTE, handle_->window),
           "MPI_Put");
   }
   if (handle_->polite) handle_->polite->started(target);
@@ -104,8 +124,8 @@ void Window::put(std::span<const std::byte> bytes, int target, std::size_t offse
 
 void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
   const std::uint64_t& source = handle_->polite ? handle_->polite->keep(word, target) : word;
-  check(MPI_Accumulate(&source, 1, MPI_UINT64_T, target, displacement(offset), 1, MPI_UINT64_T, MPI_REPLACE,
-                       handle_->window),
+  check(MPI_Accumulate(&source, 1, MPI_UINT64_T, target, handle_->displacement(target, offset), 1, MPI_UINT64_T,
+                       MPI_REPLACE, handle_->window),
         "MPI_Accumulate");
   if (handle_->polite) handle_->polite->started(target);
 }
