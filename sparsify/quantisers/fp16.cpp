@@ -7,11 +7,19 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/base/vector_code.hpp"
 #include "sparsify/quantisers/groups.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {
 namespace {
+
+[[gnu::always_inline]] inline void write_halves(std::span<const float> values, std::byte* to) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint16_t half = to_half(values[i]);
+    std::memcpy(to + 2 * i, &half, sizeof half);
+  }
+}
 
 class Fp16 final : public Quantiser {
  public:
@@ -21,7 +29,7 @@ class Fp16 final : public Quantiser {
   void encode(std::span<const float> values, std::span<const std::size_t> group_ends,
               std::span<std::byte> out) const override {
     require_room("quantiser fp16", bytes(values.size(), group_ends.size()), out.size());
-    for (std::size_t i = 0; i < values.size(); ++i) store(to_half(values[i]), out, 2 * i);
+    in_vector_code([=]() __attribute__((always_inline)) { write_halves(values, out.data()); });
   }
   void decode(std::span<const std::byte> in, std::span<const std::size_t> group_ends,
               std::span<float> values) const override {

@@ -33,23 +33,22 @@ HEARSAY_DEVICE inline float level_above(double x) {
 // fp16: IEEE 754 binary16.
 constexpr std::uint32_t float_bias_minus_half_bias = 112;
 constexpr std::uint32_t smallest_normal_half = 0x38800000;  // 2^−14 as fp32 bits
-constexpr std::uint32_t rounds_to_infinity = 0x477ff000;    // 65520 as fp32 bits
-constexpr std::uint16_t largest_half = 0x7bff;              // 65504
+constexpr std::uint32_t rounds_to_infinity = 0x477ff000;    // 65520 as fp32 bits; just below rounds to 65504
 constexpr std::uint16_t half_infinity = 0x7c00;
 
+/// Both forms are computed, so that loops become vector code.
 HEARSAY_DEVICE inline std::uint16_t to_half(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
-  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000);
-  std::uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude >= rounds_to_infinity) return sign | largest_half;
-  if (magnitude < smallest_normal_half) {
-    // Half's subnormals are multiples of 2^−24, as are floats from 0.5 to 1: the addition rounds.
-    const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
-    return static_cast<std::uint16_t>(sign |
-                                      (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5F)));
-  }
-  magnitude += 0xfff + ((magnitude >> 13) & 1);  // to nearest of the 10 digits that stay, ties to even
-  return static_cast<std::uint16_t>(sign | ((magnitude >> 13) - (float_bias_minus_half_bias << 10)));
+  const std::uint32_t sign = (bits >> 16) & 0x8000;
+  const std::uint32_t magnitude = std::min(bits & 0x7fffffff, rounds_to_infinity - 1);
+  // To nearest of the 10 digits that stay, ties to even.
+  const std::uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
+  const std::uint32_t normal = (rounded >> 13) - (float_bias_minus_half_bias << 10);
+  // Half's subnormals are multiples of 2^−24, as are floats from 0.5 to 1: the addition rounds.
+  const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
+  const std::uint32_t subnormal = std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(0.5F);
+  const std::uint32_t is_normal = 0U - static_cast<std::uint32_t>(magnitude >= smallest_normal_half);
+  return static_cast<std::uint16_t>(sign | (normal & is_normal) | (subnormal & ~is_normal));
 }
 
 /// `half` is finite. Both forms are computed, so that loops become vector code.

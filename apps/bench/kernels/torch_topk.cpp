@@ -30,7 +30,7 @@ void add_torch_topk(std::vector<Kernel>& kernels) {
     kernels.push_back({.name = "torch_topk/" + size,
                        .work = [=](benchmark::State& state) { topk_and_gather(state, n, density); },
                        .floor = "select/" + size,
-                       .target = {density == 0.001 ? Target::Kind::ratio_at_least : Target::Kind::none, 30.0},
+                       .target = {Target::Kind::ratio_at_least, 30.0},
                        .bytes = sizeof(float) * static_cast<double>(n)});
   }
 }
