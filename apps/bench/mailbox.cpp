@@ -196,8 +196,7 @@ void line(const Options& options, const char* kernel, const std::vector<double>&
   }
 }
 
-void run(const Options& options) {
-  const mpi::Environment environment;
+void run(const Options& options, const mpi::Environment& environment) {
   if (environment.ranks() != 2) throw std::invalid_argument("needs two ranks: mpirun -n 2 mailbox");
   mpi::Communicator world;
   Config config = Config::from_text("graph: {name: complete}");
@@ -238,10 +237,16 @@ int main(int argc, char** argv) {
   app.add_flag("--json", options.json, "one JSON object a line");
   CLI11_PARSE(app, argc, argv);
   try {
-    run(options);
+    const mpi::Environment environment;
+    try {
+      run(options, environment);
+    } catch (const std::exception& error) {  // while there still is a job to end
+      std::fprintf(stderr, "mailbox: %s\n", error.what());
+      mpi::Environment::abort(1);
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "mailbox: %s\n", error.what());
-    mpi::Environment::abort(1);
+    return 1;
   }
   return 0;
 }

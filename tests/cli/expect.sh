@@ -4,6 +4,8 @@
 set -u
 export LC_ALL=C.UTF-8 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none
+# The same for Open MPI 5.
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
 hearsay=$(realpath "$1")
 source_dir=$(realpath "$2")
 mpiexec=${MPIEXEC:-mpirun}

@@ -26,7 +26,7 @@ class Collector final : public benchmark::BenchmarkReporter {
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) {
-      if (run.error_occurred) throw std::logic_error(run.run_name.function_name + ": " + run.error_message);
+      if (run.iterations == 0) throw std::logic_error(run.run_name.function_name + " did not run");
       if (run.run_type == Run::RT_Iteration)
         times[run.run_name.function_name].push_back(run.real_accumulated_time / static_cast<double>(run.iterations));
     }
