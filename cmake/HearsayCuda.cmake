@@ -36,7 +36,8 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 enable_language(CUDA)
-unset(CMAKE_CUDA_FLAGS)  # a CUDA build of LibTorch adds the architectures that it was built for; what the user set is cached
+# A CUDA build of LibTorch adds the architectures that it was built for. What the user set is cached and stays.
+unset(CMAKE_CUDA_FLAGS)
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
   if(HEARSAY_CUDA STREQUAL "AUTO")
     message(STATUS "CUDA kernels: not built, nvcc ${CMAKE_CUDA_COMPILER_VERSION} has no C++20; CUDA 12 has")

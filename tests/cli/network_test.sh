@@ -102,7 +102,7 @@ expect 4 "the launcher of another MPI" "^hearsay: the launcher has started 3 pro
 # ---------------------------------------------------------------- components that make no windows
 # osc/rdma cannot work over btl/tcp. Every rank finds that out by itself; what they advise must work.
 if "$mpiexec" --version 2>&1 | grep -qE 'Open MPI|OpenRTE'; then
-  export OMPI_MCA_btl_tcp_if_include=lo
+  export OMPI_MCA_btl_tcp_if_include=lo # one host: Open MPI 5 finds no other way between its processes
   expect 4 "a component that makes no windows" \
     "^hearsay: \[rank [01]\] MPI cannot make a window .*\(MPI_ERR_WIN: .*\)\. Start with one of: .*over TCP" -- \
     "$mpiexec" "${mpiexec_args[@]}" --mca pml ob1 --mca btl tcp,self --mca osc rdma -n 2 \
