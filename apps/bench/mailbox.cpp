@@ -236,16 +236,17 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1000000));
   app.add_flag("--json", options.json, "one JSON object a line");
   CLI11_PARSE(app, argc, argv);
+  const auto say = [](const std::exception& error) { std::fprintf(stderr, "mailbox: %s\n", error.what()); };
   try {
     const mpi::Environment environment;
     try {
       run(options, environment);
-    } catch (const std::exception& error) {  // while there still is a job to end
-      std::fprintf(stderr, "mailbox: %s\n", error.what());
-      mpi::Environment::abort(1);
+    } catch (const std::exception& error) {
+      say(error);
+      mpi::Environment::abort(1);  // while there still is a job to end
     }
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "mailbox: %s\n", error.what());
+    say(error);
     return 1;
   }
   return 0;
