@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <new>
 #include <numeric>
 
 #include "runtime/base/hash.hpp"
+#include "runtime/device/device.hpp"
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -40,11 +42,18 @@ void ask_for_huge_pages(float* block, std::size_t length) {
 }  // namespace
 
 FloatBlock::FloatBlock(std::size_t length)
-    : data_(static_cast<float*>(::operator new[](bytes_of(length), alignment_of(length))), {alignment_of(length)}),
-      length_(length) {
+    : FloatBlock(static_cast<float*>(::operator new[](bytes_of(length), alignment_of(length))), length,
+                 [alignment = alignment_of(length)](float* data) { ::operator delete[](data, alignment); }) {
   ask_for_huge_pages(data_.get(), length);
   std::fill_n(data_.get(), length_, 0.0F);
 }
+
+Parameters::Parameters(Layout l) : Parameters(std::move(l), processor()) {}
+Parameters::Parameters(Layout l, std::shared_ptr<Device> where)
+    : layout(std::move(l)),
+      device(std::move(where)),
+      values(device->block(layout.size())),
+      gradients(device->block(layout.size())) {}
 
 std::uint64_t replica_hash(std::span<const float> values) { return xxh3(std::as_bytes(values)); }
 

@@ -5,8 +5,8 @@
 // (runtime/training/model.cpp); this header knows nothing of LibTorch.
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <new>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,11 +39,15 @@ class Layout {
   std::size_t size_ = 0;
 };
 
-/// `length` floats on a 64-byte boundary, zero at first. Move-only. Long ones lie in huge pages where the system has them
-/// to give (Linux, `madvise`): passes over several blocks then wait less for address translation.
+/// `length` floats, zero at first. Move-only.
 class FloatBlock {
  public:
+  /// In the processor's memory, on a 64-byte boundary. Long ones lie in huge pages where the system has them to give
+  /// (Linux, `madvise`): passes over several blocks then wait less for address translation.
   explicit FloatBlock(std::size_t length = 0);
+  using Free = std::function<void(float*)>;
+  /// In a memory that is given back by `free`.
+  FloatBlock(float* data, std::size_t length, Free free) : data_(data, std::move(free)), length_(length) {}
   std::span<float> span() { return {data_.get(), length_}; }
   std::span<const float> span() const { return {data_.get(), length_}; }
   std::span<float> segment(const Segment& s) { return span().subspan(s.offset, s.length); }
@@ -51,18 +55,19 @@ class FloatBlock {
   std::size_t size() const { return length_; }
 
  private:
-  struct Deleter {
-    std::align_val_t alignment;
-    void operator()(float* p) const { ::operator delete[](p, alignment); }
-  };
-  std::unique_ptr<float[], Deleter> data_;
+  std::unique_ptr<float[], Free> data_;
   std::size_t length_;
 };
 
-/// The replica x and its gradient g, both laid out alike.
+class Device;
+
+/// The replica x and its gradient g, both laid out alike, where a device has its memory (runtime/device/device.hpp).
 struct Parameters {
-  explicit Parameters(Layout l) : layout(std::move(l)), values(layout.size()), gradients(layout.size()) {}
+  /// In the processor's memory.
+  explicit Parameters(Layout layout);
+  Parameters(Layout layout, std::shared_ptr<Device> device);
   Layout layout;
+  std::shared_ptr<Device> device;
   FloatBlock values;
   FloatBlock gradients;
 };

@@ -32,6 +32,7 @@ Sparsifier read_sparsifier(Config& sparsify, const SparsifierDefaults& defaults)
   Config selector = sparsify.section("selector");
   const SelectorEntry& chosen = chosen_entry(selectors(), selector, defaults.selector, "which values travel");
   read.selector = chosen.make(selector);
+  read.name = chosen.name;
   read.dense = chosen.name == "dense";
   read.per_segment = read_per_segment(selector, defaults);
   read.dense_below = static_cast<std::size_t>(

@@ -127,6 +127,7 @@ std::span<const QuantiserEntry> quantisers();
 struct Sparsifier {
   std::unique_ptr<Selector> selector;  ///< never null; entry `dense` keeps everything
   std::unique_ptr<Codec> codec;
+  std::string_view name{};         ///< the selector's, as in its table
   bool dense = false;              ///< the selector is `dense`: whole segments can travel without positions
   bool per_segment = false;        ///< k = kept_count(ρ, n_s) of every segment; else of the whole block
   std::size_t dense_below = 0;     ///< segments of fewer values are sent whole

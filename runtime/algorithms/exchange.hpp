@@ -18,6 +18,7 @@
 
 #include "runtime/collectives/peers.hpp"
 #include "runtime/cost/cost.hpp"
+#include "runtime/device/device.hpp"
 #include "runtime/engine.hpp"
 #include "runtime/ledger/ledger.hpp"
 #include "runtime/mailbox/mailbox.hpp"
@@ -62,9 +63,11 @@ struct ExchangeContext {
   /// Messages of collectives, over all ranks; to be used inside jobs of `engine` only.
   Peers& peers;
   Iteration iterations_per_epoch = 1;
-  int threads = 1;  ///< that long passes over the replica may use
   /// Ends waiting (a stop signal has come); must be cheap and safe to call from any thread.
   std::function<bool()> interrupted = [] { return false; };
+
+  /// Where the replica lives, and with it all blocks that the exchange keeps beside it.
+  Device& device() const { return *replica.device; }
 };
 
 /// Thrown out of a wait because `ExchangeContext::interrupted` became true: the replica is as `start` left it.
@@ -88,6 +91,8 @@ class ExchangePlan {
   virtual std::size_t packet_bound(const Layout& layout) const = 0;
   virtual std::unique_ptr<Exchange> build(const ExchangeContext& context) const = 0;
   virtual Schedule schedule() const = 0;
+  /// Whether `build` can be given a replica that lives there; else its passes are the processor's only.
+  virtual bool runs_on(const Device& device) const { return device.is_processor(); }
   /// Bytes that all ranks together can send in one iteration, at worst.
   virtual std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const {
     return static_cast<std::size_t>(topology.edges_in_use()) * packet_bound(layout);
@@ -107,6 +112,10 @@ class ExchangePlan {
   /// Throws ConfigError if this exchange cannot run on so many ranks.
   virtual void require_ranks(int ranks) const { static_cast<void>(ranks); }
 };
+
+/// The plan's exchange on the replica where it lives or, where it does not run there, on a mirror in the processor's
+/// memory (runtime/algorithms/mirrored.cpp).
+std::unique_ptr<Exchange> build_exchange(const ExchangePlan& plan, const ExchangeContext& context);
 
 /// `make(exchange, root)` reads the exchange's own section and opens, in `root`, the sections that it uses (`trigger`,
 /// `sparsify`): a section that the chosen exchange does not use is an error of the configuration.

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/base/raw_bytes.hpp"
 #include "trigger/trigger.hpp"
 
 namespace hearsay {
@@ -43,7 +44,7 @@ struct SegmentRecord {
 
 /// A packet on its way out, with its account.
 struct OutgoingPacket {
-  std::vector<std::byte> bytes;
+  RawBytes bytes;
   std::vector<SegmentRecord> records;
 };
 /// One packet may go to several neighbours; it is read-only from the moment it is posted.

@@ -156,7 +156,6 @@ void Session::prepare() {
                                              .ledger = ledger_,
                                              .peers = peers_,
                                              .iterations_per_epoch = length_.iterations_per_epoch,
-                                             .threads = plan_.parts().threads,
                                              .interrupted = [this] { return stop_.received() != 0; }});
   if (exchange_->layer_wise()) {
     model_.on_gradient([this](SegmentId s) {

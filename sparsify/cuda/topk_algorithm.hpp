@@ -81,6 +81,8 @@ class TopK {
     machine.run(blocks_, Emit{view, entries.positions, entries.values, true});
   }
 
+  /// Where the machine keeps what `control` returns.
+  const Control* control_block() const { return control_.data(); }
   /// What the last call found. Complete once the machine has done its work.
   Control control() const {
     Control control;

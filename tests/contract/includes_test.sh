@@ -15,7 +15,7 @@ ours='
 ^sparsify/           ^(sparsify|runtime/base)/
 ^runtime/hearsay.hpp ^runtime/
 ^runtime/training/   ^((runtime|topology|trigger|sparsify)/|hearsay_version.hpp$)
-^runtime/            ^(runtime/([a-z_]+\.hpp|(base|mpi|cuda|mailbox|ledger|algorithms|collectives|report|data|cost)/)|(topology|trigger|sparsify)/)
+^runtime/            ^(runtime/([a-z_]+\.hpp|(base|mpi|cuda|device|mailbox|ledger|algorithms|collectives|report|data|cost)/)|(topology|trigger|sparsify)/)
 ^apps/datasets/      ^(runtime/(base|data)|apps/datasets)/
 ^apps/models/        ^(runtime/(base|data|training)|apps/models)/
 ^apps/               ^((runtime|topology|trigger|sparsify|apps)/|hearsay_version.hpp$)

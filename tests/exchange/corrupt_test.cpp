@@ -35,7 +35,7 @@ class Pair {
 
   void post(const Bytes& bytes) {
     auto packet = std::make_shared<OutgoingPacket>();
-    packet->bytes = bytes;
+    packet->bytes.assign(bytes.begin(), bytes.end());
     sender_->mailbox.post(0, packet);
     sender_->engine().wake();
   }

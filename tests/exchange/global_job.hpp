@@ -42,6 +42,7 @@ struct GlobalOptions {
   std::vector<int> nodes{};
   std::optional<std::uint64_t> delays{};  ///< as LocalJob has them
   bool keep_failure = false;              ///< nothing is rethrown: `failed_rank` tells
+  std::function<std::shared_ptr<Device>(int rank)> device = [](int) { return processor(); };  ///< as LocalJob has it
   /// The gradient of one rank at iteration k.
   std::function<void(int rank, Iteration k, std::span<float> g)> gradient{};
 };
@@ -67,17 +68,21 @@ inline void run_rank(const ExchangePlan& plan, LocalRank& rank, const GlobalOpti
   ExchangeContext context = rank.context();
   context.iterations_per_epoch = options.iterations_per_epoch;
   {
-    const auto exchange = plan.build(context);
+    const auto exchange = build_exchange(plan, context);
+    Device& device = *rank.replica.device;
     const auto g = rank.replica.gradients.span();
     for (Iteration k = 0; k < options.iterations; ++k) {
       exchange->start(k);
-      options.gradient(rank.rank(), k, g);
-      outcome.put_in[me].emplace_back(g.begin(), g.end());
+      {
+        const ComputeTurn turn(device);
+        options.gradient(rank.rank(), k, g);
+      }
+      outcome.put_in[me].push_back(fetched(device, g));
       if (exchange->layer_wise()) {
         for (std::size_t s = rank.replica.layout.count(); s-- > 0;) exchange->gradient_ready(static_cast<SegmentId>(s));
       }
       exchange->finish(k);
-      outcome.came_out[me].emplace_back(g.begin(), g.end());
+      outcome.came_out[me].push_back(fetched(device, g));
       exchange->stepped(k);
     }
     outcome.residual[me].assign(g.size(), 0.0F);
@@ -107,7 +112,8 @@ inline GlobalOutcome run_global(const std::string& yaml, const GlobalOptions& op
                      .packet_bound = plan->packet_bound(layout),
                      .engine = options.engine,
                      .nodes = options.nodes,
-                     .delays = options.delays};
+                     .delays = options.delays,
+                     .device = options.device};
   LocalWorld world(job);
   {
     std::vector<std::jthread> threads;

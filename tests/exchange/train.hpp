@@ -52,22 +52,27 @@ class RankTrainer {
     exchange_->start(k);
     const auto events = exchange_->events();
     outcome_.events.emplace_back(events.begin(), events.end());
-    problem_.gradient(rank_, k, replica_.values.span(), replica_.gradients.span());
+    {
+      const ComputeTurn turn(*replica_.device);
+      problem_.gradient(rank_, k, replica_.values.span(), replica_.gradients.span());
+    }
     for (std::size_t s = replica_.layout.count(); s-- > 0;) exchange_->gradient_ready(static_cast<SegmentId>(s));
   }
   void finish(Iteration k) {
     exchange_->finish(k);
-    const auto x = replica_.values.span();
-    const auto g = replica_.gradients.span();
-    for (std::size_t e = 0; e < x.size(); ++e) x[e] -= rate_ * g[e];
+    {
+      const ComputeTurn turn(*replica_.device);
+      const auto x = replica_.values.span();
+      const auto g = replica_.gradients.span();
+      for (std::size_t e = 0; e < x.size(); ++e) x[e] -= rate_ * g[e];
+    }
     exchange_->stepped(k);
   }
   /// Ends the exchange. The ledger's numbers are not in it yet.
   RankOutcome outcome() {
     exchange_.reset();
-    const auto x = replica_.values.span();
-    outcome_.x.assign(x.begin(), x.end());
-    outcome_.hash = replica_hash(x);
+    outcome_.x = fetched(*replica_.device, replica_.values.span());
+    outcome_.hash = replica_hash(outcome_.x);
     return std::move(outcome_);
   }
 
@@ -126,12 +131,16 @@ struct JobOptions {
   Ranks run = Ranks::in_turns;
   /// May give every rank its own x before the first iteration; what its neighbours know of it stays the common x_0.
   std::function<void(LocalRank&)> prepare = [](LocalRank&) {};
+  std::function<std::shared_ptr<Device>(int rank)> device = [](int) { return processor(); };  ///< as LocalJob has it
 };
 
 inline RankTrainer make_trainer(const ExchangePlan& plan, LocalRank& rank, const reference::GradientSource& problem,
                                 const JobOptions& options) {
-  auto exchange = plan.build(rank.context());
-  options.prepare(rank);
+  auto exchange = build_exchange(plan, rank.context());
+  {
+    const ComputeTurn turn(*rank.replica.device);
+    options.prepare(rank);
+  }
   return RankTrainer(std::move(exchange), rank.replica, rank.rank(), problem, options.learning_rate);
 }
 
@@ -169,7 +178,8 @@ inline JobOutcome train_locally(const std::string& yaml, const Layout& layout, s
                      .initial = initial,
                      .packet_bound = plan.exchange().packet_bound(layout),
                      .engine = options.run == Ranks::threads_with_communication_threads ? EngineKind::thread_engine
-                                                                                        : EngineKind::inline_engine};
+                                                                                        : EngineKind::inline_engine,
+                     .device = options.device};
   if (options.run == Ranks::in_turns) {
     train_in_turns(plan.exchange(), job, problem, options, outcome);
     return outcome;

@@ -29,6 +29,8 @@ struct LocalJob {
   EngineKind engine = EngineKind::inline_engine;
   std::vector<int> nodes{};               ///< the machine of every rank; empty: one machine
   std::optional<std::uint64_t> delays{};  ///< seed: messages between ranks are late at random
+  /// Where a rank's replica lives. Its memory is to be looked at during a ComputeTurn only.
+  std::function<std::shared_ptr<Device>(int rank)> device = [](int) { return processor(); };
 };
 
 /// One rank, as the function that runs on it sees it.
@@ -45,13 +47,13 @@ class LocalRank {
   LocalRank(const LocalJob& job, int rank, Shared shared)
       : topology(job.topology),
         neighbourhood(job.topology.neighbourhood(rank)),
-        replica(job.layout),
+        replica(job.layout, job.device(rank)),
         ledger(neighbourhood.neighbours.size(), job.layout.count()),
         memory(shared.blocks, rank),
         mailbox(memory, job.topology, rank, MailboxMap::capacity_for(job.packet_bound), ledger),
         peers(shared.office, rank),
         shared_(shared) {
-    std::copy(job.initial.begin(), job.initial.end(), replica.values.span().begin());
+    replica.device->put(std::as_bytes(job.initial), replica.values.span());
     const auto step = [this] { return mailbox.progress(); };
     if (job.engine == EngineKind::thread_engine) {
       engine_ = std::make_unique<ThreadEngine>(step);

@@ -28,8 +28,8 @@ class DPsgd final : public Exchange {
   void finish(Iteration k) override {
     link_.receive(k);
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    mix_row(static_cast<float>(context_.neighbourhood.self_weight), link_.edges(k), context_.replica.values.span(),
-            context_.threads);
+    context_.device().mix_row(static_cast<float>(context_.neighbourhood.self_weight), link_.edges(k),
+                              context_.replica.values.span());
   }
   std::span<const std::uint8_t> events() const override { return every_segment_; }
 
@@ -55,6 +55,7 @@ class DPsgdPlan final : public ExchangePlan {
     return std::make_unique<DPsgd>(context, options_);
   }
   Schedule schedule() const override { return options_.schedule; }
+  bool runs_on(const Device&) const override { return true; }
   bool follows_turns() const override { return options_.schedule == Schedule::lockstep && options_.delay == 0; }
 
  private:

@@ -18,12 +18,6 @@
 namespace hearsay {
 namespace {
 
-std::vector<double> segment_norms(const Parameters& replica) {
-  std::vector<double> norms;
-  for (const Segment& s : replica.layout.segments()) norms.push_back(norm(replica.values.segment(s)));
-  return norms;
-}
-
 class EventGrad final : public Exchange {
  public:
   EventGrad(const ExchangeContext& context, NeighbourLink::Options options, Sparsifier sparsifier,
@@ -31,7 +25,8 @@ class EventGrad final : public Exchange {
       : context_(context),
         link_(context, options, std::move(sparsifier)),
         mixing_(std::move(mixing)),
-        norms_(segment_norms(context.replica)),
+        compute_norms_(context.device().norms(context.replica.layout)),
+        norms_(initial_norms()),
         trigger_(trigger, norms_),
         fired_(norms_.size()) {}
 
@@ -45,7 +40,7 @@ class EventGrad final : public Exchange {
     if (local_step) return;
     const PhaseTimer timer(context_.ledger, Phase::mix);
     mixing_->mix(context_.replica.layout, static_cast<float>(context_.neighbourhood.self_weight), link_.edges(),
-                 context_.replica.values.span(), context_.threads);
+                 context_.replica.values.span(), context_.device());
     link_.mixed();
   }
   std::span<const double> thresholds() const override { return trigger_.thresholds(); }
@@ -53,10 +48,14 @@ class EventGrad final : public Exchange {
   std::span<const std::uint8_t> events() const override { return fired_; }
 
  private:
+  std::vector<double> initial_norms() {
+    std::vector<double> norms(context_.replica.layout.count());
+    compute_norms_(context_.replica.values.span(), norms);
+    return norms;
+  }
   void decide(Iteration k) {
     const PhaseTimer timer(context_.ledger, Phase::trigger);
-    const Layout& layout = context_.replica.layout;
-    for (SegmentId s = 0; s < norms_.size(); ++s) norms_[s] = norm(context_.replica.values.segment(layout[s]));
+    compute_norms_(context_.replica.values.span(), norms_);
     trigger_.decide(k, norms_, fired_);
     for (SegmentId s = 0; s < fired_.size(); ++s) {
       if (fired_[s] != 0) context_.ledger.event(s);
@@ -66,6 +65,7 @@ class EventGrad final : public Exchange {
   ExchangeContext context_;
   NeighbourLink link_;
   std::unique_ptr<MixingRule> mixing_;
+  Device::Norms compute_norms_;
   std::vector<double> norms_;
   TriggerEngine trigger_;
   std::vector<std::uint8_t> fired_;
@@ -115,6 +115,7 @@ class EventGradPlan final : public ExchangePlan {
                                        trigger_section_);
   }
   Schedule schedule() const override { return options_.schedule; }
+  bool runs_on(const Device& device) const override { return device.selects(bound_with_); }
 
  private:
   /// The values x − x̂ are written into a block of their own and read twice, where error feedback reads its sum once.

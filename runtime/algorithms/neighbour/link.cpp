@@ -1,37 +1,27 @@
+// What goes out on a rank's edges: fired segments become packets, and what a full ring has no room for stays owed.
 #include "runtime/algorithms/neighbour/link.hpp"
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
-#include <string>
-
-#include "runtime/base/error.hpp"
+#include <iterator>
 
 namespace hearsay {
 namespace {
 
-void append(std::vector<std::byte>& bytes, std::span<const std::byte> more) {
-  bytes.insert(bytes.end(), more.begin(), more.end());
+/// Room for a segment of at most `bytes` behind its header.
+std::span<std::byte> append_body(RawBytes& packet, std::size_t bytes) {
+  packet.resize(packet.size() + sizeof(SegmentHeader) + bytes);
+  return std::span(packet).last(bytes);
 }
 
-template <class T>
-T read_struct(std::span<const std::byte> bytes) {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
+/// The header of the body that begins at `body`.
+void write_header(std::span<std::byte> body, const SegmentHeader& header) {
+  std::memcpy(body.data() - sizeof header, &header, sizeof header);
 }
 
 /// into ← into or more, flag by flag.
 void join(std::span<std::uint8_t> into, std::span<const std::uint8_t> more) {
   for (std::size_t s = 0; s < into.size(); ++s) into[s] = static_cast<std::uint8_t>(into[s] | more[s]);
-}
-
-/// What stands behind a SegmentHeader: its field `dense`.
-enum Body : std::uint32_t { encoded_values = 0, whole_segment = 1, encoded_changes = 2 };
-
-Body body_of(const Sparsifier& sparsifier, std::size_t n) {
-  if (travels_whole(sparsifier, n)) return whole_segment;
-  return sparsifier.codec->exact() ? encoded_values : encoded_changes;
 }
 
 /// Ends of the rows of a segment, its first dimension; a vector is one row, not rows of one value.
@@ -43,9 +33,9 @@ std::vector<std::uint32_t> row_ends(const Segment& segment) {
   return ends;
 }
 
-FloatBlock copy_of(const FloatBlock& block) {
-  FloatBlock copy(block.size());
-  std::ranges::copy(block.span(), copy.span().begin());
+FloatBlock copy_of(const FloatBlock& block, Device& device) {
+  FloatBlock copy = device.block(block.size());
+  device.copy(block.span(), copy.span());
   return copy;
 }
 
@@ -56,6 +46,11 @@ bool travels_whole(const Sparsifier& sparsifier, std::size_t n) {
   return sparsifier.dense && sparsifier.codec->exact();
 }
 
+Body body_of(const Sparsifier& sparsifier, std::size_t n) {
+  if (travels_whole(sparsifier, n)) return whole_segment;
+  return sparsifier.codec->exact() ? encoded_values : encoded_changes;
+}
+
 std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n) {
   if (travels_whole(sparsifier, n)) return sizeof(SegmentHeader) + n * sizeof(float);
   const std::size_t k = kept_count(sparsifier.largest_density(), n);
@@ -63,11 +58,15 @@ std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n) {
 }
 
 NeighbourLink::NeighbourLink(const ExchangeContext& context, Options options, Sparsifier sparsifier)
-    : context_(context), layout_(context.replica.layout), options_(options), sparsifier_(std::move(sparsifier)) {
+    : context_(context),
+      device_(context.device()),
+      layout_(context.replica.layout),
+      options_(options),
+      sparsifier_(std::move(sparsifier)) {
   const FloatBlock& initial = context.replica.values;
   const std::size_t degree = context.neighbourhood.neighbours.size();
   for (std::size_t e = 0; e < degree; ++e) {
-    links_.push_back({.theirs = copy_of(initial),
+    links_.push_back({.theirs = copy_of(initial, device_),
                       .pending = std::vector<std::uint8_t>(layout_.count()),
                       .moved = std::vector<std::uint8_t>(layout_.count())});
   }
@@ -76,9 +75,11 @@ NeighbourLink::NeighbourLink(const ExchangeContext& context, Options options, Sp
     std::ranges::transform(segments, std::back_inserter(row_ends_), row_ends);
   row_ends_.resize(layout_.count());
   const auto whole = [&](const Segment& s) { return travels_whole(sparsifier_, s.length); };
-  if (options_.keep_own_copies || !std::ranges::all_of(segments, whole)) {
+  const bool all_whole = std::ranges::all_of(segments, whole);
+  if (!all_whole) changes_ = device_.select_changes(layout_, sparsifier_);
+  if (options_.keep_own_copies || !all_whole) {
     const std::size_t copies = lockstep() ? std::min<std::size_t>(degree, 1) : degree;
-    for (std::size_t c = 0; c < copies; ++c) own_copies_.push_back(copy_of(initial));
+    for (std::size_t c = 0; c < copies; ++c) own_copies_.push_back(copy_of(initial, device_));
   }
   for (std::size_t e = 0; e < degree; ++e) {
     const Neighbourhood& row = context.neighbourhood;
@@ -146,61 +147,58 @@ std::size_t NeighbourLink::bound(std::span<const std::uint8_t> segments) const {
 SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy) {
   auto packet = pool_.lend();
   const double epoch = static_cast<double>(k) / static_cast<double>(context_.iterations_per_epoch);
+  const double density = changes_ ? sparsifier_.density(epoch) : 1.0;
   packet->bytes.resize(sizeof(PacketHeader));
+  packet->bytes.reserve(bound(segments));  // the device fills in bodies until `wait`: they must not move
+  std::vector<SegmentId> selected;
   for (SegmentId s = 0; s < segments.size(); ++s) {
     if (segments[s] == 0) continue;
-    if (travels_whole(sparsifier_, layout_[s].length)) {
+    const Segment& segment = layout_[s];
+    if (travels_whole(sparsifier_, segment.length)) {
       append_whole(*packet, s, own_copy);
     } else {
-      append_selected(*packet, s, sparsifier_.density(epoch), *own_copy);
+      changes_->begin(s, context_.replica.values.segment(segment), own_copy->segment(segment),
+                      kept_count(density, segment.length));
+      selected.push_back(s);
     }
   }
+  device_.wait();
+  for (const SegmentId s : selected) append_selected(*packet, s, *own_copy);
   seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(packet->records.size()));
   return packet;
 }
 
 void NeighbourLink::append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy) {
-  const auto values = context_.replica.values.segment(layout_[s]);
-  const SegmentHeader header{.segment = s,
-                             .count = static_cast<std::uint32_t>(values.size()),
-                             .bytes = static_cast<std::uint32_t>(values.size_bytes()),
-                             .dense = whole_segment};
-  append(packet.bytes, std::as_bytes(std::span(&header, 1)));
-  append(packet.bytes, std::as_bytes(values));
+  const std::span<const float> values = context_.replica.values.segment(layout_[s]);
+  const auto body = append_body(packet.bytes, values.size_bytes());
+  write_header(body, {.segment = s,
+                      .count = static_cast<std::uint32_t>(values.size()),
+                      .bytes = static_cast<std::uint32_t>(values.size_bytes()),
+                      .dense = whole_segment});
+  device_.fetch(values, body);
   packet.records.push_back({.segment = s, .payload_bytes = values.size_bytes(), .index_bytes = 0});
-  if (own_copy != nullptr) std::ranges::copy(values, own_copy->segment(layout_[s]).begin());
+  if (own_copy != nullptr) device_.copy(values, own_copy->segment(layout_[s]));
 }
 
 // The positions that changed most since j last heard of them travel; the rest stays owed, as the difference between x
-// and the copy, and so does what a quantiser rounds off.
-void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, double density, FloatBlock& own_copy) {
-  const auto x = context_.replica.values.segment(layout_[s]);
-  const auto copy = own_copy.segment(layout_[s]);
-  change_.resize(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) change_[i] = x[i] - copy[i];
-  sparsifier_.selector->select(change_, kept_count(density, x.size()), indices_);
-  const EncodedSize size = encode_selected(s, x);
-  const SegmentHeader header{.segment = s,
-                             .count = static_cast<std::uint32_t>(indices_.size()),
-                             .bytes = static_cast<std::uint32_t>(size.total()),
-                             .dense = body_of(sparsifier_, x.size())};
-  const auto body = std::span(encoded_).first(size.total());
-  append(packet.bytes, std::as_bytes(std::span(&header, 1)));
-  append(packet.bytes, body);
-  packet.records.push_back({.segment = s, .payload_bytes = size.payload_bytes, .index_bytes = size.index_bytes});
-  if (!sparsifier_.codec->exact()) decode_selected(s, indices_.size(), body);  // what the receiver will read
-  move_copy(copy);
-}
-
-// Exact codecs carry the values themselves, so that copies are x to the last bit; others the changes, which are small
-// where values are not, so that a rounded copy comes ever closer to x.
-EncodedSize NeighbourLink::encode_selected(SegmentId s, std::span<const float> x) {
+// and the copy, and so does what a quantiser rounds off. Exact codecs carry the values themselves, so that copies are x
+// to the last bit; others the changes, which are small where values are not, so that a rounded copy comes ever closer.
+void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy) {
   const Codec& codec = *sparsifier_.codec;
-  const auto source = codec.exact() ? x : std::span<const float>(change_);
-  values_.resize(indices_.size());
-  for (std::size_t i = 0; i < indices_.size(); ++i) values_[i] = source[indices_[i]];
-  encoded_.resize(codec.bound(indices_.size(), x.size()));
-  return codec.encode(indices_, values_, x.size(), row_ends_[s], encoded_);
+  const std::size_t n = layout_[s].length;
+  changes_->take(s, indices_, values_);
+  const std::size_t room = codec.bound(indices_.size(), n);
+  auto body = append_body(packet.bytes, room);
+  const EncodedSize size = codec.encode(indices_, values_, n, row_ends_[s], body);
+  body = body.first(size.total());
+  packet.bytes.resize(packet.bytes.size() - room + body.size());
+  write_header(body, {.segment = s,
+                      .count = static_cast<std::uint32_t>(indices_.size()),
+                      .bytes = static_cast<std::uint32_t>(body.size()),
+                      .dense = body_of(sparsifier_, n)});
+  packet.records.push_back({.segment = s, .payload_bytes = size.payload_bytes, .index_bytes = size.index_bytes});
+  if (!codec.exact()) decode_selected(s, indices_.size(), body);  // what the receiver will read
+  move_copy(own_copy.segment(layout_[s]));
 }
 
 void NeighbourLink::decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body) {
@@ -208,12 +206,11 @@ void NeighbourLink::decode_selected(SegmentId s, std::size_t count, std::span<co
 }
 
 // The same on both ends of an edge: their copies agree bit for bit.
-void NeighbourLink::move_copy(std::span<float> copy) const {
-  const bool values = sparsifier_.codec->exact();
-  for (std::size_t i = 0; i < indices_.size(); ++i) {
-    float& held = copy[indices_[i]];
-    held = values ? values_[i] : held + values_[i];
-  }
+void NeighbourLink::move_copy(std::span<float> copy) {
+  if (sparsifier_.codec->exact())
+    device_.set_entries(indices_, values_, copy);
+  else
+    device_.add_entries(indices_, values_, copy);
 }
 
 void NeighbourLink::wait_for(const std::function<bool()>& ready) {
@@ -221,78 +218,6 @@ void NeighbourLink::wait_for(const std::function<bool()>& ready) {
   const PhaseTimer timer(context_.ledger, Phase::wait);
   context_.engine.wait_until([&] { return ready() || context_.interrupted(); });
   if (!ready()) throw WaitInterrupted();
-}
-
-void NeighbourLink::receive(Iteration k) {
-  if (k < options_.delay) return;
-  const auto [first, end] = in_edges(k);
-  for (std::size_t e = first; e < end; ++e) {
-    if (lockstep()) {
-      wait_for([&] { return context_.mailbox.front(e).has_value(); });
-      apply_front(e);
-      if (links_[e].newest_packet != k - options_.delay)
-        throw std::logic_error("lockstep: a packet of another iteration arrived");
-    } else {
-      while (context_.mailbox.front(e)) apply_front(e);
-    }
-    context_.ledger.mixed(e, k - links_[e].newest_packet);
-  }
-}
-
-void NeighbourLink::apply_front(std::size_t edge) {
-  const PhaseTimer timer(context_.ledger, Phase::mix);
-  apply(edge, *context_.mailbox.front(edge));
-  context_.mailbox.pop(edge);
-}
-
-void NeighbourLink::apply(std::size_t edge, std::span<const std::byte> packet) {
-  const PacketHeader header = packet_header(packet);
-  links_[edge].newest_packet = header.iteration;
-  try {
-    apply_segments(edge, packet.subspan(sizeof header), header.segments);
-  } catch (const CommunicationError& error) {
-    throw CommunicationError("the packet of iteration " + std::to_string(header.iteration) + " from rank " +
-                             std::to_string(header.sender) + " to rank " + std::to_string(context_.neighbourhood.rank) +
-                             " does not fit this rank's model: " + error.what() +
-                             ". The ranks run different models, configurations or versions");
-  }
-}
-
-void NeighbourLink::apply_segments(std::size_t edge, std::span<const std::byte> rest, std::uint32_t segments) {
-  for (std::uint32_t i = 0; i < segments; ++i) {
-    if (rest.size() < sizeof(SegmentHeader)) throw CommunicationError("it ends before its last segment");
-    const auto header = read_struct<SegmentHeader>(rest);
-    rest = rest.subspan(sizeof header);
-    if (header.segment >= layout_.count()) {
-      throw CommunicationError("segment " + std::to_string(header.segment) + " of " + std::to_string(layout_.count()));
-    }
-    if (header.bytes > rest.size()) throw CommunicationError("a segment is longer than its packet");
-    apply_segment(edge, header, rest.first(header.bytes));
-    rest = rest.subspan(header.bytes);
-  }
-  if (!rest.empty()) throw CommunicationError(std::to_string(rest.size()) + " bytes behind its last segment");
-}
-
-void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body) {
-  Edge& link = links_[edge];
-  const auto copy = link.theirs.segment(layout_[header.segment]);
-  link.moved[header.segment] = 1;
-  const Body agreed = body_of(sparsifier_, copy.size());
-  const auto name = [&] { return "segment '" + layout_[header.segment].name + "'"; };
-  if (header.dense != agreed) {
-    throw CommunicationError(name() + " is of kind " + std::to_string(header.dense) + " instead of " +
-                             std::to_string(agreed));
-  }
-  if (agreed != whole_segment) {
-    decode_selected(header.segment, header.count, body);
-    move_copy(copy);
-    return;
-  }
-  if (body.size() != copy.size_bytes()) {
-    throw CommunicationError(name() + " has " + std::to_string(body.size()) + " bytes instead of " +
-                             std::to_string(copy.size_bytes()));
-  }
-  std::memcpy(copy.data(), body.data(), body.size());
 }
 
 }  // namespace hearsay

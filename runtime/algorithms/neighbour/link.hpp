@@ -17,6 +17,9 @@ namespace hearsay {
 /// Whether a segment of n values travels as it is: where nothing is selected and nothing rounded, and below
 /// `dense_below`. A Sparsifier without a codec (`{}`) sends everything so.
 bool travels_whole(const Sparsifier& sparsifier, std::size_t n);
+/// What stands behind a SegmentHeader: its field `dense`.
+enum Body : std::uint32_t { encoded_values = 0, whole_segment = 1, encoded_changes = 2 };
+Body body_of(const Sparsifier& sparsifier, std::size_t n);
 /// Bytes that one fired segment of n values takes at most, its header included.
 std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n);
 
@@ -76,10 +79,9 @@ class NeighbourLink {
   std::size_t bound(std::span<const std::uint8_t> segments) const;
   SharedPacket encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy);
   void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy);
-  void append_selected(OutgoingPacket& packet, SegmentId s, double density, FloatBlock& own_copy);
-  EncodedSize encode_selected(SegmentId s, std::span<const float> x);
+  void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy);
   void decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body);
-  void move_copy(std::span<float> copy) const;
+  void move_copy(std::span<float> copy);
   void wait_for(const std::function<bool()>& ready);
   void apply_front(std::size_t edge);
   void apply(std::size_t edge, std::span<const std::byte> packet);
@@ -87,19 +89,19 @@ class NeighbourLink {
   void apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body);
 
   ExchangeContext context_;
+  Device& device_;
   const Layout& layout_;
   Options options_;
   Sparsifier sparsifier_;
+  std::unique_ptr<ChangeSelection> changes_;          // null: all segments travel whole
   std::vector<std::vector<std::uint32_t>> row_ends_;  // per segment; empty unless the quantiser goes by rows
   PacketPool pool_;
   std::vector<Edge> links_;
   std::vector<FloatBlock> own_copies_;  // none, one (lockstep) or one an edge
   std::vector<MixEdge> edges_;
   std::vector<std::uint8_t> wanted_;  // scratch: fired or pending
-  std::vector<float> change_;         // scratch: x − x̂_i of one segment
   std::vector<std::uint32_t> indices_;
   std::vector<float> values_;
-  std::vector<std::byte> encoded_;
 };
 
 /// Reads `exchange.schedule` and `exchange.delay`.

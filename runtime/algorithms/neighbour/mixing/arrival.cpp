@@ -18,13 +18,14 @@ namespace {
 
 class Arrival final : public MixingRule {
  public:
-  void mix(const Layout& layout, float, std::span<const MixEdge> edges, std::span<float> x, int) const override {
+  void mix(const Layout& layout, float, std::span<const MixEdge> edges, std::span<float> x,
+           Device& device) const override {
     for (const MixEdge& edge : edges) {
       for (SegmentId s = 0; s < layout.count(); ++s) {
         if (edge.moved[s] == 0) continue;
         const auto [offset, length] = std::pair(layout[s].offset, layout[s].length);
-        add_difference(edge.weight, edge.theirs.subspan(offset, length), edge.ours.subspan(offset, length),
-                       x.subspan(offset, length));
+        device.add_difference(edge.weight, edge.theirs.subspan(offset, length), edge.ours.subspan(offset, length),
+                              x.subspan(offset, length));
       }
     }
   }

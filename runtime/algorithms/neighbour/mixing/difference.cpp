@@ -15,8 +15,8 @@ namespace {
 class Difference final : public MixingRule {
  public:
   explicit Difference(float gamma) : gamma_(gamma) {}
-  void mix(const Layout&, float, std::span<const MixEdge> edges, std::span<float> x, int threads) const override {
-    add_differences(gamma_, edges, x, threads);
+  void mix(const Layout&, float, std::span<const MixEdge> edges, std::span<float> x, Device& device) const override {
+    device.add_differences(gamma_, edges, x);
   }
   bool needs_own_copy() const override { return true; }
 

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "runtime/base/table.hpp"
+#include "runtime/device/device.hpp"
 #include "runtime/parameters.hpp"
 
 namespace hearsay {
@@ -20,10 +21,10 @@ struct MixEdge {
 class MixingRule {
  public:
   virtual ~MixingRule() = default;
-  /// Changes x in place. Deterministic: edges in the given order, elementwise, whatever the number of `threads` that long
-  /// blocks may use.
+  /// Changes x in place, by passes of the device that all spans lie on. Deterministic: edges in the given order,
+  /// elementwise, whatever the device.
   virtual void mix(const Layout& layout, float self_weight, std::span<const MixEdge> edges, std::span<float> x,
-                   int threads) const = 0;
+                   Device& device) const = 0;
   /// Whether `MixEdge::ours` is read; keeping it costs one block (lockstep) or one block an edge (asynchronous).
   virtual bool needs_own_copy() const { return false; }
 };

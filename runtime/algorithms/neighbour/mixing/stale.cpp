@@ -12,8 +12,8 @@ namespace {
 class Stale final : public MixingRule {
  public:
   void mix(const Layout&, float self_weight, std::span<const MixEdge> edges, std::span<float> x,
-           int threads) const override {
-    mix_row(self_weight, edges, x, threads);
+           Device& device) const override {
+    device.mix_row(self_weight, edges, x);
   }
 };
 

@@ -1,0 +1,100 @@
+// The processor as a Device: every pass is done when its call returns, on the caller's thread.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/algorithms/neighbour/mixing/mixing.hpp"
+#include "runtime/device/device.hpp"
+#include "sparsify/sparsify.hpp"
+
+namespace hearsay {
+namespace {
+
+/// Chooses when it is asked what was chosen: one segment's changes are all that is kept.
+class ProcessorSelection final : public ChangeSelection {
+ public:
+  ProcessorSelection(const Layout& layout, const Sparsifier& sparsifier)
+      : sparsifier_(sparsifier), asked_(layout.count()) {}
+
+  void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k) override {
+    asked_[s] = {x, copy, k};
+  }
+  void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
+    const auto [x, copy, k] = asked_[s];
+    change_.resize(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) change_[i] = x[i] - copy[i];
+    sparsifier_.selector->select(change_, k, positions);
+    const auto source = sparsifier_.codec->exact() ? x : std::span<const float>(change_);
+    values.resize(positions.size());
+    for (std::size_t i = 0; i < positions.size(); ++i) values[i] = source[positions[i]];
+  }
+
+ private:
+  struct Asked {
+    std::span<const float> x, copy;
+    std::size_t k = 0;
+  };
+  const Sparsifier& sparsifier_;
+  std::vector<Asked> asked_;
+  std::vector<float> change_;
+};
+
+class Processor final : public Device {
+ public:
+  explicit Processor(int threads) : threads_(threads) {}
+  bool is_processor() const override { return true; }
+
+  FloatBlock block(std::size_t length) override { return FloatBlock(length); }
+  void copy(std::span<const float> from, std::span<float> to) override { std::ranges::copy(from, to.begin()); }
+  void fetch(std::span<const float> values, std::span<std::byte> here) override {
+    if (!values.empty()) std::memcpy(here.data(), values.data(), values.size_bytes());
+  }
+  void put(std::span<const std::byte> here, std::span<float> values) override {
+    if (!here.empty()) std::memcpy(values.data(), here.data(), here.size());
+  }
+
+  Norms norms(const Layout& layout) override {
+    return [&layout](std::span<const float> x, std::span<double> norms) {
+      SegmentId s = 0;
+      for (const Segment& segment : layout.segments()) norms[s++] = norm(x.subspan(segment.offset, segment.length));
+    };
+  }
+  void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x) override {
+    hearsay::mix_row(self_weight, edges, x, threads_);
+  }
+  void add_differences(float step, std::span<const MixEdge> edges, std::span<float> x) override {
+    hearsay::add_differences(step, edges, x, threads_);
+  }
+  void add_difference(float weight, std::span<const float> theirs, std::span<const float> ours,
+                      std::span<float> x) override {
+    hearsay::add_difference(weight, theirs, ours, x);
+  }
+
+  bool selects(const Sparsifier&) const override { return true; }
+  std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) override {
+    return std::make_unique<ProcessorSelection>(layout, sparsifier);
+  }
+  void set_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
+                   std::span<float> block) override {
+    for (std::size_t i = 0; i < positions.size(); ++i) block[positions[i]] = here[i];
+  }
+  void add_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
+                   std::span<float> block) override {
+    for (std::size_t i = 0; i < positions.size(); ++i) block[positions[i]] += here[i];
+  }
+
+ private:
+  int threads_;
+};
+
+}  // namespace
+
+std::shared_ptr<Device> processor(int threads) { return std::make_shared<Processor>(threads); }
+
+std::vector<float> fetched(Device& device, std::span<const float> values) {
+  std::vector<float> here(values.size());
+  device.fetch(values, std::as_writable_bytes(std::span(here)));
+  device.wait();
+  return here;
+}
+
+}  // namespace hearsay

@@ -1,0 +1,150 @@
+#pragma once
+// A GPU to run exchanges on without one: the kernels' emulation, in memory that the processor faults on unless it is the
+// model's turn, and with passes that are done only when somebody waits for them.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <system_error>
+
+#include "runtime/cuda/emulator.hpp"
+#include "runtime/device/device_of.hpp"
+
+namespace hearsay::test {
+
+/// Kernels and copies in the order in which they were asked for, none of which has been done yet.
+class LazyQueue {
+ public:
+  void push(std::function<void()> pass) { passes_.push_back(std::move(pass)); }
+  void run() {
+    for (; !passes_.empty(); passes_.pop_front()) passes_.front()();
+  }
+
+ private:
+  std::deque<std::function<void()>> passes_;
+};
+
+/// The emulator behind a queue.
+class LazyMachine {
+ public:
+  template <class T>
+  using Buffer = device::EmulatedBuffer<T>;
+
+  LazyMachine(LazyQueue& queue, std::uint64_t seed) : queue_(queue), emulator_(seed) {}
+  unsigned resident_blocks() const { return emulator_.resident_blocks(); }
+  template <class Kernel>
+  void run(unsigned blocks, const Kernel& kernel) {
+    queue_.push([this, blocks, kernel] { emulator_.run(blocks, kernel); });
+  }
+
+ private:
+  LazyQueue& queue_;
+  device::Emulator emulator_;
+};
+
+/// Blocks that nobody can look at while they are locked: who tries dies of SIGSEGV.
+class LockedBlocks {
+ public:
+  float* allocate(std::size_t length) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t bytes = (std::max<std::size_t>(length, 1) * sizeof(float) + page - 1) / page * page;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+    blocks_[static_cast<float*>(memory)] = bytes;
+    if (users_ == 0) protect(PROT_NONE);
+    return static_cast<float*>(memory);
+  }
+  void free(float* block) {
+    munmap(block, blocks_.at(block));
+    blocks_.erase(block);
+  }
+  void open() {
+    if (users_++ == 0) protect(PROT_READ | PROT_WRITE);
+  }
+  void close() {
+    if (--users_ == 0) protect(PROT_NONE);
+  }
+
+ private:
+  void protect(int how) {
+    for (const auto& [block, bytes] : blocks_)
+      if (mprotect(block, bytes, how) != 0) throw std::system_error(errno, std::generic_category(), "mprotect");
+  }
+  std::map<float*, std::size_t> blocks_;
+  int users_ = 0;
+};
+
+class EmulatedBackend {
+  struct State {
+    explicit State(std::uint64_t seed) : machine(queue, seed) {}
+    LazyQueue queue;
+    LazyMachine machine;
+    LockedBlocks blocks;
+  };
+  /// Opens the blocks for a scope.
+  class Use {
+   public:
+    explicit Use(State& state) : state_(state) { state_.blocks.open(); }
+    ~Use() { state_.blocks.close(); }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    State& state_;
+  };
+
+ public:
+  using Machine = LazyMachine;
+  class Pinned {
+   public:
+    explicit Pinned(std::size_t bytes) : bytes_(bytes) {}
+    std::span<std::byte> span() { return bytes_; }
+
+   private:
+    std::vector<std::byte> bytes_;
+  };
+
+  explicit EmulatedBackend(std::uint64_t seed) : state_(std::make_shared<State>(seed)) {}
+  Machine& machine() { return state_->machine; }
+  Use use() { return Use(*state_); }
+  FloatBlock block(std::size_t length) {
+    return {state_->blocks.allocate(length), length, [state = state_](float* block) {
+              const Use use(*state);
+              state->queue.run();
+              state->blocks.free(block);
+            }};
+  }
+  Pinned pinned(std::size_t bytes) { return Pinned(bytes); }
+  void read(const std::byte* there, std::span<std::byte> place) {
+    state_->queue.push([=] { std::memcpy(place.data(), there, place.size()); });
+  }
+  void write(std::span<const std::byte> place, std::byte* there) {
+    state_->queue.push([=] { std::memcpy(there, place.data(), place.size()); });
+  }
+  void copy(const void* from, void* to, std::size_t bytes) {
+    state_->queue.push([=] {
+      if (bytes > 0) std::memcpy(to, from, bytes);
+    });
+  }
+  void wait() { state_->queue.run(); }
+  void begin_compute() {
+    state_->blocks.open();
+    state_->queue.run();
+  }
+  void end_compute() { state_->blocks.close(); }
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// `staging_bytes`: few, so that copies come in pieces.
+inline std::shared_ptr<Device> emulated_device(std::uint64_t seed, std::size_t staging_bytes = 4096) {
+  return std::make_shared<DeviceOf<EmulatedBackend>>(EmulatedBackend(seed), staging_bytes);
+}
+
+}  // namespace hearsay::test
