@@ -2,12 +2,9 @@
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hearsay)
 
-set(libraries hearsay_base hearsay_topology hearsay_trigger hearsay_sparsify hearsay_core hearsay_datasets)
+set(libraries hearsay_base hearsay_topology hearsay_trigger hearsay_sparsify hearsay_core hearsay_cuda hearsay_datasets)
 if(HEARSAY_TORCH)
   list(APPEND libraries hearsay_runtime)
-endif()
-if(HEARSAY_HAS_CUDA)
-  list(APPEND libraries hearsay_cuda)
 endif()
 install(TARGETS ${libraries} EXPORT hearsayTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}

@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/base/error.hpp"
 #include "runtime/parameters.hpp"
 
 namespace hearsay {
@@ -88,7 +89,13 @@ std::vector<float> fetched(Device& device, std::span<const float> values);
 class ComputeTurn {
  public:
   explicit ComputeTurn(Device& device) : device_(device) { device_.begin_compute(); }
-  ~ComputeTurn() { device_.end_compute(); }
+  ~ComputeTurn() {
+    try {
+      device_.end_compute();
+    } catch (const CommunicationError&) {
+      // A device that fails says so again at its next pass, where it can be told.
+    }
+  }
   ComputeTurn(const ComputeTurn&) = delete;
   ComputeTurn& operator=(const ComputeTurn&) = delete;
 

@@ -18,6 +18,11 @@ std::span<const float> floats(const torch::Tensor& on_processor) {
   return {on_processor.data_ptr<float>(), static_cast<std::size_t>(on_processor.numel())};
 }
 
+/// x ← values.
+void load(Model& model, std::span<const float> values) {
+  model.replica().device->put(std::as_bytes(values), model.replica().values.span());
+}
+
 }  // namespace
 
 /// Remembers everything that a forward pass of another model could change, and puts it back at the end of a scope.
@@ -25,7 +30,7 @@ class Evaluator::Untouched {
  public:
   explicit Untouched(Model& model)
       : model_(model),
-        values_(model.replica().values.span().begin(), model.replica().values.span().end()),
+        values_(fetched(*model.replica().device, model.replica().values.span())),
         modules_(model.module().modules()),
         generator_(at::detail::getDefaultCPUGenerator()) {
     for (const auto& module : modules_) training_.push_back(module->is_training());
@@ -35,7 +40,8 @@ class Evaluator::Untouched {
   }
   ~Untouched() {
     const torch::NoGradGuard no_gradient;
-    std::ranges::copy(values_, model_.replica().values.span().begin());
+    load(model_, values_);
+    const ComputeTurn turn(*model_.replica().device);
     for (std::size_t i = 0; i < others_.size(); ++i) torch::Tensor(model_.other_state()[i]).copy_(others_[i]);
     // train() reaches all submodules; parents come before children, so the children's own mode is set last.
     for (std::size_t i = 0; i < modules_.size(); ++i) modules_[i]->train(training_[i]);
@@ -44,6 +50,8 @@ class Evaluator::Untouched {
   }
   Untouched(const Untouched&) = delete;
   Untouched& operator=(const Untouched&) = delete;
+  /// x.
+  std::span<const float> values() const { return values_; }
 
  private:
   Model& model_;
@@ -69,7 +77,11 @@ Evaluator::Evaluator(Model& model, TestSet test, mpi::Communicator& communicator
 }
 
 void Evaluator::average() {
-  auto end = std::ranges::copy(model_.replica().values.span(), mean_.begin()).out;
+  Parameters& replica = model_.replica();
+  const std::span<float> x = std::span(mean_).first(replica.layout.size());
+  replica.device->fetch(replica.values.span(), std::as_writable_bytes(x));
+  replica.device->wait();
+  auto end = mean_.begin() + static_cast<std::ptrdiff_t>(x.size());
   for (const torch::Tensor& buffer : averaged_buffers_) {
     const torch::Tensor here = buffer.cpu();
     end = std::ranges::copy(floats(here), end).out;
@@ -80,10 +92,11 @@ void Evaluator::average() {
 }
 
 void Evaluator::load_average() {
-  const std::span<float> values = model_.replica().values.span();
-  std::copy_n(mean_.data(), values.size(), values.begin());
-  float* from = mean_.data() + values.size();
+  const std::size_t values = model_.replica().layout.size();
+  load(model_, std::span(mean_).first(values));
+  float* from = mean_.data() + values;
   const torch::NoGradGuard no_gradient;
+  const ComputeTurn turn(*model_.replica().device);
   for (torch::Tensor& buffer : averaged_buffers_) {
     buffer.copy_(torch::from_blob(from, buffer.sizes(), torch::kFloat32));
     from += buffer.numel();
@@ -103,14 +116,14 @@ Score Evaluator::score(std::size_t first, std::size_t last) {
 
 Evaluator::MeanModel Evaluator::mean_model() {
   const PhaseTimer timer(ledger_, Phase::evaluate);
+  const Untouched untouched(model_);
   average();
   double squares = 0.0;
-  const std::span<const float> values = model_.replica().values.span();
+  const std::span<const float> values = untouched.values();
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double difference = static_cast<double>(values[i]) - static_cast<double>(mean_[i]);
     squares += difference * difference;
   }
-  const Untouched untouched(model_);
   load_average();
   model_.module().eval();
   const auto rank = static_cast<std::size_t>(communicator_.rank());

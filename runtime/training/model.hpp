@@ -13,8 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/parameters.hpp"
-#include "runtime/training/device_copy.hpp"
+#include "runtime/device/device.hpp"
 
 namespace hearsay {
 
@@ -62,10 +61,9 @@ class Model {
   /// Makes the floating-point buffers (running means and variances) segments of the replica too, behind the parameters:
   /// they are then sent and mixed like these. Their gradient is 0. Call it before `trainable`.
   void include_buffers();
-  /// Passes run on `device` from now on, and the module's tensors lie there; the replica, its gradient and what
-  /// `trainable` gives stay in the processor's memory. Call it after `include_buffers` and before `on_gradient`. A device
-  /// that is the processor gets a copy, too: slower, and good for tests.
-  void compute_on(torch::Device device);
+  /// Moves replica and module to a device, which is `where` to LibTorch: passes run there from now on. Call it before
+  /// `trainable` and `on_gradient`. Throws CommunicationError if there is no room.
+  void live_on(std::shared_ptr<Device> device, torch::Device where);
 
   /// The trainable parameters in the replica, in the order of the segments: what an optimizer works on.
   const std::vector<torch::Tensor>& trainable() const { return trainable_; }
@@ -73,7 +71,7 @@ class Model {
   const std::vector<torch::Tensor>& other_state() const { return other_state_; }
   torch::nn::Module& module() { return *module_; }
 
-  /// The module's output for these inputs, which lie where it computes, with its graph, in whatever mode it is.
+  /// The module's output for these inputs, which lie where it does, with its graph, in whatever mode it is.
   torch::Tensor forward(const torch::Tensor& inputs) const { return forward_(inputs); }
   /// The loss of the batch; g becomes its gradient. One fill of the gradient block, one forward, one backward pass.
   double loss_and_gradient(const Batch& batch);
@@ -89,18 +87,17 @@ class Model {
  private:
   using Forward = std::function<torch::Tensor(const torch::Tensor&)>;
   Model(std::shared_ptr<torch::nn::Module> module, Forward forward, Objective objective);
-  void bind(bool with_buffers);
-  void move(torch::Tensor& tensor, SegmentId s);
-  Batch prepared(const Batch& batch) const;
-  void fetch_buffers() const;
+  void bind(const std::shared_ptr<Device>& device);
+  Batch there(const Batch& batch) const { return {batch.inputs.to(where_), batch.targets.to(where_)}; }
 
   std::shared_ptr<torch::nn::Module> module_;
   Forward forward_;
   Objective objective_;
   std::shared_ptr<Parameters> replica_;
-  std::vector<torch::Tensor> trainable_, mixed_buffers_, other_state_;
-  std::vector<torch::Tensor> computed_;      // the module's trainable parameters: trainable_, or their copies
-  std::unique_ptr<DeviceCopy> device_copy_;  // null: the module computes in the replica's memory
+  torch::Device where_{torch::kCPU};  // the replica's memory, to LibTorch
+  bool with_buffers_ = false;
+  torch::Tensor gradient_block_;
+  std::vector<torch::Tensor> trainable_, other_state_;
   std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;  // hold the hooks of on_gradient
 };
 

@@ -23,14 +23,18 @@ template <class TorchOptimizer>
 class LibTorchOptimizer final : public Optimizer {
  public:
   template <class Options>
-  LibTorchOptimizer(const std::vector<torch::Tensor>& parameters, const Options& options)
-      : optimizer_(parameters, options) {}
-  void step() override { optimizer_.step(); }
+  LibTorchOptimizer(const Model& model, const Options& options)
+      : device_(model.replica().device), optimizer_(model.trainable(), options) {}
+  void step() override {
+    const ComputeTurn turn(*device_);
+    optimizer_.step();
+  }
   void set_learning_rate(double learning_rate) override {
     for (auto& group : optimizer_.param_groups()) group.options().set_lr(learning_rate);
   }
 
  private:
+  std::shared_ptr<Device> device_;
   TorchOptimizer optimizer_;
 };
 
@@ -40,7 +44,7 @@ class LibTorchPlan final : public OptimizerPlan {
   explicit LibTorchPlan(Options options) : options_(std::move(options)) {}
   double learning_rate() const override { return options_.lr(); }
   std::unique_ptr<Optimizer> build(const Model& model) const override {
-    return std::make_unique<LibTorchOptimizer<TorchOptimizer>>(model.trainable(), options_);
+    return std::make_unique<LibTorchOptimizer<TorchOptimizer>>(model, options_);
   }
 
  private:

@@ -139,7 +139,9 @@ RankAccount Session::account() const {
 }
 
 RankResult Session::result() const {
-  return {.times = times_, .replica_hash = replica_hash(model_.replica().values.span()), .shares = exchange_->shares()};
+  return {.times = times_,
+          .replica_hash = replica_hash(fetched(*model_.replica().device, model_.replica().values.span())),
+          .shares = exchange_->shares()};
 }
 
 /// All ranks start from the same model and together.
@@ -149,14 +151,14 @@ void Session::prepare() {
     const auto hosts = gather_texts(communicator_, host_);
     if (rank_ == 0) write_start(sources(), hosts);
   });
-  exchange_ = plan_.parts().exchange->build({.neighbourhood = neighbourhood_,
-                                             .replica = model_.replica(),
-                                             .mailbox = mailbox_,
-                                             .engine = *engine_,
-                                             .ledger = ledger_,
-                                             .peers = peers_,
-                                             .iterations_per_epoch = length_.iterations_per_epoch,
-                                             .interrupted = [this] { return stop_.received() != 0; }});
+  exchange_ = build_exchange(*plan_.parts().exchange, {.neighbourhood = neighbourhood_,
+                                                       .replica = model_.replica(),
+                                                       .mailbox = mailbox_,
+                                                       .engine = *engine_,
+                                                       .ledger = ledger_,
+                                                       .peers = peers_,
+                                                       .iterations_per_epoch = length_.iterations_per_epoch,
+                                                       .interrupted = [this] { return stop_.received() != 0; }});
   if (exchange_->layer_wise()) {
     model_.on_gradient([this](SegmentId s) {
       if (trace_) trace_->gradient(s, ledger_.now());

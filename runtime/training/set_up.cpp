@@ -5,10 +5,25 @@
 #include "runtime/base/error.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/base/timing.hpp"
+#include "runtime/device/cuda.hpp"
 #include "runtime/training/session.hpp"
 #include "runtime/training/threads.hpp"
 
 namespace hearsay {
+namespace {
+
+/// Ranks of a host take its GPUs in turn, and share them if there are fewer.
+int gpu_for(int rank_on_host) {
+  const auto gpus = static_cast<int>(torch::cuda::device_count());
+  if (gpus == 0)
+    throw CommunicationError(
+        "train.device is cuda, but LibTorch " TORCH_VERSION
+        " finds no GPU here: it is built without CUDA, or there is no driver. Build against a LibTorch with CUDA "
+        "(CMAKE_PREFIX_PATH), or use train.device: cpu");
+  return rank_on_host % gpus;
+}
+
+}  // namespace
 
 Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank) {
   torch::manual_seed(stream_seed(plan.seed, "model"));
@@ -28,7 +43,12 @@ ImageData load_data(const RunPlan::Parts& plan) {
 
 Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank, int rank_on_host) {
   Model model = make_model(plan, images, rank);
-  if (plan.device != "cpu") model.compute_on(device_for(plan.device, rank_on_host));
+  if (plan.device != "cpu") {
+    const int gpu = gpu_for(rank_on_host);
+    model.live_on(cuda_device(gpu), {torch::kCUDA, static_cast<c10::DeviceIndex>(gpu)});
+  } else if (model.replica().device->is_processor()) {  // a task may have put its model elsewhere
+    model.replica().device = processor(plan.threads);
+  }
   return model;
 }
 
@@ -48,7 +68,11 @@ std::size_t ring_bytes(const RunPlan::Parts& plan, const Layout& layout) {
 
 void start_from_rank_0(Model& model, mpi::Communicator& communicator) {
   const torch::NoGradGuard no_gradient;
-  communicator.broadcast(std::as_writable_bytes(model.replica().values.span()), 0);
+  Parameters& replica = model.replica();
+  std::vector<float> values = fetched(*replica.device, replica.values.span());
+  communicator.broadcast(std::as_writable_bytes(std::span(values)), 0);
+  replica.device->put(std::as_bytes(std::span(values)), replica.values.span());
+  const ComputeTurn turn(*replica.device);
   for (const torch::Tensor& tensor : model.other_state()) {
     torch::Tensor copy = tensor.cpu().contiguous();
     communicator.broadcast({static_cast<std::byte*>(copy.data_ptr()), copy.nbytes()}, 0);
@@ -56,7 +80,9 @@ void start_from_rank_0(Model& model, mpi::Communicator& communicator) {
   }
 }
 
-void require_device(const RunPlan& plan) { static_cast<void>(device_for(plan.parts().device, 0)); }
+void require_device(const RunPlan& plan) {
+  if (plan.parts().device != "cpu") static_cast<void>(gpu_for(0));
+}
 
 DryRun dry_run(const RunPlan& plan, int ranks) {
   const Topology topology = plan.topology(ranks);

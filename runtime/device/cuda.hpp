@@ -1,0 +1,13 @@
+#pragma once
+// A GPU as a Device. No CUDA in this header.
+#include <memory>
+
+#include "runtime/device/device.hpp"
+
+namespace hearsay {
+
+/// GPU number `gpu` of this host, for one rank; it may be shared. Throws CommunicationError if it cannot be used, or if
+/// this program was built without the CUDA kernels (runtime/device/without_cuda/).
+std::shared_ptr<Device> cuda_device(int gpu);
+
+}  // namespace hearsay
