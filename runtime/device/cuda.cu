@@ -2,7 +2,7 @@
 //   end_compute:    our stream waits for what LibTorch has been given so far
 //   begin_compute:  LibTorch's stream waits for what ours has been given so far
 // so that the processor waits for neither. LibTorch's stream is the default one, of which each rank has its own.
-// Has not run on a GPU yet; the same template runs on an emulated one (tests/exchange/device_test.cpp).
+// Has not run on a GPU yet; the same template runs on an emulated one (tests/cuda/exchange_test.cpp).
 #include "runtime/device/cuda.hpp"
 
 #include <cuda_runtime.h>
@@ -126,9 +126,9 @@ class CudaBackend {
 
 }  // namespace
 
-std::shared_ptr<Device> cuda_device(int gpu) {
+std::shared_ptr<Device> cuda_device(int gpu, std::size_t staging_bytes) {
   const CurrentGpu current(gpu);
-  return std::make_shared<DeviceOf<CudaBackend>>(CudaBackend(gpu));
+  return std::make_shared<DeviceOf<CudaBackend>>(CudaBackend(gpu), staging_bytes);
 }
 
 }  // namespace hearsay

@@ -28,8 +28,7 @@ namespace hearsay {
 template <class Backend>
 class DeviceOf final : public Device {
  public:
-  static constexpr std::size_t default_staging = std::size_t{16} << 20;
-  explicit DeviceOf(Backend backend, std::size_t staging_bytes = default_staging)
+  DeviceOf(Backend backend, std::size_t staging_bytes)
       : backend_(std::move(backend)), staging_(backend_, staging_bytes) {}
   DeviceOf(const DeviceOf&) = delete;  // the staging refers to the backend
   DeviceOf& operator=(const DeviceOf&) = delete;

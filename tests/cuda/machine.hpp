@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/cuda/mixing_algorithm.hpp"
+#include "runtime/device/device.hpp"
 #include "sparsify/cuda/quantise_algorithm.hpp"
 #include "tests/sparsify/bytes.hpp"
 #include "tests/sparsify/values.hpp"
@@ -62,5 +63,8 @@ class Machine {
 
 /// All that this program tests: emulated ones with different orders of threads, or the GPU.
 std::vector<std::unique_ptr<Machine>> machines();
+
+/// A device for a rank's replica: an emulated one, or the GPU. Its copies go through so few bytes of staging memory.
+std::shared_ptr<Device> replica_device(int rank, std::size_t staging_bytes = 64);
 
 }  // namespace hearsay::test

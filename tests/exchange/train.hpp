@@ -52,20 +52,18 @@ class RankTrainer {
     exchange_->start(k);
     const auto events = exchange_->events();
     outcome_.events.emplace_back(events.begin(), events.end());
-    {
-      const ComputeTurn turn(*replica_.device);
-      problem_.gradient(rank_, k, replica_.values.span(), replica_.gradients.span());
-    }
+    const std::vector<float> x = fetched(*replica_.device, replica_.values.span());
+    std::vector<float> g(x.size());
+    problem_.gradient(rank_, k, x, g);
+    put(g, replica_.gradients);
     for (std::size_t s = replica_.layout.count(); s-- > 0;) exchange_->gradient_ready(static_cast<SegmentId>(s));
   }
   void finish(Iteration k) {
     exchange_->finish(k);
-    {
-      const ComputeTurn turn(*replica_.device);
-      const auto x = replica_.values.span();
-      const auto g = replica_.gradients.span();
-      for (std::size_t e = 0; e < x.size(); ++e) x[e] -= rate_ * g[e];
-    }
+    std::vector<float> x = fetched(*replica_.device, replica_.values.span());
+    const std::vector<float> g = fetched(*replica_.device, replica_.gradients.span());
+    for (std::size_t e = 0; e < x.size(); ++e) x[e] -= rate_ * g[e];
+    put(x, replica_.values);
     exchange_->stepped(k);
   }
   /// Ends the exchange. The ledger's numbers are not in it yet.
@@ -77,6 +75,8 @@ class RankTrainer {
   }
 
  private:
+  void put(std::span<const float> here, FloatBlock& block) { replica_.device->put(std::as_bytes(here), block.span()); }
+
   std::unique_ptr<Exchange> exchange_;
   Parameters& replica_;
   int rank_;

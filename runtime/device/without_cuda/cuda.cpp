@@ -4,7 +4,7 @@
 
 namespace hearsay {
 
-std::shared_ptr<Device> cuda_device(int) {
+std::shared_ptr<Device> cuda_device(int, std::size_t) {
   throw CommunicationError(
       "train.device is cuda, but this program was built without CUDA kernels. Build it where nvcc is found "
       "(HEARSAY_CUDA, docs/cuda.md), or use train.device: cpu");

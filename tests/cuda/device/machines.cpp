@@ -1,6 +1,7 @@
 // The GPU as a machine.
 #include "runtime/cuda/memory.hpp"
 #include "runtime/cuda/mixing.hpp"
+#include "runtime/device/cuda.hpp"
 #include "sparsify/cuda/entries.hpp"
 #include "sparsify/cuda/select.hpp"
 #include "tests/cuda/machine_of.hpp"
@@ -57,5 +58,7 @@ std::vector<std::unique_ptr<Machine>> machines() {
   all.push_back(std::make_unique<MachineOf<OnDevice>>(OnDevice()));
   return all;
 }
+
+std::shared_ptr<Device> replica_device(int, std::size_t staging_bytes) { return cuda_device(0, staging_bytes); }
 
 }  // namespace hearsay::test

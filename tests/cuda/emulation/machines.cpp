@@ -3,6 +3,7 @@
 #include "sparsify/cuda/mstopk_algorithm.hpp"
 #include "sparsify/cuda/topk_algorithm.hpp"
 #include "tests/cuda/machine_of.hpp"
+#include "tests/support/emulated_device.hpp"
 
 namespace hearsay::test {
 namespace {
@@ -65,6 +66,10 @@ std::vector<std::unique_ptr<Machine>> machines() {
   all.push_back(std::make_unique<MachineOf<Emulated>>(Emulated(1, 7, 3)));
   all.push_back(std::make_unique<MachineOf<Emulated>>(Emulated(2, 1, 1)));
   return all;
+}
+
+std::shared_ptr<Device> replica_device(int rank, std::size_t staging_bytes) {
+  return emulated_device(static_cast<std::uint64_t>(rank), staging_bytes);
 }
 
 }  // namespace hearsay::test

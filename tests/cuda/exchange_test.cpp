@@ -1,22 +1,20 @@
-// An exchange does the same wherever the replica lives: on an emulated GPU, whose memory the processor cannot look at and
-// whose passes are late, every rank computes, sends and is sent what it is on the processor, to the last bit.
+// An exchange does the same wherever the replica lives: on a GPU every rank computes, sends and is sent what it is on the
+// processor, to the last bit; also on the emulated one, whose memory the processor cannot look at and whose passes are late.
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
 #include "runtime/base/error.hpp"
+#include "tests/cuda/machine.hpp"
 #include "tests/exchange/configuration.hpp"
 #include "tests/exchange/global_job.hpp"
-#include "tests/support/emulated_device.hpp"
 
 namespace hearsay {
 namespace {
 
 using namespace test;
 
-std::shared_ptr<Device> emulated(int rank) { return emulated_device(static_cast<std::uint64_t>(rank), 64); }
-
-bool runs_on_emulated(const ExchangePlan& plan) { return plan.runs_on(*emulated_device(0)); }
+bool runs_there(const ExchangePlan& plan) { return plan.runs_on(*replica_device(0)); }
 
 void check_same(const JobOutcome& there, const JobOutcome& here) {
   CHECK(there.hashes() == here.hashes());
@@ -35,12 +33,12 @@ void compare(const std::string& yaml, int ranks, Ranks run = Ranks::in_turns) {
   const reference::Quadratic problem(layout, ranks, 7);
   JobOptions options{.ranks = ranks, .iterations = 20, .run = run};
   const JobOutcome here = train_locally(yaml, layout, problem.initial(), problem, options);
-  options.device = emulated;
+  options.device = [](int rank) { return replica_device(rank); };
   check_same(train_locally(yaml, layout, problem.initial(), problem, options), here);
 }
 
 TEST_CASE("dpsgd is the same on a device") {
-  REQUIRE(runs_on_emulated(Plan(std::string(ring) + dpsgd).exchange()));
+  REQUIRE(runs_there(Plan(std::string(ring) + dpsgd).exchange()));
   for (const int ranks : {1, 2, 3, 5})
     for (const auto& graph : graph_choices()) compare(graph.yaml + dpsgd, ranks);
   compare(one_peer + dpsgd, 4);
@@ -53,7 +51,7 @@ TEST_CASE("eventgrad is the same on a device: every trigger and mixing rule, who
     for (const auto& mixing : mixing_choices())
       for (const auto& sparsify : sparsify_choices()) {
         const std::string yaml = ring + eventgrad(mixing.yaml) + trigger.yaml + sparsify.yaml;
-        REQUIRE(runs_on_emulated(Plan(yaml).exchange()));
+        REQUIRE(runs_there(Plan(yaml).exchange()));
         compare(yaml, 3);
       }
 }
@@ -69,7 +67,7 @@ TEST_CASE("eventgrad is the same on a device: every kind of body, in lockstep an
 TEST_CASE("what a device cannot choose runs on a mirror, which is the same") {
   const std::string sampled =
       ring + eventgrad("{name: stale}") + "sparsify: {selector: {name: sampled, density: 0.1}}\n";
-  CHECK(!runs_on_emulated(Plan(sampled).exchange()));
+  CHECK(!runs_there(Plan(sampled).exchange()));
   compare(sampled, 3);
 }
 
@@ -82,7 +80,7 @@ TEST_CASE("the global path is the same on a device") {
     const std::string yaml = "exchange: " + std::string(exchange) + "\n";
     GlobalOptions options{.ranks = 4, .nodes = {0, 0, 1, 1}, .gradient = integer_gradient};
     const GlobalOutcome here = run_global(yaml, options);
-    options.device = emulated;
+    options.device = [](int rank) { return replica_device(rank); };
     const GlobalOutcome there = run_global(yaml, options);
     CHECK(there.put_in == here.put_in);
     CHECK(there.came_out == here.came_out);
@@ -94,7 +92,7 @@ TEST_CASE("copies come whole through less staging memory than they are long") {
   Random random(3);
   for (const std::size_t staging : {1, 4, 12, 1000, 4096}) {
     CAPTURE(staging);
-    const auto device = emulated_device(1, staging);
+    const auto device = replica_device(0, staging);
     std::vector<float> first(100), second(57), got_first(100), got_second(57);
     for (float& value : first) value = static_cast<float>(random.normal());
     for (float& value : second) value = static_cast<float>(random.normal());
@@ -118,7 +116,7 @@ TEST_CASE("a change that is not finite is refused by position, on the processor 
   layout.append("b", {3000});
   Config section = Config::from_text("selector: {name: topk, density: 0.1}");
   const Sparsifier sparsifier = read_sparsifier(section, {});
-  for (const auto& device : {processor(), emulated_device(1), emulated_device(2, 100)}) {
+  for (const auto& device : {processor(), replica_device(0), replica_device(1, 100)}) {
     FloatBlock x = device->block(layout.size()), copy = device->block(layout.size());
     const auto selection = device->select_changes(layout, sparsifier);
     std::vector<float> values(layout.size(), 1.0F), kept;
