@@ -107,6 +107,7 @@ class CudaBackend {
   void copy(const void* from, void* to, std::size_t bytes) {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_.handle()));
   }
+  void clear(void* to, std::size_t bytes) { check(cudaMemsetAsync(to, 0, bytes, stream_.handle())); }
   void wait() { device::synchronize(stream_.handle()); }
   void begin_compute() {
     const CurrentGpu current(gpu_);

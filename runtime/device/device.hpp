@@ -38,6 +38,17 @@ class ChangeSelection {
   virtual void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) = 0;
 };
 
+/// Chooses what of a sum that grows travels, and moves it out: error feedback.
+class SumSelection {
+ public:
+  virtual ~SumSelection() = default;
+  /// r ← r + scale · addend, a whole block; then the positions that the sparsifier keeps of r at this density, ascending,
+  /// and the values there, which are 0 in r from then on. Done when the call returns. Throws DivergenceError (segment,
+  /// position and value) if a value is not finite.
+  virtual void take(std::span<float> r, std::span<const float> addend, float scale, double density,
+                    std::vector<std::uint32_t>& positions, std::vector<float>& values) = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -47,6 +58,8 @@ class Device {
   /// `length` zeros. The device must outlive the block.
   virtual FloatBlock block(std::size_t length) = 0;
   virtual void copy(std::span<const float> from, std::span<float> to) = 0;
+  /// block ← 0.
+  virtual void clear(std::span<float> block) = 0;
   /// here ← values, of as many bytes.
   virtual void fetch(std::span<const float> values, std::span<std::byte> here) = 0;
   /// values ← here.
@@ -63,10 +76,16 @@ class Device {
   virtual void add_difference(float weight, std::span<const float> theirs, std::span<const float> ours,
                               std::span<float> x) = 0;
 
+  /// Momentum correction: u ← m u + scale g (Nesterov: u ← m (u + scale g)), and g ← what error feedback collects, u
+  /// (u + scale g).
+  virtual void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) = 0;
+
   /// Whether it can choose as this sparsifier says. Exchanges that ask for what it cannot do run on a mirror.
-  virtual bool selects(const Sparsifier& sparsifier) const = 0;
+  virtual bool selects_changes(const Sparsifier& sparsifier) const = 0;
+  virtual bool selects_sums(const Sparsifier& sparsifier) const = 0;
   /// For blocks with these segments. Layout and sparsifier must outlive the selection.
   virtual std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) = 0;
+  virtual std::unique_ptr<SumSelection> select_sums(const Layout& layout, const Sparsifier& sparsifier) = 0;
   /// block[positions] ← here, or block[positions] ← block[positions] + here; positions are unique.
   virtual void set_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
                            std::span<float> block) = 0;
@@ -85,6 +104,36 @@ std::shared_ptr<Device> processor(int threads = 1);
 /// The values, in the processor's memory.
 std::vector<float> fetched(Device& device, std::span<const float> values);
 
+/// Waits before memory goes that passes may be at work on. A device that fails says so at its next pass, where it can be
+/// told.
+void wait_before_leaving(Device& device) noexcept;
+
+/// A block as the processor sees it: itself, or a copy in the processor's memory.
+class View {
+ public:
+  View(Device& device, std::span<float> block)
+      : device_(device), block_(block), copy_(device.is_processor() ? 0 : block.size()) {}
+  std::span<float> span() { return device_.is_processor() ? block_ : std::span(copy_); }
+  /// Values [offset, offset + length), up to date.
+  std::span<float> fetch(std::size_t offset, std::size_t length) {
+    const std::span<float> here = span().subspan(offset, length);
+    if (!device_.is_processor()) {
+      device_.fetch(block_.subspan(offset, length), std::as_writable_bytes(here));
+      device_.wait();
+    }
+    return here;
+  }
+  /// block ← what is here.
+  void put() {
+    if (!device_.is_processor()) device_.put(std::as_bytes(span()), block_);
+  }
+
+ private:
+  Device& device_;
+  std::span<float> block_;
+  std::vector<float> copy_;
+};
+
 /// The model's or the optimizer's turn on a device.
 class ComputeTurn {
  public:
@@ -93,7 +142,7 @@ class ComputeTurn {
     try {
       device_.end_compute();
     } catch (const CommunicationError&) {
-      // A device that fails says so again at its next pass, where it can be told.
+      // As in wait_before_leaving.
     }
   }
   ComputeTurn(const ComputeTurn&) = delete;

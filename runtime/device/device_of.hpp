@@ -5,22 +5,20 @@
 //   auto use()                        to be held while the device is spoken to
 //   block(n)                          n zeros, a FloatBlock
 //   Pinned pinned(bytes)              processor memory for copies; span()
-//   read(there, place), write(place, there), copy(from, to, bytes)     in the order of the kernels; do not wait
+//   read(there, place), write(place, there), copy(from, to, bytes), clear(to, bytes)
+//                                     in the order of the kernels; do not wait
 //   wait()                            for all of it
 //   begin_compute(), end_compute()    as Device's
-// What travels from one segment takes a handful of launches, which is what counts below about a million values.
-#include <array>
-#include <optional>
-#include <string>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "runtime/algorithms/neighbour/mixing/mixing.hpp"
 #include "runtime/cuda/mixing_algorithm.hpp"
-#include "runtime/device/device.hpp"
+#include "runtime/device/device_selection.hpp"
 #include "runtime/device/staging.hpp"
 #include "sparsify/cuda/entries_algorithm.hpp"
-#include "sparsify/cuda/topk_algorithm.hpp"
-#include "sparsify/sparsify.hpp"
+#include "sparsify/cuda/momentum_algorithm.hpp"
 #include "trigger/cuda/norms_algorithm.hpp"
 
 namespace hearsay {
@@ -37,6 +35,10 @@ class DeviceOf final : public Device {
   void copy(std::span<const float> from, std::span<float> to) override {
     const auto use = backend_.use();
     backend_.copy(from.data(), to.data(), from.size_bytes());
+  }
+  void clear(std::span<float> block) override {
+    const auto use = backend_.use();
+    backend_.clear(block.data(), block.size_bytes());
   }
   void fetch(std::span<const float> values, std::span<std::byte> here) override {
     const auto use = backend_.use();
@@ -82,9 +84,25 @@ class DeviceOf final : public Device {
     device::add_difference(backend_.machine(), weight, theirs.data(), ours.data(), x.data(), x.size());
   }
 
-  bool selects(const Sparsifier& sparsifier) const override { return sparsifier.dense || sparsifier.name == "topk"; }
+  void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) override {
+    const auto use = backend_.use();
+    device::add_momentum(backend_.machine(), momentum, nesterov, scale, g.data(), u.data(), g.size());
+  }
+
+  bool selects_changes(const Sparsifier& sparsifier) const override {
+    return sparsifier.dense || sparsifier.name == "topk";
+  }
+  /// One selection looks at one run of values: small segments cannot be left out of the middle of it.
+  bool selects_sums(const Sparsifier& sparsifier) const override {
+    return selects_changes(sparsifier) && (sparsifier.per_segment || sparsifier.dense_below == 0);
+  }
   std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) override {
-    return std::make_unique<Selection>(*this, layout, sparsifier);
+    const auto use = backend_.use();
+    return std::make_unique<DeviceChanges<Backend>>(*this, backend_, staging_, layout, sparsifier);
+  }
+  std::unique_ptr<SumSelection> select_sums(const Layout& layout, const Sparsifier& sparsifier) override {
+    const auto use = backend_.use();
+    return std::make_unique<DeviceSums<Backend>>(*this, backend_, staging_, layout, sparsifier);
   }
   void set_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
                    std::span<float> block) override {
@@ -109,92 +127,13 @@ class DeviceOf final : public Device {
   template <class T>
   using Buffer = typename Machine::template Buffer<T>;
 
-  /// Positions and values on the device.
-  struct Entries {
-    Entries() = default;
-    explicit Entries(std::size_t most) : positions(most), values(most) {}
-    Buffer<std::uint32_t> positions;
-    Buffer<float> values;
-  };
-
-  /// Top-k of changes: r ← x − x̂ and the selection among r are one pass (sparsify/cuda/topk_algorithm.hpp).
-  class Selection final : public ChangeSelection {
-   public:
-    Selection(DeviceOf& device, const Layout& layout, const Sparsifier& sparsifier)
-        : device_(device), sparsifier_(sparsifier), runs_(layout.count()) {
-      std::size_t longest = 0;
-      for (const Segment& s : layout.segments()) longest = std::max(longest, s.length);
-      changes_ = Buffer<float>(longest);
-    }
-    ~Selection() override { device_.wait(); }  // passes under way write into its memory
-    Selection(const Selection&) = delete;
-    Selection& operator=(const Selection&) = delete;
-
-    void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k) override {
-      const auto use = device_.backend_.use();
-      Run& run = runs_[s];
-      if (!run.select) prepare(run, x.size());
-      run.x = x, run.copy = copy;
-      run.positions.resize(k), run.values.resize(k);
-      Machine& machine = device_.backend_.machine();
-      device_.backend_.copy(x.data(), changes_.data(), x.size_bytes());
-      run.select->add_and_select(machine, changes_.data(), copy.data(), -1.0F, static_cast<std::uint32_t>(k),
-                                 {run.found.positions.data(), run.found.values.data()});
-      if (sparsifier_.codec->exact())
-        device::gather(machine, x.data(), run.found.positions.data(), static_cast<std::uint32_t>(k),
-                       run.found.values.data());
-      bring(run);
-    }
-    void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
-      Run& run = runs_[s];
-      if (run.control.failed()) refuse(run);
-      positions.swap(run.positions);
-      values.swap(run.values);
-    }
-
-   private:
-    /// The selection of one segment, and what it found.
-    struct Run {
-      std::optional<device::TopK<Machine>> select;
-      Entries found;
-      std::span<const float> x, copy;
-      std::vector<std::uint32_t> positions;
-      std::vector<float> values;
-      device::Control control;
-    };
-    void prepare(Run& run, std::size_t n) {
-      const std::size_t most = kept_count(sparsifier_.largest_density(), n);
-      run.select.emplace(device_.backend_.machine(), n, static_cast<std::uint32_t>(most));
-      run.found = Entries(most);
-      const std::vector<std::uint32_t> zeros(most);  // positions within the segment, also if a selection fails
-      run.found.positions.upload(std::span<const std::uint32_t>(zeros));
-    }
-    void bring(Run& run) {
-      Staging<Backend>& staging = device_.staging_;
-      staging.bring(run.found.positions.data(), std::as_writable_bytes(std::span(run.positions)));
-      staging.bring(run.found.values.data(), std::as_writable_bytes(std::span(run.values)));
-      staging.bring(run.select->control_block(), std::as_writable_bytes(std::span(&run.control, 1)));
-    }
-    [[noreturn]] void refuse(const Run& run) {
-      const std::size_t at = run.control.first_bad;
-      const float change =
-          fetched(device_, run.x.subspan(at, 1)).front() - fetched(device_, run.copy.subspan(at, 1)).front();
-      refuse_value(at, run.x.size(), change);
-    }
-
-    DeviceOf& device_;
-    const Sparsifier& sparsifier_;
-    std::vector<Run> runs_;
-    Buffer<float> changes_;  // of one segment at a time
-  };
-
   static std::uint32_t count(std::span<const std::uint32_t> positions) {
     return static_cast<std::uint32_t>(positions.size());
   }
   void send_entries(std::span<const std::uint32_t> positions, std::span<const float> here) {
     if (positions.size() > entries_.positions.size()) {
       staging_.wait();  // passes under way read the old ones
-      entries_ = Entries(positions.size());
+      entries_ = DeviceEntries<Machine>(positions.size());
     }
     staging_.send(std::as_bytes(positions), entries_.positions.data());
     staging_.send(std::as_bytes(here), entries_.values.data());
@@ -202,7 +141,7 @@ class DeviceOf final : public Device {
 
   Backend backend_;
   Staging<Backend> staging_;
-  Entries entries_;
+  DeviceEntries<Machine> entries_;
 };
 
 }  // namespace hearsay

@@ -1,7 +1,9 @@
 // The processor as a Device: every pass is done when its call returns, on the caller's thread.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "runtime/algorithms/global/sparse_sgd.hpp"
 #include "runtime/algorithms/neighbour/mixing/mixing.hpp"
 #include "runtime/device/device.hpp"
 #include "sparsify/sparsify.hpp"
@@ -38,6 +40,21 @@ class ProcessorSelection final : public ChangeSelection {
   std::vector<float> change_;
 };
 
+class ProcessorSums final : public SumSelection {
+ public:
+  ProcessorSums(const Layout& layout, const Sparsifier& sparsifier) : selection_(sparsifier, layout) {}
+
+  void take(std::span<float> r, std::span<const float> addend, float scale, double density,
+            std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
+    selection_.add_and_select(r, addend, scale, density, positions);
+    values.resize(positions.size());
+    for (std::size_t i = 0; i < positions.size(); ++i) values[i] = std::exchange(r[positions[i]], 0.0F);
+  }
+
+ private:
+  BlockSelection selection_;
+};
+
 class Processor final : public Device {
  public:
   explicit Processor(int threads) : threads_(threads) {}
@@ -45,6 +62,7 @@ class Processor final : public Device {
 
   FloatBlock block(std::size_t length) override { return FloatBlock(length); }
   void copy(std::span<const float> from, std::span<float> to) override { std::ranges::copy(from, to.begin()); }
+  void clear(std::span<float> block) override { std::ranges::fill(block, 0.0F); }
   void fetch(std::span<const float> values, std::span<std::byte> here) override {
     if (!values.empty()) std::memcpy(here.data(), values.data(), values.size_bytes());
   }
@@ -69,9 +87,21 @@ class Processor final : public Device {
     hearsay::add_difference(weight, theirs, ours, x);
   }
 
-  bool selects(const Sparsifier&) const override { return true; }
+  void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) override {
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      const float step = scale * g[i];
+      u[i] = nesterov ? momentum * (u[i] + step) : momentum * u[i] + step;
+      g[i] = nesterov ? u[i] + step : u[i];
+    }
+  }
+
+  bool selects_changes(const Sparsifier&) const override { return true; }
+  bool selects_sums(const Sparsifier&) const override { return true; }
   std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) override {
     return std::make_unique<ProcessorSelection>(layout, sparsifier);
+  }
+  std::unique_ptr<SumSelection> select_sums(const Layout& layout, const Sparsifier& sparsifier) override {
+    return std::make_unique<ProcessorSums>(layout, sparsifier);
   }
   void set_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
                    std::span<float> block) override {
@@ -95,6 +125,13 @@ std::vector<float> fetched(Device& device, std::span<const float> values) {
   device.fetch(values, std::as_writable_bytes(std::span(here)));
   device.wait();
   return here;
+}
+
+void wait_before_leaving(Device& device) noexcept {
+  try {
+    device.wait();
+  } catch (const CommunicationError&) {
+  }
 }
 
 }  // namespace hearsay

@@ -1,6 +1,7 @@
 // An exchange does the same wherever the replica lives: on a GPU every rank computes, sends and is sent what it is on the
 // processor, to the last bit; also on the emulated one, whose memory the processor cannot look at and whose passes are late.
 #include <algorithm>
+#include <cmath>
 
 #include <doctest/doctest.h>
 
@@ -71,20 +72,94 @@ TEST_CASE("what a device cannot choose runs on a mirror, which is the same") {
   compare(sampled, 3);
 }
 
+/// Gradients in, gradients out, residuals and bytes of every rank.
+void compare_global(const std::string& yaml) {
+  CAPTURE(yaml);
+  GlobalOptions options{.ranks = 4, .nodes = {0, 0, 1, 1}, .gradient = integer_gradient};
+  const GlobalOutcome here = run_global(yaml, options);
+  options.device = [](int rank) { return replica_device(rank); };
+  const GlobalOutcome there = run_global(yaml, options);
+  CHECK(there.put_in == here.put_in);
+  CHECK(there.came_out == here.came_out);
+  CHECK(there.residual == here.residual);
+  for (std::size_t r = 0; r < here.traffic.size(); ++r) CHECK(there.traffic[r].bytes == here.traffic[r].bytes);
+}
+
 TEST_CASE("the global path is the same on a device") {
-  for (const auto* exchange :
-       {"{name: allreduce, method: ring}", "{name: allreduce, method: ring, overlap: false, bucket_bytes: 64}",
-        "{name: topk}", "{name: gtopk}", "{name: gtopk, feedback: {momentum: 0.9}}", "{name: gtopk_naive}",
-        "{name: hitopk}", "{name: lkgs}", "{name: gradient_dropping}"}) {
-    CAPTURE(exchange);
-    const std::string yaml = "exchange: " + std::string(exchange) + "\n";
-    GlobalOptions options{.ranks = 4, .nodes = {0, 0, 1, 1}, .gradient = integer_gradient};
-    const GlobalOutcome here = run_global(yaml, options);
-    options.device = [](int rank) { return replica_device(rank); };
-    const GlobalOutcome there = run_global(yaml, options);
-    CHECK(there.put_in == here.put_in);
-    CHECK(there.came_out == here.came_out);
-    CHECK(there.residual == here.residual);
+  const std::string tenth = "sparsify: {selector: {name: topk, density: 0.1}}\n";
+  for (const std::string& yaml :
+       {std::string("exchange: {name: allreduce, method: ring}\n"),
+        std::string("exchange: {name: allreduce, method: ring, overlap: false, bucket_bytes: 64}\n"),
+        "exchange: {name: topk}\n" + tenth, "exchange: {name: gtopk}\n" + tenth,
+        "exchange: {name: gtopk, merge: tree, residual: owner}\n" + tenth, "exchange: {name: gtopk_naive}\n" + tenth,
+        "exchange: {name: gtopk, feedback: {momentum: 0.9}}\n" + tenth,
+        "exchange: {name: topk, feedback: {momentum: 0.5, nesterov: true, factor_masking: false}}\n" + tenth,
+        "exchange: {name: topk, feedback: {clip_norm: 10}}\n" + tenth,
+        std::string("exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.2, scope: per_segment}}\n"),
+        std::string("exchange: {name: gtopk}\nsparsify: {selector: {name: topk, density: 0.1, scope: per_segment, "
+                    "dense_below: 50}, quantiser: {name: one_bit}}\n"),
+        std::string("exchange: {name: topk}\nsparsify: {selector: {name: dense}, quantiser: {name: int8}}\n"),
+        std::string("exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.1}, density_schedule: [1, "
+                    "0.5]}\n")}) {
+    CAPTURE(yaml);
+    REQUIRE(runs_there(*GlobalPlan(yaml)));
+    compare_global(yaml);
+  }
+}
+
+TEST_CASE("what of the global path has no passes on a device runs on a mirror") {
+  for (const std::string exchange : {"hitopk", "lkgs", "gradient_dropping"}) {
+    const std::string yaml = "exchange: {name: " + exchange + "}\n";
+    CHECK(!runs_there(*GlobalPlan(yaml)));
+    compare_global(yaml);
+  }
+  const std::string packed =
+      "exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.1, dense_below: 50}}\n";
+  CHECK(!runs_there(*GlobalPlan(packed)));
+  compare_global(packed);
+}
+
+TEST_CASE("a gradient that is not finite is refused by segment and position, on the processor and on a device") {
+  for (const std::string scope : {"global", "per_segment"}) {
+    for (const bool on_device : {false, true}) {
+      GlobalOptions options{.ranks = 2};
+      options.gradient = [](int rank, Iteration k, std::span<float> g) {
+        std::ranges::fill(g, 1.0F);
+        if (rank == 1 && k == 2) g[1 + 7 + 64 + 123] = NAN;
+      };
+      if (on_device) options.device = [](int rank) { return replica_device(rank); };
+      const std::string yaml =
+          "exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.1, scope: " + scope + "}}\n";
+      CHECK_THROWS_WITH_AS(run_global(yaml, options), doctest::Contains("gradient of segment 'embedding'"),
+                           DivergenceError);
+      CHECK_THROWS_WITH_AS(run_global(yaml, options), doctest::Contains("123"), DivergenceError);
+    }
+  }
+}
+
+TEST_CASE("momentum correction has the processor's bits, at any length and place") {
+  Random random(9);
+  for (const std::size_t n : {0, 1, 3, 4, 1023, 10007}) {
+    for (const std::size_t shift : {0, 1, 4}) {
+      for (const bool nesterov : {false, true}) {
+        CAPTURE(n);
+        CAPTURE(shift);
+        std::vector<float> g(shift + n), u(shift + n);
+        for (float& value : g) value = static_cast<float>(random.normal());
+        for (float& value : u) value = static_cast<float>(random.normal());
+        std::vector<std::vector<float>> results;
+        for (const auto& device : {processor(), replica_device(0)}) {
+          FloatBlock there_g = device->block(g.size()), there_u = device->block(u.size());
+          device->put(std::as_bytes(std::span(g)), there_g.span());
+          device->put(std::as_bytes(std::span(u)), there_u.span());
+          device->add_momentum(0.9F, nesterov, 0.7F, there_g.span().subspan(shift), there_u.span().subspan(shift));
+          results.push_back(fetched(*device, there_g.span()));
+          results.push_back(fetched(*device, there_u.span()));
+        }
+        CHECK(results[2] == results[0]);
+        CHECK(results[3] == results[1]);
+      }
+    }
   }
 }
 

@@ -131,6 +131,9 @@ class EmulatedBackend {
       if (bytes > 0) std::memcpy(to, from, bytes);
     });
   }
+  void clear(void* to, std::size_t bytes) {
+    state_->queue.push([=] { std::memset(to, 0, bytes); });
+  }
   void wait() { state_->queue.run(); }
   void begin_compute() {
     state_->blocks.open();

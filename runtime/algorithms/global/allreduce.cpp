@@ -24,6 +24,7 @@ class AllReduce final : public Exchange {
   AllReduce(const ExchangeContext& context, const Settings& settings)
       : context_(context),
         settings_(settings),
+        here_(context.device(), context.replica.gradients.span()),
         buckets_(context.replica.layout, settings.bucket_bytes),
         queue_(context_) {}
 
@@ -39,13 +40,14 @@ class AllReduce final : public Exchange {
     queue_.wait();
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const auto p = static_cast<float>(context_.peers.size());
-    for (float& g : context_.replica.gradients.span()) g /= p;
+    for (float& g : here_.span()) g /= p;
+    here_.put();
   }
   bool layer_wise() const override { return settings_.overlap; }
 
  private:
   void reduce(const Buckets::Bucket& bucket) {
-    const auto values = context_.replica.gradients.span().subspan(bucket.offset, bucket.length);
+    const std::span<float> values = here_.fetch(bucket.offset, bucket.length);
     require_finite_gradients(context_.replica.layout, bucket.offset, values);
     queue_.submit(
         [this, values] {
@@ -59,6 +61,7 @@ class AllReduce final : public Exchange {
 
   ExchangeContext context_;
   Settings settings_;
+  View here_;  // of g
   Buckets buckets_;
   CollectiveQueue queue_;
 };
@@ -90,6 +93,7 @@ class AllReducePlan final : public ExchangePlan {
     return std::make_unique<AllReduce>(context, settings_);
   }
   Schedule schedule() const override { return Schedule::lockstep; }
+  bool runs_on(const Device&) const override { return true; }
   bool uses_graph() const override { return false; }
 
  private:

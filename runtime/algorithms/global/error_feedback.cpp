@@ -21,15 +21,46 @@ FeedbackOptions read_feedback(Config& exchange) {
   return options;
 }
 
-ErrorFeedback::ErrorFeedback(const FeedbackOptions& options, std::size_t n, int ranks)
+namespace {
+
+void leave_out_zeros(SparseVector& v) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    if (v.values[i] == 0.0F) continue;
+    v.indices[kept] = v.indices[i];
+    v.values[kept++] = v.values[i];
+  }
+  v.resize(kept);
+}
+
+}  // namespace
+
+ErrorFeedback::ErrorFeedback(const FeedbackOptions& options, std::size_t n, int ranks, std::shared_ptr<Device> device)
     : options_(options),
       clip_(options.clip_norm / std::sqrt(static_cast<double>(ranks))),
-      residual_(n),
-      momentum_(options.momentum > 0.0 ? n : 0) {}
+      device_(std::move(device)),
+      residual_(device_->block(n)),
+      momentum_(device_->block(options.momentum > 0.0 ? n : 0)) {}
 
 float ErrorFeedback::clipping(std::span<const float> g) const {
   if (clip_ == 0.0) return 1.0F;
-  return static_cast<float>(std::min(1.0, clip_ / std::max(norm(g), 1e-30)));
+  Layout whole;
+  whole.append("the gradient", {static_cast<std::int64_t>(g.size())});
+  double norm = 0.0;
+  device_->norms(whole)(g, {&norm, 1});
+  return static_cast<float>(std::min(1.0, clip_ / std::max(norm, 1e-30)));
+}
+
+SparseVector ErrorFeedback::contribute(std::span<float> g, SumSelection& selection, double density) {
+  float scale = clipping(g);
+  if (options_.momentum > 0.0) {
+    device_->add_momentum(static_cast<float>(options_.momentum), options_.nesterov, scale, g, momentum_.span());
+    scale = 1.0F;
+  }
+  SparseVector taken;
+  selection.take(residual_.span(), g, scale, density, taken.indices, taken.values);
+  leave_out_zeros(taken);
+  return taken;
 }
 
 void ErrorFeedback::accumulate(std::span<const float> g, std::size_t offset, float scale) {
@@ -59,17 +90,16 @@ SparseVector ErrorFeedback::take(std::span<const std::uint32_t> positions, std::
   return taken;
 }
 
-void ErrorFeedback::give_back(const SparseVector& v) { add_to(residual_.span(), v); }
+void ErrorFeedback::give_back(const SparseVector& v) { device_->add_entries(v.indices, v.values, residual_.span()); }
 
 void ErrorFeedback::add_residual(std::span<float> block) const {
-  const auto r = residual_.span();
+  const std::vector<float> r = fetched(*device_, residual_.span());
   for (std::size_t i = 0; i < r.size(); ++i) block[i] += r[i];
 }
 
 void ErrorFeedback::mask(std::span<const std::uint32_t> positions) {
   if (momentum_.size() == 0 || !options_.factor_masking) return;
-  const auto u = momentum_.span();
-  for (const std::uint32_t i : positions) u[i] = 0.0F;
+  device_->set_entries(positions, std::vector<float>(positions.size()), momentum_.span());
 }
 
 }  // namespace hearsay

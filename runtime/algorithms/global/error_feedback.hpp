@@ -9,7 +9,7 @@
 #include <span>
 
 #include "runtime/collectives/sparse_vector.hpp"
-#include "runtime/parameters.hpp"
+#include "runtime/device/device.hpp"
 
 namespace hearsay {
 
@@ -22,10 +22,15 @@ struct FeedbackOptions {
 /// Reads `feedback: {momentum, nesterov, factor_masking, clip_norm}`.
 FeedbackOptions read_feedback(Config& exchange);
 
-/// Residual and momentum of n values.
+/// Residual and momentum of n values, where the device has its memory. What takes or returns positions or spans of the
+/// residual as the processor's is for the processor only: `accumulate`, `take`.
 class ErrorFeedback {
  public:
-  ErrorFeedback(const FeedbackOptions& options, std::size_t n, int ranks);
+  ErrorFeedback(const FeedbackOptions& options, std::size_t n, int ranks, std::shared_ptr<Device> device = processor());
+
+  /// r ← r + g (or u), clipped; then what `selection` keeps of r at this density, in canonical form (zeros left out), moved
+  /// out of it. g is no gradient any more. The device's.
+  SparseVector contribute(std::span<float> g, SumSelection& selection, double density);
 
   /// r ← r + g (or u) for values [offset, offset + g.size()). Clipping, which needs the norm of the whole gradient, is
   /// `scale`'s.
@@ -41,7 +46,7 @@ class ErrorFeedback {
   /// the positions.
   SparseVector take(std::span<const std::uint32_t> positions, std::size_t offset = 0);
   void give_back(const SparseVector& v);
-  /// block ← block + r.
+  /// block ← block + r; block is the processor's.
   void add_residual(std::span<float> block) const;
   /// Factor masking at positions whose contribution was applied; nothing without it.
   void mask(std::span<const std::uint32_t> positions);
@@ -49,6 +54,7 @@ class ErrorFeedback {
  private:
   FeedbackOptions options_;
   double clip_;  // c / √P
+  std::shared_ptr<Device> device_;
   FloatBlock residual_, momentum_;
 };
 

@@ -43,10 +43,11 @@ CollectiveQueue::~CollectiveQueue() {
   }
 }
 
-void set_to_mean(std::span<float> g, const SparseVector& total, int ranks) {
-  std::ranges::fill(g, 0.0F);
-  const auto p = static_cast<float>(ranks);
-  for (std::size_t i = 0; i < total.size(); ++i) g[total.indices[i]] = total.values[i] / p;
+void set_to_mean(Device& device, std::span<float> g, const SparseVector& total, int ranks) {
+  std::vector<float> mean = total.values;
+  for (float& value : mean) value /= static_cast<float>(ranks);
+  device.clear(g);
+  device.set_entries(total.indices, mean, g);
 }
 
 void name_segment(const Layout& layout, std::size_t offset, std::span<const float> values, std::string_view what,

@@ -39,8 +39,8 @@ class CollectiveQueue {
   bool failed_ = false;  // a collective or the engine has: nothing is under way, and `done_` will not catch up
 };
 
-/// g ← total / P.
-void set_to_mean(std::span<float> g, const SparseVector& total, int ranks);
+/// g ← total / P, where g lives.
+void set_to_mean(Device& device, std::span<float> g, const SparseVector& total, int ranks);
 
 /// Throws `error` with the name of the segment that holds the first of `values` which is not finite; `values` begin at
 /// `offset` of the block and are called `what`: "gradient", say.

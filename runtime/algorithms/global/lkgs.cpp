@@ -124,7 +124,7 @@ class LayerWiseTopK final : public Exchange {
   void apply(const Segment& segment, SparseSum& sum) {
     feedback_.give_back(moved_by(std::move(sum.returned), segment.offset));
     feedback_.mask(moved_by(std::move(sum.included), segment.offset).indices);
-    set_to_mean(context_.replica.gradients.segment(segment), sum.total, context_.peers.size());
+    set_to_mean(context_.device(), context_.replica.gradients.segment(segment), sum.total, context_.peers.size());
   }
 
   ExchangeContext context_;

@@ -13,9 +13,9 @@ class SparseSgd final : public Exchange {
             std::unique_ptr<SparseCollective> collective)
       : context_(context),
         sparsifier_(settings.read()),
-        selection_(sparsifier_, context.replica.layout),
+        selection_(context.device().select_sums(context.replica.layout, sparsifier_)),
         collective_(std::move(collective)),
-        feedback_(settings.feedback, context.replica.layout.size(), context.peers.size()),
+        feedback_(settings.feedback, context.replica.layout.size(), context.peers.size(), context.replica.device),
         wire_(*sparsifier_.codec, context.replica.layout.size(), row_ends(context.replica.layout), &context.ledger) {}
 
   void start(Iteration) override {}
@@ -24,33 +24,31 @@ class SparseSgd final : public Exchange {
     const auto g = context_.replica.gradients.span();
     const double density = sparsifier_.density(epoch_of(context_, k));
     const SparseVector own = select(g, density);
-    run_collective(context_,
-                   [&] { sum_ = collective_->sum(Group(context_.peers), own, wire_, selection_.count(density)); });
+    const std::size_t entries = BlockSelection(sparsifier_, context_.replica.layout).count(density);
+    run_collective(context_, [&] { sum_ = collective_->sum(Group(context_.peers), own, wire_, entries); });
     const PhaseTimer timer(context_.ledger, Phase::mix);
     feedback_.give_back(sum_.returned);
     feedback_.mask(sum_.included.indices);
-    set_to_mean(g, sum_.total, context_.peers.size());
+    set_to_mean(context_.device(), g, sum_.total, context_.peers.size());
   }
   std::vector<Share> shares() const override { return collective_->shares(); }
   void add_residual(std::span<float> block) const override { feedback_.add_residual(block); }
 
  private:
-  SparseVector select(std::span<const float> g, double density) {
+  SparseVector select(std::span<float> g, double density) {
     const PhaseTimer timer(context_.ledger, Phase::select);
-    accumulate_and_select(feedback_, selection_, g, density, positions_);
-    SparseVector own = feedback_.take(positions_);
+    SparseVector own = feedback_.contribute(g, *selection_, density);
     count_events(context_, own.indices);
     return own;
   }
 
   ExchangeContext context_;
   Sparsifier sparsifier_;
-  BlockSelection selection_;
+  std::unique_ptr<SumSelection> selection_;
   std::unique_ptr<SparseCollective> collective_;
   ErrorFeedback feedback_;
   SparseWire wire_;
   SparseSum sum_;
-  std::vector<std::uint32_t> positions_;
 };
 
 class SparseSgdPlan final : public ExchangePlan {
@@ -74,6 +72,7 @@ class SparseSgdPlan final : public ExchangePlan {
     return make_sparse_sgd(context, settings_, make_());
   }
   Schedule schedule() const override { return Schedule::lockstep; }
+  bool runs_on(const Device& device) const override { return device.selects_sums(settings_.read()); }
   bool uses_graph() const override { return false; }
 
  private:

@@ -115,7 +115,7 @@ class EventGradPlan final : public ExchangePlan {
                                        trigger_section_);
   }
   Schedule schedule() const override { return options_.schedule; }
-  bool runs_on(const Device& device) const override { return device.selects(bound_with_); }
+  bool runs_on(const Device& device) const override { return device.selects_changes(bound_with_); }
 
  private:
   /// The values x − x̂ are written into a block of their own and read twice, where error feedback reads its sum once.
