@@ -79,9 +79,13 @@ class LockedBlocks {
   int users_ = 0;
 };
 
+/// Bytes that crossed the bus.
+using BusCounter = std::shared_ptr<std::uint64_t>;
+
 class EmulatedBackend {
   struct State {
-    explicit State(std::uint64_t seed) : machine(queue, seed) {}
+    State(std::uint64_t seed, BusCounter counter) : crossed(std::move(counter)), machine(queue, seed) {}
+    const BusCounter crossed;
     LazyQueue queue;
     LazyMachine machine;
     LockedBlocks blocks;
@@ -109,7 +113,7 @@ class EmulatedBackend {
     std::vector<std::byte> bytes_;
   };
 
-  explicit EmulatedBackend(std::uint64_t seed) : state_(std::make_shared<State>(seed)) {}
+  EmulatedBackend(std::uint64_t seed, BusCounter counter) : state_(std::make_shared<State>(seed, std::move(counter))) {}
   Machine& machine() { return state_->machine; }
   Use use() { return Use(*state_); }
   FloatBlock block(std::size_t length) {
@@ -121,9 +125,11 @@ class EmulatedBackend {
   }
   Pinned pinned(std::size_t bytes) { return Pinned(bytes); }
   void read(const std::byte* there, std::span<std::byte> place) {
+    *state_->crossed += place.size();
     state_->queue.push([=] { std::memcpy(place.data(), there, place.size()); });
   }
   void write(std::span<const std::byte> place, std::byte* there) {
+    *state_->crossed += place.size();
     state_->queue.push([=] { std::memcpy(there, place.data(), place.size()); });
   }
   void copy(const void* from, void* to, std::size_t bytes) {
@@ -146,8 +152,9 @@ class EmulatedBackend {
 };
 
 /// `staging_bytes`: few, so that copies come in pieces.
-inline std::shared_ptr<Device> emulated_device(std::uint64_t seed, std::size_t staging_bytes = 4096) {
-  return std::make_shared<DeviceOf<EmulatedBackend>>(EmulatedBackend(seed), staging_bytes);
+inline std::shared_ptr<Device> emulated_device(std::uint64_t seed, std::size_t staging_bytes = 4096,
+                                               BusCounter crossed = std::make_shared<std::uint64_t>()) {
+  return std::make_shared<DeviceOf<EmulatedBackend>>(EmulatedBackend(seed, std::move(crossed)), staging_bytes);
 }
 
 }  // namespace hearsay::test
