@@ -51,8 +51,8 @@ void read_train(Config& root, RunPlan::Parts& parts) {
                                     "false: every rank draws its own");
   parts.device =
       train.choice("device", "cpu", {"cpu", "cuda"},
-                   "where passes run; cuda: the ranks of a host share its GPUs in turn, and the replica goes "
-                   "there and its gradient comes back in every iteration (needs a LibTorch with CUDA)");
+                   "where the replica lives and is trained; cuda: on the host's GPUs, which its ranks share in turn "
+                   "(needs a LibTorch with CUDA; docs/cuda.md says what crosses the bus)");
   parts.threads = static_cast<int>(train.integer(
       "threads", 1, Range::between(1, 1024), "threads per rank that compute: LibTorch's, and for mixing long blocks"));
 }
