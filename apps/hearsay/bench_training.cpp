@@ -25,6 +25,7 @@ TrainingOptions checked(const BenchTrainingArguments& arguments) {
        {std::pair{"--batch", arguments.batch}, {"--iterations", arguments.iterations}, {"--blocks", arguments.blocks}})
     if (number < 1) throw ConfigError(std::string(flag) + " " + std::to_string(number) + ": at least 1");
   return {.model = arguments.model,
+          .device = arguments.device,
           .batch_size = arguments.batch,
           .exchanges = arguments.exchanges.empty() ? all_exchanges : arguments.exchanges,
           .settings = arguments.settings,
@@ -45,9 +46,10 @@ std::string table(const std::vector<TrainingTiming>& timings) {
 }
 
 std::string json_lines(const std::vector<TrainingTiming>& timings, const TrainingOptions& options, int ranks) {
+  const std::string kind = options.device == "cpu" ? "training/" : "training_" + options.device + "/";
   std::string lines;
   for (const TrainingTiming& t : timings) {
-    Json line{{"kernel", "training/" + options.model + "/p" + std::to_string(ranks) + "/" + t.exchange},
+    Json line{{"kernel", kind + options.model + "/p" + std::to_string(ranks) + "/" + t.exchange},
               {"repetitions", options.blocks},
               {"median_s", t.hearsay_s},
               {"floor", "bare LibTorch loop"},
@@ -76,9 +78,9 @@ int bench_training_command(const BenchTrainingArguments& arguments, const Words&
     return 0;
   }
   std::printf(
-      "%s, batch %d a rank, %s, %s; %d pairs of blocks of %d iterations\n%s\n%s", options.model.c_str(),
-      options.batch_size, counted(mpi->ranks(), "rank").c_str(), processor_name().c_str(), options.blocks,
-      options.iterations, table(timings).c_str(),
+      "%s, batch %d a rank, %s, %s (%s); %d pairs of blocks of %d iterations\n%s\n%s", options.model.c_str(),
+      options.batch_size, counted(mpi->ranks(), "rank").c_str(), processor_name().c_str(), options.device.c_str(),
+      options.blocks, options.iterations, table(timings).c_str(),
       "bare: a loop that only LibTorch runs, on every rank at once; ratio: of neighbouring blocks, median, lowest and\n"
       "highest; the rest: shares of an iteration under Hearsay, mean over ranks.\n");
   return 0;

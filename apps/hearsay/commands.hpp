@@ -49,7 +49,7 @@ struct BenchExchangesArguments {
 };
 
 struct BenchTrainingArguments {
-  std::string model = "resnet20";
+  std::string model = "resnet20", device = "cpu";
   int batch = 32;
   std::vector<std::string> exchanges{};  ///< NAME or NAME:SCHEDULE; all if left out
   std::vector<std::string> settings{};

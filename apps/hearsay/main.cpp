@@ -137,6 +137,12 @@ void add_bench_training(CLI::App& bench, BenchTrainingArguments& arguments) {
   CLI::App& command = *bench.add_subcommand(
       "training", "a training step under every exchange, beside the same step in a bare LibTorch loop");
   command.add_option("--model", arguments.model, "Name of a model")->type_name("NAME")->capture_default_str();
+  command
+      .add_option("--device", arguments.device,
+                  "Where replicas live: cpu, or cuda, whose GPUs the ranks of a host share")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->type_name("NAME")
+      ->capture_default_str();
   command.add_option("--batch", arguments.batch, "Batch of a rank")->type_name("B")->capture_default_str();
   command.add_option("--exchange", arguments.exchanges, "Only these, each NAME or NAME:SCHEDULE")
       ->type_name("NAME,…")

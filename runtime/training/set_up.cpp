@@ -41,14 +41,18 @@ ImageData load_data(const RunPlan::Parts& plan) {
   return data;
 }
 
-Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank, int rank_on_host) {
-  Model model = make_model(plan, images, rank);
-  if (plan.device != "cpu") {
+void move_to_device(Model& model, const std::string& name, int rank_on_host, int threads) {
+  if (name != "cpu") {
     const int gpu = gpu_for(rank_on_host);
     model.live_on(cuda_device(gpu), {torch::kCUDA, static_cast<c10::DeviceIndex>(gpu)});
   } else if (model.replica().device->is_processor()) {  // a task may have put its model elsewhere
-    model.replica().device = processor(plan.threads);
+    model.replica().device = processor(threads);
   }
+}
+
+Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank, int rank_on_host) {
+  Model model = make_model(plan, images, rank);
+  move_to_device(model, plan.device, rank_on_host, plan.threads);
   return model;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a rank trains with, made from a plan: data, model, batches. Private to a session and to dry runs.
+// What a rank trains with, made from a plan: data, model, batches. Private to sessions, dry runs and benchmarks.
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/training/batches.hpp"
 #include "runtime/training/model.hpp"
@@ -13,7 +13,10 @@ ImageData load_data(const RunPlan::Parts& plan);
 /// The initial model is drawn from the same stream on every rank; what LibTorch draws afterwards (dropout) comes from
 /// the rank's own.
 Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank);
-/// The same, computing on the plan's device. Throws CommunicationError if there is none.
+/// Moves a model to the device with this name ("cpu", "cuda"); ranks of a host take its GPUs in turn. `threads`: as
+/// train.threads. Throws CommunicationError if there is no such device, or no room on it.
+void move_to_device(Model& model, const std::string& name, int rank_on_host, int threads);
+/// The same as above, on the plan's device.
 Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank, int rank_on_host);
 
 /// All ranks compute the same partition; this is the stream of batches from one rank's share. `data` must outlive it.

@@ -16,6 +16,9 @@ expect 0 "bench training of some exchanges as JSON" '^\{"kernel":"training/mlp/p
 expect 0 "bench training with one rank" "^dpsgd +$number" -- "$hearsay" bench training --model mlp --iterations 1 --blocks 1 --exchange dpsgd
 expect 2 "an unknown model" "unknown 'mpl'; .*did you mean 'mlp'" -- "$hearsay" bench training --model mpl
 expect 2 "an unknown exchange" "did you mean 'dpsgd'" -- "$hearsay" bench training --model mlp --exchange dpsdg
+if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
+  expect 4 "bench training without a GPU" "finds no GPU" -- "$hearsay" bench training --model mlp --device cuda --exchange dpsgd
+fi
 expect 2 "no iterations" "^hearsay: --iterations 0: at least 1" -- "$hearsay" bench training --iterations 0
 
 # ---------------------------------------------------------------- the mailbox

@@ -16,6 +16,7 @@
 #include "runtime/mpi/peers.hpp"
 #include "runtime/mpi/window.hpp"
 #include "runtime/training/model.hpp"
+#include "runtime/training/set_up.hpp"
 #include "runtime/training/threads.hpp"
 
 namespace hearsay {
@@ -27,7 +28,8 @@ constexpr int classes = 10;
 /// Makes the network of a name; the same initial values every time.
 class Network {
  public:
-  explicit Network(const std::string& name) {
+  Network(const std::string& name, std::string device, const mpi::Environment& environment)
+      : device_(std::move(device)), rank_(environment.rank()), rank_on_host_(environment.rank_on_host()) {
     Config section = Config::from_text("name: " + name);
     factory_ = chosen_entry(models(), section, "resnet20", "what is trained").make(section);
     section.throw_if_invalid();
@@ -40,20 +42,25 @@ class Network {
   }
   Model make() const {
     torch::manual_seed(1);
-    return factory_->make(images_);
+    Model model = factory_->make(images_);
+    move_to_device(model, device_, rank_on_host_, 1);
+    return model;
   }
-  /// Noise.
-  std::vector<Batch> batches(int batch_size, int rank) const {
+  /// Noise, where the network is.
+  std::vector<Batch> batches(int batch_size) const {
     constexpr int count = 8;
-    torch::manual_seed(2 + static_cast<std::uint64_t>(rank));
+    torch::manual_seed(2 + static_cast<std::uint64_t>(rank_));
+    const torch::Device where = make().trainable().front().device();
     std::vector<Batch> made;
     for (int b = 0; b < count; ++b)
-      made.push_back({torch::randn({batch_size, images_.channels, images_.height, images_.width}),
-                      torch::randint(classes, {batch_size}, torch::kLong)});
+      made.push_back({torch::randn({batch_size, images_.channels, images_.height, images_.width}).to(where),
+                      torch::randint(classes, {batch_size}, torch::kLong).to(where)});
     return made;
   }
 
  private:
+  std::string device_;
+  int rank_, rank_on_host_;
   std::unique_ptr<ModelFactory> factory_;
   ImageSet images_;
 };
@@ -111,7 +118,7 @@ class HearsayLoop {
     window_.emplace(MailboxMap{.degree = degree, .capacity_bytes = ring}.total_bytes());
     mailbox_.emplace(*window_, topology_, environment.rank(), ring, ledger_);
     engine_.emplace([this] { return mailbox_->progress(); });
-    exchange_ = plan_->build({neighbourhood_, model_.replica(), *mailbox_, *engine_, ledger_, peers_});
+    exchange_ = build_exchange(*plan_, {neighbourhood_, model_.replica(), *mailbox_, *engine_, ledger_, peers_});
     if (exchange_->layer_wise()) model_.on_gradient([this](SegmentId s) { exchange_->gradient_ready(s); });
   }
 
@@ -125,6 +132,7 @@ class HearsayLoop {
       exchange_->finish(k_);
       {
         const PhaseTimer timer(ledger_, Phase::optimizer);
+        const ComputeTurn turn(*model_.replica().device);
         optimizer_.step();
       }
       exchange_->stepped(k_);
@@ -177,13 +185,13 @@ PhaseSeconds phases_of(const Ledger& ledger) {
 /// Blocks without and with Hearsay in turns; each from a common barrier on, its time that of the slowest rank.
 TrainingTiming measure_one(const std::string& exchange, const TrainingOptions& options,
                            const mpi::Environment& environment) {
-  const Network network(options.model);
+  const Network network(options.model, options.device, environment);
   HearsayLoop* serving = nullptr;
   mpi::Communicator world([&] { serving->mailbox().progress(); });
   HearsayLoop hearsay(config_of(exchange, options.settings), network.make(), environment);
   serving = &hearsay;
   BareLoop bare(network.make());
-  const auto batches = network.batches(options.batch_size, environment.rank());
+  const auto batches = network.batches(options.batch_size);
   const auto timed = [&](auto& loop) {
     hearsay.engine().run([&] { world.barrier(); });
     double slowest[1] = {seconds_taken([&] { loop.run(options.iterations, batches); })};

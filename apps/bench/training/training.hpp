@@ -14,6 +14,7 @@ namespace hearsay {
 
 struct TrainingOptions {
   std::string model = "resnet20";
+  std::string device = "cpu";            ///< as train.device
   int batch_size = 32;                   ///< of a rank
   std::vector<std::string> exchanges{};  ///< "NAME" or "NAME:SCHEDULE"
   std::vector<std::string> settings{};   ///< "a.b=c", for all of them
