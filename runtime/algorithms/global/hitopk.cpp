@@ -58,6 +58,7 @@ class HiTopK final : public Exchange {
  public:
   HiTopK(const ExchangeContext& context, const SparseSgdSettings& settings, NodeGroups groups)
       : context_(context),
+        here_(context.device(), context.replica.gradients.span()),
         groups_(std::move(groups)),
         sparsifier_(settings.read()),
         shards_(make_shards(context.replica.layout, *sparsifier_.codec, static_cast<int>(groups_.local.size()),
@@ -69,7 +70,7 @@ class HiTopK final : public Exchange {
   void start(Iteration) override {}
 
   void finish(Iteration k) override {
-    const auto g = context_.replica.gradients.span();
+    const std::span<float> g = here_.fetch(0, context_.replica.layout.size());
     const double density = sparsifier_.density(epoch_of(context_, k));
     check_and_clip(g);
     run_collective(context_, [&] { reduce_scatter(Group(context_.peers, groups_.local), g); });
@@ -80,6 +81,7 @@ class HiTopK final : public Exchange {
     feedback_.mask(sent_.received.indices);
     const auto p = static_cast<float>(context_.peers.size());
     for (float& value : g) value /= p;
+    here_.put();
   }
   void add_residual(std::span<float> block) const override { feedback_.add_residual(shard_.part.of(block)); }
 
@@ -129,6 +131,7 @@ class HiTopK final : public Exchange {
   }
 
   ExchangeContext context_;
+  View here_;  // of g
   NodeGroups groups_;
   Sparsifier sparsifier_;
   std::vector<Shard> shards_;  // by local index
@@ -181,6 +184,7 @@ class HiTopKPlan final : public ExchangePlan {
     return std::make_unique<HiTopK>(context, settings_, node_groups(context.peers, node_size_));
   }
   Schedule schedule() const override { return Schedule::lockstep; }
+  bool runs_on(const Device&) const override { return true; }
   bool uses_graph() const override { return false; }
 
  private:

@@ -36,6 +36,7 @@ class LayerWiseTopK final : public Exchange {
  public:
   LayerWiseTopK(const ExchangeContext& context, const SparseSgdSettings& settings, bool overlap)
       : context_(context),
+        here_(context.device(), context.replica.gradients.span()),
         layout_(context.replica.layout),
         overlap_(overlap),
         sparsifier_(settings.read()),
@@ -92,7 +93,7 @@ class LayerWiseTopK final : public Exchange {
   void select(SegmentId s) {
     const PhaseTimer timer(context_.ledger, Phase::select);
     const Segment& segment = layout_[s];
-    feedback_.accumulate(context_.replica.gradients.segment(segment), segment.offset);
+    feedback_.accumulate(here_.fetch(segment.offset, segment.length), segment.offset);
     const auto values = feedback_.residual().subspan(segment.offset, segment.length);
     try {
       if (budgets_[s] == segment.length) {
@@ -128,6 +129,7 @@ class LayerWiseTopK final : public Exchange {
   }
 
   ExchangeContext context_;
+  View here_;  // of g
   const Layout& layout_;
   bool overlap_;
   Sparsifier sparsifier_;
@@ -178,6 +180,7 @@ class LayerWiseTopKPlan final : public ExchangePlan {
     return std::make_unique<LayerWiseTopK>(context, settings_, overlap_);
   }
   Schedule schedule() const override { return Schedule::lockstep; }
+  bool runs_on(const Device&) const override { return true; }
   bool uses_graph() const override { return false; }
 
  private:

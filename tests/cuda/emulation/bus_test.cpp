@@ -1,4 +1,6 @@
 // Only what travels between ranks crosses the bus, and a norm a segment: whatever the length of the replica.
+#include <algorithm>
+
 #include <doctest/doctest.h>
 
 #include "tests/exchange/configuration.hpp"
@@ -54,6 +56,42 @@ TEST_CASE("eventgrad: the norms, and what fired") {
       train(ring + eventgrad("{name: stale}") + "trigger: {name: constant, threshold: 1e30, warmup_iterations: 0}\n");
   CHECK(silent.outcome.totals().messages == 0);
   CHECK(silent.bytes == norms());
+}
+
+/// The same on the global path, of `iterations` iterations.
+std::uint64_t global_bytes(const std::string& yaml, GlobalOutcome& outcome) {
+  const std::uint64_t block = reference::small_layout().size() * sizeof(float);
+  std::vector<BusCounter> counters(ranks);
+  for (BusCounter& counter : counters) counter = std::make_shared<std::uint64_t>();
+  outcome =
+      run_global(yaml, {.ranks = ranks,
+                        .iterations = iterations,
+                        .device = [&](int r) { return emulated_device(1, 64, counters[static_cast<std::size_t>(r)]); },
+                        .gradient = integer_gradient});
+  std::uint64_t bytes = 0;
+  for (const BusCounter& counter : counters) bytes += *counter;
+  return bytes - ranks * (iterations * 2 * block + block);
+}
+
+TEST_CASE("the global path: a dense gradient out and its mean in") {
+  GlobalOutcome outcome;
+  const std::uint64_t block = reference::small_layout().size() * sizeof(float);
+  for (const std::string exchange : {"{name: allreduce, method: ring}", "{name: hitopk}"})
+    CHECK(global_bytes("exchange: " + exchange + "\n", outcome) == ranks * iterations * 2 * block);
+}
+
+TEST_CASE("the global path: a rank's entries out, those of the sum in") {
+  GlobalOutcome outcome;
+  const Layout layout = reference::small_layout();
+  const std::uint64_t bytes =
+      global_bytes("exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.1}}\n", outcome);
+  constexpr std::uint64_t entry = sizeof(std::uint32_t) + sizeof(float);
+  std::uint64_t in = 0;
+  for (const auto& rank : outcome.came_out)
+    for (const Vector& g : rank) in += entry * static_cast<std::uint64_t>(g.size() - std::ranges::count(g, 0.0F));
+  const std::uint64_t out = ranks * iterations * (entry * kept_count(0.1, layout.size()) + sizeof(device::Control));
+  const std::uint64_t residuals = ranks * layout.size() * sizeof(float);  // asked for at the end
+  CHECK(bytes == out + in + residuals);
 }
 
 TEST_CASE("a tenth of the values: as many values and positions, out and in, and what a selection says of itself") {
