@@ -120,18 +120,4 @@ class Processor final : public Device {
 
 std::shared_ptr<Device> processor(int threads) { return std::make_shared<Processor>(threads); }
 
-std::vector<float> fetched(Device& device, std::span<const float> values) {
-  std::vector<float> here(values.size());
-  device.fetch(values, std::as_writable_bytes(std::span(here)));
-  device.wait();
-  return here;
-}
-
-void wait_before_leaving(Device& device) noexcept {
-  try {
-    device.wait();
-  } catch (const CommunicationError&) {
-  }
-}
-
 }  // namespace hearsay
