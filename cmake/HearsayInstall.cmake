@@ -7,9 +7,14 @@ if(HEARSAY_TORCH)
   list(APPEND libraries hearsay_runtime)
 endif()
 install(TARGETS ${libraries} EXPORT hearsayTargets
-        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hearsay)
-install(FILES ${PROJECT_BINARY_DIR}/generated/hearsay/hearsay.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hearsay)
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Installed headers include each other as "hearsay/runtime/…": a user's include path gets no folder `runtime` of ours.
+get_property(headers GLOBAL PROPERTY HEARSAY_HEADERS)
+file(GLOB faces CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/hearsay/*.hpp)
+install(CODE "set(sources \"${PROJECT_SOURCE_DIR}\")
+set(headers \"${headers};${faces}\")
+set(include_dir \"${CMAKE_INSTALL_INCLUDEDIR}\")")
+install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/InstallHeaders.cmake)
 install(EXPORT hearsayTargets NAMESPACE hearsay:: DESTINATION ${package_dir})
 if(TARGET hearsay)
   install(TARGETS hearsay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -11,11 +11,11 @@ function(hearsay_add_library name)
   add_library(hearsay::${name} ALIAS hearsay_${name})
   set_target_properties(hearsay_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   target_compile_features(hearsay_${name} PUBLIC cxx_std_20)
-  target_sources(hearsay_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
-  # Headers include each other as "runtime/…"; users write <hearsay/hearsay.hpp>: both must be found.
-  target_include_directories(hearsay_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
-                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/hearsay>
+  # Here headers include each other as "runtime/…"; installed, as "hearsay/runtime/…" (HearsayInstall.cmake).
+  target_include_directories(hearsay_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                             $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_property(GLOBAL APPEND PROPERTY HEARSAY_HEADERS ${headers})
   target_link_libraries(hearsay_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   hearsay_compile_options(hearsay_${name})
 endfunction()
@@ -56,7 +56,7 @@ function(hearsay_precompile_torch target)
     target_compile_options(${target} PRIVATE -fPIC)  # a precompiled header fits only the flags that it was made with
   endif()
   target_precompile_headers(${target} REUSE_FROM hearsay_precompiled)
-  set(includes_torch "#include [<\"](torch/[^v]|tests/training/|runtime/(hearsay|training/(model|batches|evaluator|set_up))\\.hpp)")
+  set(includes_torch "#include [<\"](torch/[^v]|tests/runtime/training/|(hearsay/hearsay|runtime/training/(model/(model|batches|evaluator)|set_up))\\.hpp)")
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
     file(STRINGS ${source} torch REGEX "${includes_torch}")

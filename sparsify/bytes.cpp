@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 
 namespace hearsay {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "sparsify/magnitude.hpp"
 
 namespace hearsay {

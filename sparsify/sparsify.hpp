@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/table.hpp"
+#include "base/config/table.hpp"
 
 namespace hearsay {
 

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "topology/graph_tools.hpp"
 
 namespace hearsay {

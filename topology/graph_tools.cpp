@@ -5,7 +5,7 @@
 #include <boost/graph/connected_components.hpp>
 #include <boost/graph/grid_graph.hpp>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 
 namespace hearsay {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <boost/graph/graphviz.hpp>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "topology/graph_tools.hpp"
 
 namespace hearsay {

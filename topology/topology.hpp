@@ -10,7 +10,7 @@
 
 #include <boost/graph/adjacency_list.hpp>
 
-#include "runtime/base/table.hpp"
+#include "base/config/table.hpp"
 
 namespace hearsay {
 

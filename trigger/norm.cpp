@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "runtime/base/read_ahead.hpp"
+#include "base/loops/read_ahead.hpp"
 #include "trigger/trigger.hpp"
 
 #if defined(__x86_64__)

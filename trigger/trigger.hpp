@@ -8,12 +8,10 @@
 #include <span>
 #include <vector>
 
-#include "runtime/base/table.hpp"
+#include "base/config/table.hpp"
+#include "base/ids.hpp"
 
 namespace hearsay {
-
-using Iteration = std::int64_t;   ///< k = 0, 1, …
-using SegmentId = std::uint32_t;  ///< index into the layout's segments
 
 /// One segment at one iteration, as a trigger sees it.
 struct Observation {

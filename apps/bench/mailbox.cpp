@@ -15,14 +15,14 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "apps/bench/machine.hpp"
+#include "apps/bench/probe/machine.hpp"
+#include "base/timing.hpp"
 #include "hearsay_version.hpp"
-#include "runtime/base/timing.hpp"
-#include "runtime/ledger/ledger.hpp"
-#include "runtime/mailbox/mailbox.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/environment.hpp"
 #include "runtime/mpi/window.hpp"
+#include "runtime/transport/ledger.hpp"
+#include "runtime/transport/mailbox.hpp"
 
 namespace {
 

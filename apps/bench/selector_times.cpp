@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/random.hpp"
-#include "runtime/base/timing.hpp"
+#include "base/random.hpp"
+#include "base/timing.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace {

@@ -11,7 +11,7 @@
 #include <limits>
 #include <memory>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 
 namespace hearsay {
 namespace {

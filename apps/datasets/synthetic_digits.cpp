@@ -21,7 +21,7 @@
 
 #include "apps/datasets/datasets.hpp"
 #include "apps/datasets/digit_strokes.hpp"
-#include "runtime/base/random.hpp"
+#include "base/random.hpp"
 
 namespace hearsay {
 namespace {

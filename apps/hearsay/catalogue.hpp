@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/config.hpp"
+#include "base/config/config.hpp"
 
 namespace hearsay {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/mpi/environment.hpp"
-#include "runtime/parameters.hpp"
+#include "runtime/replica/parameters.hpp"
 #include "topology/topology.hpp"
 
 namespace hearsay {

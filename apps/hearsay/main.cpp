@@ -4,9 +4,9 @@
 #include <map>
 
 #include "apps/hearsay/commands.hpp"
-#include "apps/hearsay/failure.hpp"
-#include "apps/simulator/options.hpp"
-#include "runtime/base/error.hpp"
+#include "apps/shared/failure.hpp"
+#include "apps/shared/options.hpp"
+#include "base/error.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <torch/torch.h>
 
 #include "apps/models/models.hpp"
-#include "runtime/training/model.hpp"
+#include "runtime/training/model/model.hpp"
 
 namespace hearsay {
 namespace {

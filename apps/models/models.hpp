@@ -3,7 +3,7 @@
 #include <memory>
 #include <span>
 
-#include "runtime/base/table.hpp"
+#include "base/config/table.hpp"
 #include "runtime/data/dataset.hpp"
 
 namespace hearsay {

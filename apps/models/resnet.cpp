@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "apps/models/models.hpp"
-#include "runtime/training/model.hpp"
+#include "runtime/training/model/model.hpp"
 
 namespace hearsay {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "apps/models/models.hpp"
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 
 namespace hearsay {
 

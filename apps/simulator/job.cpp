@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "apps/hearsay/train_report.hpp"
+#include "apps/shared/train_report.hpp"
 #include "apps/simulator/synthetic.hpp"
 
 namespace hearsay {

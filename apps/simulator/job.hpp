@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "apps/simulator/options.hpp"
+#include "apps/shared/options.hpp"
 #include "apps/simulator/plan.hpp"
 #include "runtime/mpi/environment.hpp"
 

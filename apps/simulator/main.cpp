@@ -8,11 +8,11 @@
 #include <memory>
 #include <optional>
 
-#include "apps/hearsay/failure.hpp"
-#include "apps/hearsay/launch.hpp"
+#include "apps/shared/failure.hpp"
+#include "apps/shared/launch.hpp"
+#include "apps/shared/options.hpp"
 #include "apps/simulator/job.hpp"
-#include "apps/simulator/options.hpp"
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "runtime/mpi/simulated/cluster.hpp"
 
 namespace {

@@ -1,6 +1,6 @@
 // In place of training.cpp where there is no LibTorch.
 #include "apps/simulator/job.hpp"
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 
 namespace hearsay {
 

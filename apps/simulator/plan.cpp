@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/random.hpp"
+#include "base/random.hpp"
 
 namespace hearsay {
 namespace {

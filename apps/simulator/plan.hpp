@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
-#include "runtime/base/config.hpp"
-#include "runtime/parameters.hpp"
+#include "base/config/config.hpp"
+#include "runtime/replica/parameters.hpp"
 
 namespace hearsay {
 

@@ -3,12 +3,12 @@
 #include <limits>
 #include <utility>
 
+#include "base/config/seed.hpp"
+#include "base/random.hpp"
 #include "hearsay_version.hpp"
-#include "runtime/base/random.hpp"
-#include "runtime/base/seed.hpp"
 #include "runtime/mpi/driver.hpp"
 #include "runtime/mpi/peers.hpp"
-#include "runtime/report/events/event_file.hpp"
+#include "runtime/report/event_file.hpp"
 #include "runtime/report/totals.hpp"
 
 namespace hearsay {
@@ -93,7 +93,7 @@ void SyntheticRank::draw_gradient(Iteration k) {
   for (float& g : replica_.gradients.span()) g = static_cast<float>(random.normal());
 }
 
-/// The training loop of runtime/algorithms/exchange.hpp.
+/// The training loop of runtime/exchange/exchange.hpp.
 void SyntheticRank::iterate(Exchange& exchange, Iteration k) {
   exchange.start(k);
   draw_gradient(k);

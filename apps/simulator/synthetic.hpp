@@ -5,7 +5,7 @@
 #include <string>
 
 #include "apps/simulator/plan.hpp"
-#include "runtime/algorithms/exchange.hpp"
+#include "runtime/exchange/exchange.hpp"
 #include "runtime/mpi/environment.hpp"
 #include "runtime/report/report.hpp"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "apps/hearsay/chosen_run.hpp"
-#include "apps/hearsay/train_report.hpp"
+#include "apps/shared/chosen_run.hpp"
+#include "apps/shared/train_report.hpp"
 #include "apps/simulator/job.hpp"
 #include "runtime/training/session.hpp"
 

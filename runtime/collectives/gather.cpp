@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 
 namespace hearsay {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "runtime/collectives/peers.hpp"
+#include "runtime/transport/peers.hpp"
 
 namespace hearsay {
 

@@ -7,8 +7,8 @@
 // with less than its full sum. Who owns what was cut off is the ResidualRule.
 #include <cstddef>
 
-#include "runtime/collectives/peers.hpp"
 #include "runtime/collectives/sparse_vector.hpp"
+#include "runtime/transport/peers.hpp"
 
 namespace hearsay {
 

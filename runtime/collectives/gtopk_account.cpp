@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 
 namespace hearsay {
 namespace {

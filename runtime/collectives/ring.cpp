@@ -14,13 +14,6 @@ Message values_message(std::span<const float> values) {
 
 }  // namespace
 
-Part part_of(std::size_t n, int parts, int index) {
-  const auto p = static_cast<std::size_t>(parts);
-  const auto i = static_cast<std::size_t>(index);
-  const std::size_t rest = n % p;
-  return {.begin = i * (n / p) + std::min(i, rest), .length = n / p + (i < rest ? 1 : 0)};
-}
-
 // Step t: part i − 1 − t travels from i to i + 1, which adds its own. The sum of part p starts at p + 1 and ends at p.
 void reduce_scatter(const Group& group, std::span<float> values) {
   const int size = group.size();

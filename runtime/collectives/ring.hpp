@@ -3,17 +3,10 @@
 #include <cstddef>
 #include <span>
 
-#include "runtime/collectives/peers.hpp"
+#include "runtime/replica/layout.hpp"
+#include "runtime/transport/peers.hpp"
 
 namespace hearsay {
-
-/// The part of `n` values that member `index` of `parts` is responsible for: [begin, begin + length). Parts differ by
-/// one value at most; with fewer values than parts the last ones are empty.
-struct Part {
-  std::size_t begin = 0, length = 0;
-  std::span<float> of(std::span<float> values) const { return values.subspan(begin, length); }
-};
-Part part_of(std::size_t n, int parts, int index);
 
 /// Afterwards member i's own part of `values` is the sum of that part over all members, added in ring order; the rest of
 /// `values` is partial sums. Cost: P − 1 messages, (P − 1)/P · 4n bytes.

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "sparsify/magnitude.hpp"
 
 namespace hearsay {

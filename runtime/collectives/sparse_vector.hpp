@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/collectives/gather.hpp"
-#include "runtime/ledger/ledger.hpp"
+#include "runtime/transport/ledger.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {

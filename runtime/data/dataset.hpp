@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/table.hpp"
+#include "base/config/table.hpp"
 
 namespace hearsay {
 

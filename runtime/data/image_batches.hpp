@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "runtime/base/random.hpp"
+#include "base/random.hpp"
 #include "runtime/data/dataset.hpp"
 
 namespace hearsay {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/base/random.hpp"
-#include "runtime/base/table.hpp"
+#include "base/config/table.hpp"
+#include "base/random.hpp"
 
 namespace hearsay {
 

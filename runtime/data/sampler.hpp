@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/base/random.hpp"
+#include "base/random.hpp"
 
 namespace hearsay {
 

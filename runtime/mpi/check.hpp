@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 
 namespace hearsay::mpi {
 

@@ -3,9 +3,9 @@
 // Written twice, in real/ and in simulated/, of which a build has one (CMake's HEARSAY_MPI). No <mpi.h> here.
 #include <memory>
 
-#include "runtime/base/clock.hpp"
-#include "runtime/engine.hpp"
+#include "base/clock.hpp"
 #include "runtime/mpi/window.hpp"
+#include "runtime/transport/engine.hpp"
 
 namespace hearsay::mpi {
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <memory>
 
-#include "runtime/collectives/peers.hpp"
+#include "runtime/transport/peers.hpp"
 
 namespace hearsay::mpi {
 

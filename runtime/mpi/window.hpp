@@ -3,7 +3,7 @@
 #include <limits>
 #include <memory>
 
-#include "runtime/mailbox/remote_memory.hpp"
+#include "runtime/transport/remote_memory.hpp"
 
 namespace hearsay::mpi {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/report.hpp"
 

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 
 namespace hearsay {
 namespace {

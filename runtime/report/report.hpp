@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/ledger/ledger.hpp"
-#include "runtime/parameters.hpp"
+#include "runtime/replica/parameters.hpp"
 #include "runtime/report/files.hpp"
+#include "runtime/transport/ledger.hpp"
 #include "topology/topology.hpp"
 
 namespace hearsay {

@@ -5,9 +5,9 @@
 #include <system_error>
 #include <vector>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
+#include "runtime/report/event_file.hpp"
 #include "runtime/report/events/encoding.hpp"
-#include "runtime/report/events/event_file.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/report.hpp"
 

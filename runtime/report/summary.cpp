@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/json.hpp"
 

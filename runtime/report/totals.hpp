@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/algorithms/exchange.hpp"
+#include "runtime/exchange/exchange.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/report/report.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/ledger/ledger.hpp"
-#include "runtime/parameters.hpp"
+#include "runtime/replica/parameters.hpp"
+#include "runtime/transport/ledger.hpp"
 
 namespace hearsay {
 

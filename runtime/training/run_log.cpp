@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "runtime/mpi/driver.hpp"
 
 namespace hearsay {

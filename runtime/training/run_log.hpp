@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "runtime/mpi/communicator.hpp"
-#include "runtime/report/events/event_file.hpp"
+#include "runtime/report/event_file.hpp"
 #include "runtime/report/totals.hpp"
 #include "runtime/training/session.hpp"
 

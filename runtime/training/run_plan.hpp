@@ -1,19 +1,19 @@
 #pragma once
 // A read and checked configuration: everything about a run that can be known without communication. No LibTorch here;
-// a program that makes a Task includes runtime/training/model.hpp too.
+// a program that makes a Task includes runtime/training/model/model.hpp too.
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "runtime/algorithms/exchange.hpp"
-#include "runtime/base/seed.hpp"
+#include "base/config/seed.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/data/image_batches.hpp"
 #include "runtime/data/partition.hpp"
+#include "runtime/exchange/exchange.hpp"
 #include "runtime/report/report.hpp"
-#include "runtime/training/learning_rate.hpp"
-#include "runtime/training/optimizer.hpp"
+#include "runtime/training/model/learning_rate.hpp"
+#include "runtime/training/model/optimizer.hpp"
 #include "runtime/training/trainer.hpp"
 
 namespace hearsay {

@@ -4,19 +4,19 @@
 #include <cstdio>
 #include <optional>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "runtime/mpi/driver.hpp"
 #include "runtime/mpi/peers.hpp"
 #include "runtime/mpi/window.hpp"
 #include "runtime/report/trace.hpp"
-#include "runtime/training/batches.hpp"
-#include "runtime/training/evaluator.hpp"
-#include "runtime/training/model.hpp"
-#include "runtime/training/rank_generator.hpp"
+#include "runtime/training/model/batches.hpp"
+#include "runtime/training/model/evaluator.hpp"
+#include "runtime/training/model/model.hpp"
+#include "runtime/training/process/rank_generator.hpp"
+#include "runtime/training/process/same_run.hpp"
+#include "runtime/training/process/threads.hpp"
 #include "runtime/training/run_log.hpp"
-#include "runtime/training/same_run.hpp"
 #include "runtime/training/set_up.hpp"
-#include "runtime/training/threads.hpp"
 
 namespace hearsay {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 // What a rank trains with, made from a plan: data, model, batches. Private to sessions, dry runs and benchmarks.
 #include "runtime/mpi/communicator.hpp"
-#include "runtime/training/batches.hpp"
-#include "runtime/training/model.hpp"
+#include "runtime/training/model/batches.hpp"
+#include "runtime/training/model/model.hpp"
 #include "runtime/training/run_plan.hpp"
 
 namespace hearsay {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 
 namespace hearsay {
 namespace {

@@ -3,9 +3,9 @@
 #include <functional>
 #include <limits>
 
-#include "runtime/algorithms/exchange.hpp"
-#include "runtime/training/learning_rate.hpp"
-#include "runtime/training/optimizer.hpp"
+#include "runtime/exchange/exchange.hpp"
+#include "runtime/training/model/learning_rate.hpp"
+#include "runtime/training/model/optimizer.hpp"
 
 namespace hearsay {
 

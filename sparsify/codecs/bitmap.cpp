@@ -8,7 +8,7 @@
 #include <bit>
 #include <span>
 
-#include "runtime/base/vector_code.hpp"
+#include "base/loops/vector_code.hpp"
 #include "sparsify/bytes.hpp"
 #include "sparsify/sparsify.hpp"
 

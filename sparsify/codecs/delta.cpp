@@ -8,7 +8,7 @@
 // Cost: 1 + k … 1 + 5k bytes: about 1 byte a position at density 0.1, 2 below 0.01; two passes; no state.
 #include <algorithm>
 
-#include "runtime/base/vector_code.hpp"
+#include "base/loops/vector_code.hpp"
 #include "sparsify/bytes.hpp"
 #include "sparsify/sparsify.hpp"
 

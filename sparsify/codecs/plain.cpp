@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "sparsify/bytes.hpp"
-#include "sparsify/positions.hpp"
+#include "sparsify/search/positions.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {

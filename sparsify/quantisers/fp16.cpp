@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/base/vector_code.hpp"
+#include "base/loops/vector_code.hpp"
 #include "sparsify/quantisers/groups.hpp"
 #include "sparsify/sparsify.hpp"
 

@@ -4,7 +4,7 @@
 // Deviates from the paper in: nothing.
 // Error: |v − q(v)| ≤ scale / 2 ≤ max |v| · 0.00394.
 // Cost: 1 byte a value and 4 a group; 2 passes; no state.
-#include "runtime/base/vector_code.hpp"
+#include "base/loops/vector_code.hpp"
 #include "sparsify/magnitude.hpp"
 #include "sparsify/quantisers/groups.hpp"
 #include "sparsify/sparsify.hpp"

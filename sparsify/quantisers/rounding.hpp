@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "runtime/base/host_device.hpp"
+#include "base/loops/host_device.hpp"
 
 namespace hearsay {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "runtime/base/vector_code.hpp"
+#include "base/loops/vector_code.hpp"
 
 namespace hearsay {
 namespace {

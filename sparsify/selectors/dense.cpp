@@ -3,7 +3,7 @@
 // No paper; the base line of all of them.
 // Deviates from the paper in: nothing.
 // Cost: one read of the values (the check for NaN and infinities), n indices written; no state.
-#include "sparsify/positions.hpp"
+#include "sparsify/search/positions.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {

@@ -2,7 +2,7 @@
 // The keys that several selectors have, so that they mean the same everywhere.
 #include <cstdint>
 
-#include "runtime/base/config.hpp"
+#include "base/config/config.hpp"
 
 namespace hearsay {
 

@@ -18,11 +18,11 @@
 #include <numeric>
 #include <utility>
 
-#include "runtime/base/random.hpp"
-#include "runtime/base/read_ahead.hpp"
-#include "runtime/base/vector_code.hpp"
+#include "base/loops/read_ahead.hpp"
+#include "base/loops/vector_code.hpp"
+#include "base/random.hpp"
 #include "sparsify/magnitude.hpp"
-#include "sparsify/positions.hpp"
+#include "sparsify/search/positions.hpp"
 #include "sparsify/selectors/density.hpp"
 #include "sparsify/sparsify.hpp"
 

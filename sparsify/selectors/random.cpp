@@ -7,8 +7,8 @@
 // sorting; n bits and 4·min(k, n − k) bytes, kept from call to call.
 #include <algorithm>
 
-#include "runtime/base/random.hpp"
-#include "sparsify/positions.hpp"
+#include "base/random.hpp"
+#include "sparsify/search/positions.hpp"
 #include "sparsify/selectors/density.hpp"
 #include "sparsify/sparsify.hpp"
 

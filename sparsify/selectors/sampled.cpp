@@ -13,10 +13,10 @@
 #include <cmath>
 #include <functional>
 
-#include "runtime/base/random.hpp"
-#include "sparsify/exact_select.hpp"
+#include "base/random.hpp"
 #include "sparsify/magnitude.hpp"
-#include "sparsify/positions.hpp"
+#include "sparsify/search/exact_select.hpp"
+#include "sparsify/search/positions.hpp"
 #include "sparsify/selectors/density.hpp"
 #include "sparsify/sparsify.hpp"
 

@@ -5,7 +5,7 @@
 // `one_bit` with `centre: threshold`); a value of just the threshold is sent.
 // Cost: 2 reads of the values; how many travel is up to them: from none to n, and a mailbox has room for n. No state.
 #include "sparsify/magnitude.hpp"
-#include "sparsify/positions.hpp"
+#include "sparsify/search/positions.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/config.hpp"
-#include "runtime/base/nearest.hpp"
+#include "base/config/config.hpp"
+#include "base/config/nearest.hpp"
 
 namespace {
 

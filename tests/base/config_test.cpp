@@ -1,5 +1,5 @@
 // Config: what is read, what is refused and where, and that dump() gives the same run.
-#include "runtime/base/config.hpp"
+#include "base/config/config.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 
 using hearsay::Config;
 using hearsay::ConfigError;

@@ -1,4 +1,4 @@
-#include "runtime/base/parts.hpp"
+#include "base/loops/parts.hpp"
 
 #include <mutex>
 #include <set>

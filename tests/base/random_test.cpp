@@ -1,5 +1,5 @@
 // Random: the same numbers on every machine, in range and without bias.
-#include "runtime/base/random.hpp"
+#include "base/random.hpp"
 
 #include <doctest/doctest.h>
 #include <rapidcheck.h>

@@ -8,11 +8,11 @@
 #include <sstream>
 #include <string>
 
-#include "apps/bench/mass_balance.hpp"
-#include "apps/bench/oracle.hpp"
-#include "apps/hearsay/bench_report.hpp"
-#include "apps/hearsay/text.hpp"
-#include "runtime/base/timing.hpp"
+#include "apps/bench/between_ranks/mass_balance.hpp"
+#include "apps/bench/between_ranks/oracle.hpp"
+#include "apps/hearsay/views/bench_report.hpp"
+#include "apps/shared/text.hpp"
+#include "base/timing.hpp"
 #include "tests/support/local_peers.hpp"
 
 using namespace hearsay;

@@ -4,10 +4,10 @@
 #include <limits>
 #include <sstream>
 
-#include "apps/hearsay/comparison.hpp"
-#include "apps/hearsay/progress.hpp"
-#include "apps/hearsay/text.hpp"
-#include "apps/hearsay/train_report.hpp"
+#include "apps/hearsay/views/comparison.hpp"
+#include "apps/hearsay/views/progress.hpp"
+#include "apps/shared/text.hpp"
+#include "apps/shared/train_report.hpp"
 
 using namespace hearsay;
 

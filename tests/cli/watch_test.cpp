@@ -5,10 +5,10 @@
 #include <fstream>
 #include <limits>
 
-#include "apps/hearsay/text.hpp"
-#include "apps/hearsay/watch_view.hpp"
-#include "runtime/base/error.hpp"
-#include "tests/report/temporary_folder.hpp"
+#include "apps/hearsay/views/watch_view.hpp"
+#include "apps/shared/text.hpp"
+#include "base/error.hpp"
+#include "tests/runtime/report/temporary_folder.hpp"
 
 using namespace hearsay;
 using hearsay::test::TemporaryFolder;

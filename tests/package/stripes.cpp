@@ -25,9 +25,14 @@ int main(int, char** argv) {
     hearsay::Config config = hearsay::Config::from_text("data: {batch_size: 8}\noptimizer: {learning_rate: 0.1}\n");
     config.override_with("train.epochs=20");
     config.override_with(std::string("report.directory=") + argv[1]);
-    const hearsay::RunPlan plan(config, {.model_name = "net", .dataset_name = "stripes",
-                                         .make_model = [](auto&) { return hearsay::Model(std::make_shared<Net>()); },
-                                         .load_data = [] { return hearsay::ImageData{"stripes", stripes(128), stripes(64), {0.5f}, {0.5f}}; }});
+    const hearsay::RunPlan plan(config,
+                                {.model_name = "net",
+                                 .dataset_name = "stripes",
+                                 .make_model = [](auto&) { return hearsay::Model(std::make_shared<Net>()); },
+                                 .load_data =
+                                     [] {
+                                       return hearsay::ImageData{"stripes", stripes(128), stripes(64), {0.5f}, {0.5f}};
+                                     }});
     const hearsay::Summary summary = hearsay::train(mpi, plan);
     if (mpi.rank() == 0) std::cout << mpi.ranks() << " ranks, accuracy " << *summary.accuracy_mean_model << "\n";
     return mpi.rank() == 0 && (mpi.ranks() != 2 || summary.accuracy_mean_model < 0.9) ? 1 : 0;

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "runtime/base/random.hpp"
-#include "runtime/parameters.hpp"
+#include "base/random.hpp"
+#include "runtime/replica/parameters.hpp"
 #include "tests/reference/simulation.hpp"
 
 namespace hearsay::reference {

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "tests/sparsify/values.hpp"
 
 namespace hearsay {

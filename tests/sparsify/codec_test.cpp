@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "tests/sparsify/quantised.hpp"
 #include "tests/sparsify/values.hpp"
 

@@ -4,9 +4,9 @@
 
 #include <limits>
 
-#include "sparsify/candidates.hpp"
-#include "sparsify/collect.hpp"
 #include "sparsify/magnitude.hpp"
+#include "sparsify/search/candidates.hpp"
+#include "sparsify/search/collect.hpp"
 #include "tests/sparsify/values.hpp"
 
 namespace hearsay {

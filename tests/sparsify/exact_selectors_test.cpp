@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-#include "sparsify/exact_select.hpp"
+#include "sparsify/search/exact_select.hpp"
 #include "tests/sparsify/values.hpp"
 
 namespace hearsay {

@@ -5,7 +5,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "tests/sparsify/bytes.hpp"
 #include "tests/sparsify/values.hpp"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "tests/sparsify/quantised.hpp"
 #include "tests/sparsify/values.hpp"
 

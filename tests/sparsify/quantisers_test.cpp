@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "tests/sparsify/quantised.hpp"
 #include "tests/sparsify/values.hpp"
 

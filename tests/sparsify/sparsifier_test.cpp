@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/random.hpp"
+#include "base/random.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay::test {

@@ -12,8 +12,8 @@
 #include <memory>
 #include <system_error>
 
-#include "runtime/cuda/emulator.hpp"
-#include "runtime/device/device_of.hpp"
+#include "runtime/gpu/device_of.hpp"
+#include "runtime/gpu/machine/emulator.hpp"
 
 namespace hearsay::test {
 

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "runtime/mailbox/remote_memory.hpp"
+#include "runtime/transport/remote_memory.hpp"
 
 namespace hearsay::test {
 

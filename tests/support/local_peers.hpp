@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/random.hpp"
-#include "runtime/collectives/peers.hpp"
+#include "base/random.hpp"
 #include "runtime/collectives/ring.hpp"
+#include "runtime/transport/peers.hpp"
 
 namespace hearsay::test {
 

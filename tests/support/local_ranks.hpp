@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/algorithms/exchange.hpp"
+#include "runtime/exchange/exchange.hpp"
 #include "tests/support/local_memory.hpp"
 #include "tests/support/local_peers.hpp"
 

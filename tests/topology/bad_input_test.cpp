@@ -1,7 +1,7 @@
 // Graphs and weights that cannot be: the exact type of the error, and a message that names the value and the remedy.
 #include <doctest/doctest.h>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "tests/topology/support.hpp"
 
 namespace hearsay {

@@ -8,8 +8,8 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-#include "runtime/base/error.hpp"
-#include "runtime/base/random.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
 #include "tests/topology/support.hpp"
 
 namespace hearsay {

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "tests/topology/support.hpp"
 
 namespace hearsay {

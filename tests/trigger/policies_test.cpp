@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/random.hpp"
+#include "base/random.hpp"
 #include "trigger/trigger.hpp"
 
 using namespace hearsay;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/error.hpp"
-#include "runtime/base/random.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
 #include "trigger/trigger.hpp"
 
 using namespace hearsay;

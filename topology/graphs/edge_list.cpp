@@ -6,7 +6,7 @@
 // both, the weight rule `edge_list` reads them from the same file. Source: the file.
 // Deviates from the paper in: nothing.
 // Cost: the file's edges.
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "topology/graph_tools.hpp"
 
 namespace hearsay {

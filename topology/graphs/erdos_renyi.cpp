@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/error.hpp"
-#include "runtime/base/random.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
 #include "topology/graph_tools.hpp"
 
 namespace hearsay {

@@ -7,7 +7,7 @@
 // Cost: τ = log2 P neighbours a rank, τP/2 edges. Gap with weights 1/(τ+1): 2/(τ+1), the best that any weights reach.
 #include <bit>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "topology/graph_tools.hpp"
 
 namespace hearsay {

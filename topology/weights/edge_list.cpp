@@ -9,7 +9,7 @@
 // Cost: O(P²), once.
 #include <algorithm>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "topology/graph_tools.hpp"
 
 namespace hearsay {

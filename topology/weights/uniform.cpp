@@ -5,7 +5,7 @@
 // Source: lian2017dpsgd (ring, 1/3); ghosh2021eventgrad, section 3.
 // Deviates from the paper in: nothing. Rows sum to 1 on any graph, columns on regular graphs only; others are refused.
 // Cost: O(P²) memory, once.
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "topology/graph_tools.hpp"
 
 namespace hearsay {

@@ -14,15 +14,15 @@
 #include <iostream>
 #include <numbers>
 
+#include "apps/bench/cuda/entries.hpp"
+#include "apps/bench/cuda/mixing.hpp"
+#include "apps/bench/cuda/norms.hpp"
 #include "apps/bench/cuda/oracle.cuh"
+#include "apps/bench/cuda/select.hpp"
 #include "apps/bench/cuda/timing.cuh"
-#include "runtime/base/error.hpp"
-#include "runtime/base/random.hpp"
-#include "runtime/cuda/mixing.hpp"
-#include "sparsify/cuda/entries.hpp"
-#include "sparsify/cuda/select.hpp"
+#include "base/error.hpp"
+#include "base/random.hpp"
 #include "sparsify/sparsify.hpp"
-#include "trigger/cuda/norms.hpp"
 
 namespace hearsay::device {
 namespace {

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "runtime/cuda/check.cuh"
-#include "runtime/cuda/memory.hpp"
+#include "runtime/gpu/machine/check.cuh"
+#include "runtime/gpu/machine/memory.hpp"
 #include "sparsify/magnitude.hpp"
 
 namespace hearsay::device {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/timing.hpp"
-#include "runtime/cuda/check.cuh"
+#include "base/timing.hpp"
+#include "runtime/gpu/machine/check.cuh"
 
 namespace hearsay::device {
 

@@ -1,9 +1,9 @@
 // Every position coder with whole values, and every quantiser with plain positions: 100,000 of 10,000,000 values.
 #include <memory>
 
+#include "apps/bench/between_ranks/oracle.hpp"
 #include "apps/bench/kernels/data.hpp"
 #include "apps/bench/kernels/suite.hpp"
-#include "apps/bench/oracle.hpp"
 #include "runtime/collectives/sparse_vector.hpp"
 
 namespace hearsay {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <map>
 
-#include "runtime/base/random.hpp"
+#include "base/random.hpp"
 
 namespace hearsay {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/parameters.hpp"
+#include "runtime/replica/parameters.hpp"
 
 namespace hearsay {
 

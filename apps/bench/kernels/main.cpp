@@ -11,7 +11,7 @@
 #include <iostream>
 
 #include "apps/bench/kernels/suite.hpp"
-#include "apps/bench/machine.hpp"
+#include "apps/bench/probe/machine.hpp"
 
 namespace {
 

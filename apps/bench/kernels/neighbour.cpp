@@ -6,8 +6,8 @@
 #include "apps/bench/kernels/data.hpp"
 #include "apps/bench/kernels/reads.hpp"
 #include "apps/bench/kernels/suite.hpp"
-#include "runtime/algorithms/neighbour/mixing/mixing.hpp"
-#include "runtime/base/parts.hpp"
+#include "base/loops/parts.hpp"
+#include "runtime/exchange/neighbour/mixing/mixing.hpp"
 #include "trigger/trigger.hpp"
 
 namespace hearsay {

@@ -7,8 +7,8 @@
 #include "apps/bench/kernels/data.hpp"
 #include "apps/bench/kernels/reads.hpp"
 #include "apps/bench/kernels/suite.hpp"
-#include "runtime/base/read_ahead.hpp"
-#include "runtime/base/vector_code.hpp"
+#include "base/loops/read_ahead.hpp"
+#include "base/loops/vector_code.hpp"
 
 namespace hearsay {
 namespace {

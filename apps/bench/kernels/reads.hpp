@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/base/read_ahead.hpp"
-#include "runtime/base/vector_code.hpp"
+#include "base/loops/read_ahead.hpp"
+#include "base/loops/vector_code.hpp"
 #include "sparsify/magnitude.hpp"
 
 namespace hearsay {

@@ -10,10 +10,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "apps/bench/machine.hpp"
-#include "apps/hearsay/text.hpp"
+#include "apps/bench/probe/machine.hpp"
+#include "apps/shared/text.hpp"
+#include "base/timing.hpp"
 #include "hearsay_version.hpp"
-#include "runtime/base/timing.hpp"
 
 namespace hearsay {
 namespace {

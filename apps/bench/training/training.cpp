@@ -8,16 +8,16 @@
 #include <utility>
 
 #include "apps/models/models.hpp"
-#include "runtime/algorithms/exchange.hpp"
-#include "runtime/base/error.hpp"
-#include "runtime/base/timing.hpp"
+#include "base/error.hpp"
+#include "base/timing.hpp"
+#include "runtime/exchange/exchange.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/driver.hpp"
 #include "runtime/mpi/peers.hpp"
 #include "runtime/mpi/window.hpp"
-#include "runtime/training/model.hpp"
+#include "runtime/training/model/model.hpp"
+#include "runtime/training/process/threads.hpp"
 #include "runtime/training/set_up.hpp"
-#include "runtime/training/threads.hpp"
 
 namespace hearsay {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/bench/collectives.hpp"
-#include "runtime/ledger/ledger.hpp"
+#include "apps/bench/between_ranks/collectives.hpp"
 #include "runtime/mpi/environment.hpp"
+#include "runtime/transport/ledger.hpp"
 
 namespace hearsay {
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "runtime/base/random.hpp"
+#include "base/random.hpp"
 
 namespace hearsay {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/error.hpp"
+#include "base/error.hpp"
 #include "runtime/mpi/process.hpp"
 
 namespace hearsay::mpi {

@@ -1,0 +1,232 @@
+#include "apps/bench/between_ranks/exchanges.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "apps/bench/between_ranks/mass_balance.hpp"
+#include "apps/bench/between_ranks/variants.hpp"
+#include "base/random.hpp"
+#include "base/timing.hpp"
+#include "runtime/mpi/communicator.hpp"
+#include "runtime/mpi/peers.hpp"
+#include "runtime/mpi/window.hpp"
+
+namespace hearsay {
+namespace {
+
+Layout even_layout(std::size_t values, int segments) {
+  Layout layout;
+  const auto count = static_cast<std::size_t>(segments);
+  for (std::size_t s = 0; s < count; ++s) {
+    const std::size_t length = values * (s + 1) / count - values * s / count;
+    layout.append("segment" + std::to_string(s), {static_cast<std::int64_t>(length)});
+  }
+  return layout;
+}
+
+/// Neighbour exchanges run on a ring, the others need everybody.
+Topology topology_of(bool uses_graph, int ranks) {
+  Config config = Config::from_text(uses_graph ? "graph: {name: ring}\nweights: {name: metropolis}"
+                                               : "graph: {name: complete}\nweights: {name: metropolis}");
+  return TopologyPlan(config).build(ranks);
+}
+
+/// Normal noise, new at every iteration: another window of one long block.
+class Noise {
+ public:
+  Noise(std::uint64_t seed, int rank, std::size_t values)
+      : random_(stream_seed(seed, "noise", static_cast<std::uint64_t>(rank))), block_(values + extra) {
+    for (float& value : block_) value = static_cast<float>(random_.normal());
+  }
+  void fill(std::span<float> g) {
+    const auto start = block_.begin() + static_cast<std::ptrdiff_t>(random_.below(extra));
+    std::copy_n(start, g.size(), g.begin());
+  }
+
+ private:
+  static constexpr std::size_t extra = 4096;
+  Random random_;
+  std::vector<float> block_;
+};
+
+/// One exchange on this rank, with everything that it works with (runtime/training/session.cpp, without a model).
+class Job {
+ public:
+  Job(const ExchangePlan& plan, const Layout& layout, int rank, int ranks)
+      : topology_(topology_of(plan.uses_graph(), ranks)),
+        neighbourhood_(topology_.neighbourhood(rank)),
+        replica_(layout),
+        ledger_(neighbourhood_.neighbours.size(), layout.count()),
+        world_([this] { mailbox_.progress(); }),
+        peers_({.idle = [this] { mailbox_.progress(); }, .sent = [this](int to, const Message& m) { count(to, m); }}),
+        window_(MailboxMap{.degree = static_cast<int>(neighbourhood_.neighbours.size()), .capacity_bytes = ring(plan)}
+                    .total_bytes()),
+        mailbox_(window_, topology_, rank, ring(plan), ledger_),
+        engine_([this] { return mailbox_.progress(); }),
+        exchange_(plan.build({.neighbourhood = neighbourhood_,
+                              .replica = replica_,
+                              .mailbox = mailbox_,
+                              .engine = engine_,
+                              .ledger = ledger_,
+                              .peers = peers_})) {}
+
+  /// Seconds of iteration k on the slowest rank.
+  double iterate(Iteration k, Noise& noise) {
+    const auto g = replica_.gradients.span();
+    noise.fill(g);
+    engine_.run([this] { world_.barrier(); });
+    std::array<double, 1> slowest{exchange(k) + step(k)};
+    engine_.run([&] { world_.maximum(slowest); });
+    return slowest[0];
+  }
+  /// The laws of the global path, in the first two iterations: some algorithms begin with a dense one. Throws
+  /// std::logic_error on rank 0.
+  void check(const ExchangeVariant& variant, std::uint64_t seed, Noise& noise) {
+    const bool sharded = variant.name == "gradient_dropping";  // a rank gets the mean of its own shard, and 0 elsewhere
+    const auto g = replica_.gradients.span();
+    MassBalance balance(stream_seed(seed, "balance"));
+    for (Iteration k = 0; k < 2; ++k) {
+      noise.fill(g);
+      for (float& value : g) value = std::nearbyint(1024.0F * value);
+      balance.put_in(g);
+      exchange(k);
+      if (sharded || world_.rank() == 0) balance.applied(g, world_.size());
+      step(k);
+    }
+    std::vector<float> residual(g.size());
+    exchange_->add_residual(residual);
+    balance.kept(residual);
+    const std::array own{balance.statement(replica_.values.span())};
+    std::vector<MassBalance::Statement> all;
+    engine_.run([&] {
+      for (const auto& bytes : world_.gather(std::as_bytes(std::span(own)))) {
+        all.emplace_back();
+        std::memcpy(&all.back(), bytes.data(), sizeof all.back());
+      }
+    });
+    require_laws(variant.name, all);
+  }
+  /// Bytes sent until now, without control bytes, which formulas leave out; mean over ranks.
+  double sent_bytes() {
+    std::array<double, 1> sum{};
+    engine_.run([&] {
+      while (mailbox_.sending()) mailbox_.progress();
+      const LedgerTotals totals = ledger_.totals();
+      sum[0] = static_cast<double>(totals.bytes() - totals.control_bytes);
+      world_.sum(sum);
+    });
+    return sum[0] / topology_.ranks();
+  }
+  const Topology& topology() const { return topology_; }
+
+ private:
+  double exchange(Iteration k) {
+    return seconds_taken([&] {
+      exchange_->start(k);
+      if (exchange_->layer_wise())
+        for (std::size_t s = replica_.layout.count(); s-- > 0;) exchange_->gradient_ready(static_cast<SegmentId>(s));
+      exchange_->finish(k);
+    });
+  }
+  /// Seconds of what the exchange does after it.
+  double step(Iteration k) {
+    const auto g = replica_.gradients.span(), x = replica_.values.span();
+    constexpr float rate = 1e-3F;
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] -= rate * g[i];
+    return seconds_taken([&] { exchange_->stepped(k); });
+  }
+  std::size_t ring(const ExchangePlan& plan) const {
+    return MailboxMap::capacity_for(plan.packet_bound(replica_.layout));
+  }
+  void count(int to, const Message& message) {
+    const auto neighbour = std::ranges::lower_bound(neighbourhood_.neighbours, to);
+    ledger_.message_sent(static_cast<std::size_t>(neighbour - neighbourhood_.neighbours.begin()),
+                         {.payload_bytes = message.payload_bytes, .index_bytes = message.index_bytes},
+                         message.bytes.size());
+  }
+
+  Topology topology_;
+  Neighbourhood neighbourhood_;
+  Parameters replica_;
+  Ledger ledger_;
+  mpi::Communicator world_;
+  mpi::Peers peers_;
+  mpi::Window window_;
+  Mailbox mailbox_;
+  ThreadEngine engine_;
+  std::unique_ptr<Exchange> exchange_;
+};
+
+constexpr int warmup = 20;  // iterations until residuals have found their size, and selectors their level
+
+ExchangeTiming measure(const ExchangesOptions& options, const ExchangePlan& plan, const Layout& layout,
+                       const mpi::Communicator& world, Noise& noise) {
+  Job job(plan, layout, world.rank(), world.size());
+  Iteration k = 0;
+  // The same numbers on all ranks, so all of them stop at the same iteration.
+  const auto iterate = [&](int most) {
+    std::vector<double> seconds;
+    for (double total = 0.0; std::ssize(seconds) < most && (seconds.empty() || total < options.seconds);
+         total += seconds.back())
+      seconds.push_back(job.iterate(k++, noise));
+    return seconds;
+  };
+  iterate(warmup);
+  const double before = job.sent_bytes();
+  std::vector<double> seconds = iterate(options.iterations);
+  ExchangeTiming timing;
+  timing.iterations = static_cast<int>(seconds.size());
+  timing.sent_bytes = (job.sent_bytes() - before) / timing.iterations;
+  timing.fastest_s = std::ranges::min(seconds);
+  timing.slowest_s = std::ranges::max(seconds);
+  timing.median_s = median(std::move(seconds));
+  return timing;
+}
+
+struct Candidate {
+  ExchangeVariant variant;
+  std::unique_ptr<ExchangePlan> plan;
+  ExchangeCost cost;
+};
+
+std::vector<Candidate> candidates(const ExchangesOptions& options, const Layout& layout, int ranks, int hosts) {
+  std::vector<Candidate> all;
+  for (const ExchangeVariant& variant : exchange_variants(options.density)) {
+    if (variant.name.find(options.only) == std::string::npos) continue;
+    auto plan = plan_variant(variant);
+    const auto cost = plan->cost(layout, topology_of(plan->uses_graph(), ranks), {.hosts = hosts});
+    if (cost && cost->waits) all.push_back({.variant = variant, .plan = std::move(plan), .cost = *cost});
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<ExchangeTiming> measure_exchanges(const ExchangesOptions& options, const Network& network,
+                                              const std::function<void(const BenchStep&)>& begun) {
+  mpi::Communicator world;
+  const int hosts = 1 + std::ranges::max(mpi::Peers({}).nodes());
+  const Layout layout = even_layout(options.values, options.segments);
+  Noise noise(options.seed, world.rank(), options.values);
+  const auto chosen = candidates(options, layout, world.size(), hosts);
+  std::vector<ExchangeTiming> timings;
+  for (const Candidate& candidate : chosen) {
+    begun({.index = static_cast<int>(timings.size()) + 1,
+           .count = static_cast<int>(chosen.size()),
+           .what = candidate.variant.name});
+    if (!candidate.plan->uses_graph())
+      Job(*candidate.plan, layout, world.rank(), world.size()).check(candidate.variant, options.seed, noise);
+    ExchangeTiming timing = measure(options, *candidate.plan, layout, world, noise);
+    timing.algorithm = candidate.variant.name;
+    timing.predicted_bytes = candidate.cost.sent_bytes;
+    timing.communication_s = communication_s(candidate.cost, network);
+    timing.own_work_s = candidate.cost.local.seconds(network);
+    timings.push_back(std::move(timing));
+  }
+  return timings;
+}
+
+}  // namespace hearsay

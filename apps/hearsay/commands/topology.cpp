@@ -1,0 +1,146 @@
+// hearsay topology CONFIG -n P [--dot FILE]
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <numeric>
+
+#include "apps/hearsay/commands.hpp"
+#include "apps/shared/text.hpp"
+#include "base/error.hpp"
+
+namespace hearsay {
+namespace {
+
+constexpr int most_rows = 16;
+
+/// "2 at every rank" or "1 to 7, mean 1.75".
+std::string degree_text(const Topology& topology) {
+  int least = topology.ranks(), most = 0;
+  for (int i = 0; i < topology.ranks(); ++i) {
+    const auto degree = static_cast<int>(topology.neighbourhood(i).neighbours.size());
+    least = std::min(least, degree);
+    most = std::max(most, degree);
+  }
+  if (least == most) return std::to_string(least) + " at every rank";
+  const double mean = static_cast<double>(topology.directed_edges()) / topology.ranks();
+  return std::to_string(least) + " to " + std::to_string(most) + ", mean " + significant(mean, 4);
+}
+
+std::string range_text(const std::vector<double>& values) {
+  if (values.empty()) return "none";
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  if (*most - *least < 1e-12) return significant(*least, 6);
+  return significant(*least, 6) + " to " + significant(*most, 6);
+}
+
+std::string weights_text(const Topology& topology) {
+  std::vector<double> own, edges;
+  for (int i = 0; i < topology.ranks(); ++i) {
+    const Neighbourhood row = topology.neighbourhood(i);
+    own.push_back(row.self_weight);
+    edges.insert(edges.end(), row.weights.begin(), row.weights.end());
+  }
+  return "own " + range_text(own) + ", neighbours " + range_text(edges);
+}
+
+/// ‖x − x̄‖ shrinks by ρ per mixing, so tenfold in ln 10 / −ln ρ mixings.
+std::string consensus_text(const Spectrum& spectrum) {
+  constexpr double nothing = 1e-12;
+  if (spectrum.contraction < nothing) return "differences vanish in one mixing";
+  if (spectrum.gap < nothing) return "differences do not die out: the graph and its weights oscillate";
+  const double mixings = std::log(10.0) / -std::log(spectrum.contraction);
+  return "differences shrink tenfold in " + significant(mixings, 4) + " iterations (without gradients)";
+}
+
+/// Of a graph that changes ρ is that of a whole period.
+std::string period_text(const Topology& topology) {
+  const double gap = topology.spectrum.gap, contraction = topology.spectrum.contraction;
+  const std::string period = counted(topology.period(), "iteration");
+  constexpr double nothing = 1e-12;
+  if (contraction < nothing) return "differences vanish in a period of " + period;
+  const double iterations = static_cast<double>(topology.period()) * std::log(10.0) / -std::log(contraction);
+  return "differences shrink by " + significant(gap, 6) + " in a period of " + period + ", tenfold in " +
+         significant(iterations, 4) + " iterations (without gradients)";
+}
+
+/// "rank 3: sends to 4, 5, 7 in turns".
+void print_turns(const Topology& topology) {
+  if (topology.ranks() > most_rows) return;
+  std::printf("turns\n");
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(topology.ranks()); ++rank) {
+    std::string text;
+    for (const Turn& turn : topology.turns) text += (text.empty() ? "" : ", ") + std::to_string(turn[rank]);
+    std::printf("  rank %zu: sends to %s\n", rank, text.c_str());
+  }
+}
+
+void print_rows(const Topology& topology) {
+  if (topology.ranks() > most_rows) return;
+  std::printf("rows of W\n");
+  for (int i = 0; i < topology.ranks(); ++i) {
+    const Neighbourhood row = topology.neighbourhood(i);
+    std::string text = "own " + significant(row.self_weight, 4);
+    for (std::size_t e = 0; e < row.neighbours.size(); ++e) {
+      text += ", " + std::to_string(row.neighbours[e]) + ": " + significant(row.weights[e], 4);
+    }
+    std::printf("  rank %d: %s\n", i, wrapped(text, 88, 10).c_str());
+  }
+}
+
+void line(const char* label, const std::string& text) {
+  std::printf("  %s%s\n", pad_right(label, 20).c_str(), text.c_str());
+}
+
+void print_changing(const Topology& topology) {
+  const double weight = topology.turn_weight;
+  line("period", counted(topology.period(), "iteration") + ", " + std::to_string(topology.edges_in_use()) +
+                     " directed edges in each");
+  line("weights", "own " + significant(1.0 - weight, 6) + ", the peer's " + significant(weight, 6));
+  line("spectral gap", significant(topology.spectrum.gap, 6) + " of the product of a period");
+  line("consensus rate", period_text(topology));
+  print_turns(topology);
+}
+
+void print(const Topology& topology) {
+  const Spectrum& spectrum = topology.spectrum;
+  std::printf("%s of %s, %s weights\n", topology.graph_name.c_str(), counted(topology.ranks(), "rank").c_str(),
+              topology.weights_name.c_str());
+  line("directed edges", std::to_string(topology.directed_edges()));
+  if (topology.changes()) return print_changing(topology);
+  line("degree", degree_text(topology));
+  line("weights", weights_text(topology));
+  line("eigenvalues of W",
+       "second " + significant(spectrum.second, 6) + ", smallest " + significant(spectrum.smallest, 6));
+  line("spectral gap", significant(spectrum.gap, 6));
+  line("consensus rate", consensus_text(spectrum));
+  print_rows(topology);
+}
+
+void write_dot(const Topology& topology, const std::string& file) {
+  if (file == "-") {
+    std::cout << to_dot(topology) << std::flush;
+    return;
+  }
+  std::ofstream out(file);
+  out << to_dot(topology);
+  out.close();
+  if (!out) throw DataError(file + ": cannot be written; give --dot a file in an existing, writable folder");
+}
+
+}  // namespace
+
+int topology_command(const ConfigArguments& config, int ranks, const std::optional<std::string>& dot_file) {
+  if (ranks < 1) throw ConfigError("-n " + std::to_string(ranks) + ": a job has at least 1 rank");
+  const Topology topology = planned_topology(config, ranks);
+  if (dot_file == "-") {
+    write_dot(topology, "-");  // nothing else, so that it can be piped into `dot`
+    return 0;
+  }
+  print(topology);
+  if (dot_file) write_dot(topology, *dot_file);
+  return 0;
+}
+
+}  // namespace hearsay

@@ -1,0 +1,95 @@
+// hearsay train CONFIG: the chosen run and the session, put together.
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "apps/hearsay/commands.hpp"
+#include "apps/hearsay/views/progress.hpp"
+#include "apps/shared/chosen_run.hpp"
+#include "apps/shared/failure.hpp"
+#include "apps/shared/launch.hpp"
+#include "apps/shared/train_report.hpp"
+#include "base/config/yaml.hpp"
+#include "runtime/training/dry_run.hpp"
+#include "runtime/training/process/same_run.hpp"
+#include "runtime/training/session.hpp"
+
+namespace hearsay {
+namespace {
+
+ChosenRun read_run(const ConfigArguments& arguments, const std::vector<std::string>& more = {}) {
+  Config config = Config::from_file(arguments.file);
+  for (const std::string& assignment : arguments.set) config.override_with(assignment);
+  for (const std::string& assignment : more) config.override_with(assignment);
+  return ChosenRun(config);
+}
+
+ChosenRun read_run(const TrainArguments& arguments) {
+  std::vector<std::string> more;
+  if (arguments.output) more.push_back("report.directory=" + yaml_text(*arguments.output));
+  if (arguments.overwrite) more.emplace_back("report.overwrite=true");
+  return read_run(arguments.config, more);
+}
+
+int dry_run_command(const TrainArguments& arguments, const mpi::Environment& mpi) {
+  std::string text;
+  const int code = attempt_together(mpi, [&] {
+    const ChosenRun run = read_run(arguments);
+    const Topology topology = run.plan().topology(mpi.ranks());
+    if (mpi.rank() == 0) text = dry_run_text(dry_run(run.plan(), mpi.ranks()), topology);
+  });
+  if (code == 0) std::printf("%s", text.c_str());
+  return code;
+}
+
+}  // namespace
+
+Topology planned_topology(const ConfigArguments& config, int ranks) { return read_run(config).plan().topology(ranks); }
+
+PlannedModel planned_model(const ConfigArguments& config, int ranks) {
+  const ChosenRun run = read_run(config);
+  Config ring = Config::from_text("graph: {name: ring}");
+  const bool has_graph = run.plan().parts().exchange->uses_graph();
+  Topology topology = has_graph ? run.plan().topology(ranks) : TopologyPlan(ring).build(ranks);
+  MeasuredModel measured = measure_model(run.plan(), ranks);
+  return {.layout = std::move(measured.layout), .topology = std::move(topology), .compute_s = measured.step_s};
+}
+
+int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
+  default_to_one_thread();
+  if (arguments.dump_config) {
+    const std::string yaml = read_run(arguments).plan().dump();
+    if (launched_rank() == 0) std::printf("%s", yaml.c_str());
+    return 0;
+  }
+  mpi = std::make_unique<mpi::Environment>();
+  if (arguments.dry_run) return dry_run_command(arguments, *mpi);
+
+  // Whatever can be wrong before ranks start to talk to each other comes to light here.
+  std::optional<ChosenRun> run;
+  const int code = attempt_together(*mpi, [&] {
+    run.emplace(read_run(arguments));
+    static_cast<void>(run->plan().topology(mpi->ranks()));
+    run->check();
+  });
+  if (code != 0) return code;
+  {
+    mpi::Communicator communicator;
+    require_same_run(communicator, run->plan().dump());  // before `--overwrite` takes an earlier run away
+  }
+  const int folder_code = attempt_together(*mpi, [&] {
+    if (mpi->rank() == 0) prepare_run_folder(run->plan().report());
+  });
+  if (folder_code != 0) return folder_code;
+
+  ProgressDisplay display(mpi->rank() == 0 ? arguments.progress : ProgressMode::off, stderr);
+  const Summary summary = train(*mpi, run->plan(),
+                                {.command = arguments.command,
+                                 .progress = [&](const Progress& progress) { display.update(progress); },
+                                 .evaluated = [&](const EvaluationRecord& record) { display.evaluated(record); }});
+  display.finish();
+  if (mpi->rank() == 0) std::printf("%s", outcome_text(summary, run->plan().report().directory).c_str());
+  return 0;
+}
+
+}  // namespace hearsay

@@ -1,0 +1,132 @@
+#include "apps/hearsay/views/comparison.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "apps/shared/text.hpp"
+
+namespace hearsay {
+namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t widest_name = 23;
+
+std::string path_text(const std::filesystem::path& directory) {
+  std::string text = directory.lexically_normal().string();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+/// "…gest/part/of/the/end" if longer than the table has room for; names are ASCII or cut at a code point.
+std::string shortened(const std::string& name) {
+  if (screen_width(name) <= widest_name) return name;
+  std::size_t at = 0;
+  while (screen_width(std::string_view(name).substr(at)) >= widest_name ||
+         (static_cast<unsigned char>(name[at]) & 0xC0U) == 0x80U) {
+    ++at;
+  }
+  return "…" + name.substr(at);
+}
+
+/// Exact below ten million, as the table has room for.
+std::string count_text(std::uint64_t n) {
+  constexpr std::uint64_t ten_million = 10'000'000;
+  if (n < ten_million) return with_separators(n);
+  const double millions = 1e-6 * static_cast<double>(n);
+  return millions < 9999.5 ? fixed(millions, millions < 99.95 ? 2 : 1) + " M" : fixed(1e-3 * millions, 1) + " G";
+}
+
+std::string number_of_percent(double fraction) {
+  const double x = 100.0 * fraction;
+  return x >= 99999.5 ? ">99999" : fixed(x, x < 9.995 ? 2 : x < 999.95 ? 1 : 0);
+}
+
+bool is_simulated(const Summary& run) { return run.clock == "simulated"; }
+
+/// What a run that broke off has not measured is shown as missing, never as 0: it has no hashes and no evaluation.
+std::vector<std::string> row(const std::string& name, const Summary& run, const Summary& baseline) {
+  const bool counted = !run.replica_hashes.empty();
+  const std::string missing = significant(not_a_number, 1);
+  const auto of_first = [&](std::uint64_t part, std::uint64_t whole) {
+    return counted ? number_of_percent(fraction_of(part, whole)) : missing;
+  };
+  return {shortened(name),
+          percent(run.accuracy_mean_model.value_or(not_a_number), 2),
+          percent(run.accuracy_rank_min.value_or(not_a_number), 2),
+          run.accuracy_mean_model ? significant(run.consensus_distance, 3) : missing,
+          counted ? count_text(run.totals.messages) : missing,
+          of_first(run.totals.messages, baseline.totals.messages),
+          counted ? byte_count(static_cast<double>(run.totals.bytes())) : missing,
+          of_first(run.totals.bytes(), baseline.totals.bytes()),
+          counted ? (is_simulated(run) ? "~" : "") + duration(run.time_per_iteration_s) : missing};
+}
+
+/// "ranks 8 (baseline: 4)" for everything in which the run is another experiment.
+std::string differences(const Summary& run, const Summary& baseline) {
+  std::string text;
+  const auto compare = [&](const char* what, const std::string& here, const std::string& there) {
+    if (here != there)
+      text += (text.empty() ? "" : ", ") + std::string(what) + " " + here + " (baseline: " + there + ")";
+  };
+  compare("ranks", std::to_string(run.ranks), std::to_string(baseline.ranks));
+  compare("directed edges", std::to_string(run.edges), std::to_string(baseline.edges));
+  compare("model", run.model, baseline.model);
+  compare("parameters", std::to_string(run.parameters), std::to_string(baseline.parameters));
+  compare("data", run.dataset, baseline.dataset);
+  compare("iterations", std::to_string(run.iterations), std::to_string(baseline.iterations));
+  compare("schedule", run.schedule, baseline.schedule);
+  return text;
+}
+
+}  // namespace
+
+double fraction_of(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? not_a_number : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::vector<std::string> run_names(const std::vector<ComparedRun>& runs) {
+  std::vector<std::string> names, paths;
+  for (const ComparedRun& run : runs) {
+    paths.push_back(path_text(run.directory));
+    names.push_back(std::filesystem::path(paths.back()).filename().string());
+  }
+  const std::vector<std::string> short_names = names;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::count(short_names.begin(), short_names.end(), short_names[i]) > 1) names[i] = paths[i];
+  }
+  return names;
+}
+
+std::string comparison_table(const std::vector<ComparedRun>& runs) {
+  std::vector<std::vector<std::string>> rows{
+      {"run", "accuracy", "worst", "consensus", "messages", "% of", "bytes", "% of", "time per"},
+      {"", "averaged", "rank", "distance", "", "first", "", "first", "iter."}};
+  const std::vector<std::string> names = run_names(runs);
+  for (std::size_t i = 0; i < runs.size(); ++i) rows.push_back(row(names[i], runs[i].summary, runs[0].summary));
+  return aligned_table(rows);
+}
+
+std::vector<std::string> comparison_notes(const std::vector<ComparedRun>& runs) {
+  std::vector<std::string> notes;
+  const std::vector<std::string> names = run_names(runs);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Summary& run = runs[i].summary;
+    if (run.status == "finished") continue;
+    notes.push_back(names[i] + " " + run.status + " after " + counted(run.iterations, "iteration") +
+                    (run.message.empty() ? "." : ": " + run.message));
+  }
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    const std::string text = differences(runs[i].summary, runs[0].summary);
+    if (!text.empty()) notes.push_back(names[i] + " is another experiment than the first run: " + text + ".");
+    if (!runs[i].summary.replica_hashes.empty() && runs[i].summary.replica_hashes == runs[0].summary.replica_hashes)
+      notes.push_back(names[i] + " ended with the replicas of the first run, to the last bit.");
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (is_simulated(runs[i].summary)) notes.push_back("~ the time of " + names[i] + " is simulated, not measured.");
+  if (runs[0].summary.totals.messages == 0)
+    notes.push_back(names[0] + " counted no messages, so nothing can be a % of it.");
+  return notes;
+}
+
+}  // namespace hearsay

@@ -1,0 +1,138 @@
+#include "apps/hearsay/views/watch_view.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "apps/shared/text.hpp"
+
+namespace hearsay {
+namespace {
+
+constexpr std::array<const char*, 8> blocks{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
+/// The means of `width` equal shares of `values`; of fewer where there are fewer values.
+std::vector<double> shares_of(const std::deque<double>& values, std::size_t width) {
+  const std::size_t count = std::min(width, values.size());
+  std::vector<double> means;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t from = i * values.size() / count, to = (i + 1) * values.size() / count;
+    double sum = 0.0;
+    for (std::size_t j = from; j < to; ++j) sum += values[j];
+    means.push_back(sum / static_cast<double>(to - from));
+  }
+  return means;
+}
+
+std::int64_t fastest(const WatchedRun& run) {
+  std::int64_t most = 0;
+  for (int r = 0; r < run.ranks(); ++r) most = std::max(most, run.rank(r).iteration + 1);
+  return most;
+}
+
+std::string headline(const WatchedRun& run) {
+  std::string text = run.directory().filename().string() + ": " + run.title() + ", " + counted(run.ranks(), "rank") +
+                     ", " + run.status().value_or("running");
+  if (const auto accuracy = run.accuracy()) text += ", accuracy " + percent(*accuracy, 2);
+  return text;
+}
+
+/// What a rank has sent of what D-PSGD would have sent until now; "–" where there is no such number.
+std::string sent_of_possible(const WatchedRun& run, int r) {
+  const WatchedRank& rank = run.rank(r);
+  const auto possible =
+      static_cast<double>(run.segments() * run.neighbours(r).size()) * static_cast<double>(rank.iteration + 1);
+  return possible > 0.0 ? percent(static_cast<double>(rank.messages) / possible, 1) : "–";
+}
+
+std::string rank_table(const WatchedRun& run) {
+  std::vector<std::vector<std::string>> rows{
+      {"rank", "iteration", "epoch", "it/s", "loss", "messages", "sent", "stale", "heard"}};
+  const std::size_t shown = std::min(shown_ranks, static_cast<std::size_t>(run.ranks()));
+  for (int r = 0; r < static_cast<int>(shown); ++r) {
+    const WatchedRank& rank = run.rank(r);
+    if (rank.iteration < 0) {
+      rows.push_back({std::to_string(r), "–", "–", "–", "–", "–", "–", "–", "–"});
+      continue;
+    }
+    const std::chrono::duration<double> silent = std::chrono::steady_clock::now() - rank.heard;
+    rows.push_back(
+        {std::to_string(r),
+         with_separators(static_cast<std::uint64_t>(rank.iteration + 1)) +
+             (run.iterations() > 0 ? "/" + with_separators(static_cast<std::uint64_t>(run.iterations())) : ""),
+         fixed(rank.epoch, 2), significant(rank.iterations_per_second, 3), significant(rank.loss, 3),
+         sent_of_possible(run, r), byte_count(static_cast<double>(rank.bytes_sent)), std::to_string(rank.staleness_max),
+         duration(silent.count())});
+  }
+  std::string text = aligned_table(rows);
+  if (static_cast<std::size_t>(run.ranks()) > shown)
+    text += "… and " + std::to_string(static_cast<std::size_t>(run.ranks()) - shown) + " ranks more\n";
+  return text;
+}
+
+/// "0→1 1.2 MB/s", the busiest first.
+std::string busiest_edges(const WatchedRun& run, std::size_t width) {
+  struct Edge {
+    int from, to;
+    double rate;
+  };
+  std::vector<Edge> edges;
+  for (int r = 0; r < run.ranks(); ++r) {
+    const auto& rates = run.rank(r).neighbour_rates;
+    for (std::size_t e = 0; e < std::min(rates.size(), run.neighbours(r).size()); ++e)
+      edges.push_back({r, run.neighbours(r)[e], rates[e]});
+  }
+  if (edges.empty()) return "";
+  std::ranges::stable_sort(edges, std::ranges::greater{}, &Edge::rate);
+  const std::size_t shown = std::min(shown_edges, edges.size());
+  std::string text = shown < edges.size() ? "busiest of " + std::to_string(edges.size()) + " edges " : "edges ";
+  for (std::size_t i = 0; i < shown; ++i)
+    text += (i == 0 ? "" : " · ") + std::to_string(edges[i].from) + "→" + std::to_string(edges[i].to) + " " +
+            byte_count(edges[i].rate) + "/s";
+  return wrapped(text, width, 2) + "\n";
+}
+
+std::string stragglers(const WatchedRun& run) {
+  const std::int64_t most = fastest(run);
+  std::string text;
+  for (int r = 0; r < run.ranks(); ++r) {
+    const std::int64_t behind = most - (run.rank(r).iteration + 1);
+    if (static_cast<double>(behind) > straggles * static_cast<double>(most))
+      text += (text.empty() ? "stragglers: rank " : ", rank ") + std::to_string(r) + " by " +
+              with_separators(static_cast<std::uint64_t>(behind)) + " iterations";
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
+}  // namespace
+
+std::string sparkline(const std::deque<double>& values, std::size_t width) {
+  const std::vector<double> means = shares_of(values, width);
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const double x : means) {
+    if (!std::isfinite(x)) continue;
+    low = std::min(low, x);
+    high = std::max(high, x);
+  }
+  std::string line;
+  for (const double x : means) {
+    const double height = high > low ? (x - low) / (high - low) : 0.0;
+    line += std::isfinite(x) ? blocks[std::min<std::size_t>(7, static_cast<std::size_t>(8.0 * height))] : " ";
+  }
+  return line;
+}
+
+std::string watch_view(const WatchedRun& run, std::size_t width) {
+  std::string view = wrapped(headline(run), width, 2) + "\n" + rank_table(run);
+  if (!run.losses().empty()) {
+    const std::string label = "loss of rank 0 ", last = " " + significant(run.losses().back(), 3);
+    const std::size_t taken = screen_width(label) + screen_width(last);
+    view += label + sparkline(run.losses(), width > taken ? width - taken : 1) + last + "\n";
+  }
+  return view + busiest_edges(run, width) + stragglers(run);
+}
+
+}  // namespace hearsay

@@ -1,0 +1,126 @@
+#include "apps/hearsay/views/watched_run.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "runtime/report/report.hpp"
+
+namespace hearsay {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+double number(const json& value) {
+  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// Change a second since `before`; 0 where no time has passed.
+double rate(double now, double before, double seconds) { return seconds > 0.0 ? (now - before) / seconds : 0.0; }
+
+WatchedRank rank_from(const json& record, const WatchedRank& before) {
+  WatchedRank now;
+  now.heard = std::chrono::steady_clock::now();
+  record.at("iteration").get_to(now.iteration);
+  now.epoch = number(record.at("epoch"));
+  now.time_s = number(record.at("time_s"));
+  now.loss = number(record.at("loss"));
+  record.at("messages").get_to(now.messages);
+  record.at("bytes_sent").get_to(now.bytes_sent);
+  record.at("staleness_max_iterations").get_to(now.staleness_max);
+  now.neighbour_bytes = record.value("neighbour_bytes_sent", std::vector<std::uint64_t>{});
+  const double seconds = now.time_s - before.time_s;
+  now.iterations_per_second = rate(static_cast<double>(now.iteration), static_cast<double>(before.iteration), seconds);
+  for (std::size_t edge = 0; edge < now.neighbour_bytes.size(); ++edge) {
+    const std::uint64_t old = edge < before.neighbour_bytes.size() ? before.neighbour_bytes[edge] : 0;
+    now.neighbour_rates.push_back(
+        rate(static_cast<double>(now.neighbour_bytes[edge]), static_cast<double>(old), seconds));
+  }
+  return now;
+}
+
+}  // namespace
+
+WatchedRun::WatchedRun(fs::path directory) : directory_(std::move(directory)) {
+  read_manifest();
+  poll();
+}
+
+void WatchedRun::read_manifest() {
+  const fs::path file = directory_ / "manifest.json";
+  std::ifstream in(file);
+  if (!in)
+    throw DataError(directory_.string() +
+                    ": no manifest.json: not a run folder, or the run has not begun; give the folder that `hearsay "
+                    "train` writes");
+  try {
+    const json manifest = json::parse(in);
+    const auto ranks = manifest.at("ranks").get<std::size_t>();
+    title_ = manifest.at("exchange").get<std::string>() + ", " + manifest.at("model").get<std::string>() + " on " +
+             manifest.at("dataset").get<std::string>();
+    iterations_ = manifest.value("iterations", std::int64_t{0});
+    segments_ = manifest.at("segments").size();
+    watched_.resize(ranks);
+    read_.resize(ranks);
+    neighbours_.resize(ranks);
+    for (const json& edge : manifest.at("topology").at("edges")) {
+      const int i = edge.at(0), j = edge.at(1);
+      neighbours_.at(static_cast<std::size_t>(i)).push_back(j);
+      neighbours_.at(static_cast<std::size_t>(j)).push_back(i);
+    }
+    for (auto& list : neighbours_) std::ranges::sort(list);
+  } catch (const std::exception& error) {
+    throw DataError(file.string() + ": is not a manifest of a run (" + error.what() + ")");
+  }
+}
+
+void WatchedRun::poll() {
+  for (int r = 0; r < ranks(); ++r) read_new_lines(r);
+  if (fs::exists(directory_ / "summary.json")) status_ = read_summary(directory_).status;
+}
+
+fs::path WatchedRun::metrics_file(int rank) const {
+  char name[40];
+  std::snprintf(name, sizeof name, "metrics.rank%04d.jsonl", rank);
+  return directory_ / name;
+}
+
+/// Whole lines only: the last one may be half written.
+void WatchedRun::read_new_lines(int rank) {
+  std::ifstream in(metrics_file(rank), std::ios::binary);
+  if (!in) return;
+  std::uintmax_t& read = read_[static_cast<std::size_t>(rank)];
+  in.seekg(static_cast<std::streamoff>(read));
+  const std::string fresh{std::istreambuf_iterator<char>(in), {}};
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = fresh.find('\n', begin)) != std::string::npos; begin = end + 1)
+    take(rank, fresh.substr(begin, end - begin));
+  read += begin;
+}
+
+void WatchedRun::take(int rank, const std::string& line) {
+  try {
+    const json record = json::parse(line);
+    const std::string kind = record.at("record");
+    if (kind == "evaluation" && record.at("accuracy_mean_model").is_number())
+      accuracy_ = record.at("accuracy_mean_model").get<double>();
+    if (kind != "iteration") return;
+    WatchedRank& watched = watched_[static_cast<std::size_t>(rank)];
+    watched = rank_from(record, watched);
+    if (rank != 0) return;
+    losses_.push_back(watched.loss);
+    if (losses_.size() > kept_losses) losses_.pop_front();
+  } catch (const json::exception& error) {
+    throw DataError(metrics_file(rank).string() + ": a line is not a record (" + error.what() +
+                    "); was it written by another version?");
+  }
+}
+
+}  // namespace hearsay

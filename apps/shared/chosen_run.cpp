@@ -1,0 +1,67 @@
+#include "apps/shared/chosen_run.hpp"
+
+#include <optional>
+#include <utility>
+
+#include "apps/datasets/datasets.hpp"
+#include "apps/models/models.hpp"
+#include "runtime/training/model/model.hpp"
+#include "runtime/training/session.hpp"
+
+namespace hearsay {
+
+/// A model and a data set as the configuration chooses them. Data that were loaded to see whether they can be are kept
+/// for the training.
+class ChosenTask {
+ public:
+  explicit ChosenTask(Config& root) {
+    const std::uint64_t seed = read_seed(root);
+    Config model = root.section("model");
+    const ModelEntry& model_entry = chosen_entry(models(), model, models().front().name, "what is trained");
+    factory_ = model_entry.make(model);
+    Config data = root.section("data");
+    const DatasetEntry& data_entry = chosen_entry(datasets(), data, datasets().front().name, "what it is trained on");
+    source_ = data_entry.make(data, seed);
+    model_name_ = model_entry.name;
+    dataset_name_ = data_entry.name;
+  }
+
+  /// Throws what is wrong with the data's files, or with this model for these data.
+  void check() {
+    loaded_ = source_->load();
+    static_cast<void>(factory_->make(loaded_->train));
+  }
+
+  void share() { shared_ = true; }
+
+  ImageData load() {
+    if (shared_ && loaded_) return *loaded_;
+    return loaded_ ? *std::exchange(loaded_, std::nullopt) : source_->load();
+  }
+
+  /// `self` lives as long as the task.
+  static Task task(const std::shared_ptr<ChosenTask>& self) {
+    return {.model_name = self->model_name_,
+            .dataset_name = self->dataset_name_,
+            .make_model = [self](const ImageSet& images) { return self->factory_->make(images); },
+            .load_data = [self] { return self->load(); }};
+  }
+
+ private:
+  std::unique_ptr<ModelFactory> factory_;
+  std::unique_ptr<DatasetSource> source_;
+  std::string model_name_, dataset_name_;
+  std::optional<ImageData> loaded_;
+  bool shared_ = false;
+};
+
+ChosenRun::ChosenRun(Config root) : task_(std::make_shared<ChosenTask>(root)), plan_(root, ChosenTask::task(task_)) {}
+
+void ChosenRun::check() const {
+  require_device(plan_);
+  task_->check();
+}
+
+void ChosenRun::share_data() const { task_->share(); }
+
+}  // namespace hearsay

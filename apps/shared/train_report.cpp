@@ -1,0 +1,58 @@
+#include "apps/shared/train_report.hpp"
+
+#include <limits>
+
+#include "apps/shared/text.hpp"
+
+namespace hearsay {
+namespace {
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+std::string line(std::string_view label, const std::string& text) {
+  constexpr std::size_t label_width = 32;
+  return "  " + pad_right(label, label_width) + text + "\n";
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+  const std::string exact = with_separators(bytes) + " bytes";
+  return bytes < 1000 ? exact : byte_count(static_cast<double>(bytes)) + " (" + exact + ")";
+}
+
+}  // namespace
+
+std::string dry_run_text(const DryRun& run, const Topology& topology) {
+  const std::string place = topology.graph_name + " of " + counted(run.ranks, "rank") + ", " + topology.weights_name;
+  const std::string turns =
+      topology.changes() ? ", of which an iteration uses " + std::to_string(topology.edges_in_use()) : "";
+  return "dry run: nothing is trained\n" + line("graph", place + " weights") +
+         line("directed edges", std::to_string(run.directed_edges) + turns) +
+         line("spectral gap", significant(run.spectral_gap, 6) + (topology.changes() ? " of a period" : "")) +
+         line("parameters",
+              with_separators(run.parameters) + " in " + counted(static_cast<std::int64_t>(run.segments), "segment")) +
+         line("iterations", with_separators(static_cast<std::uint64_t>(run.iterations)) + " (" +
+                                with_separators(static_cast<std::uint64_t>(run.iterations_per_epoch)) + " an epoch)") +
+         line("window per rank, at most", bytes_text(run.window_bytes)) +
+         line("bytes per iteration, at most", bytes_text(run.worst_case_bytes_per_iteration));
+}
+
+std::string outcome_text(const Summary& s, const std::filesystem::path& directory) {
+  const auto fraction = [](const std::optional<double>& x) { return percent(x.value_or(not_a_number), 2); };
+  std::string text = s.exchange + " (" + s.schedule + "), " + s.model + " on " + s.dataset + ", " +
+                     counted(s.ranks, "rank") + ", " + counted(s.iterations, "iteration") + ": " + s.status + "\n";
+  text += line("accuracy of the averaged model", fraction(s.accuracy_mean_model));
+  text += line("accuracy of the worst rank", fraction(s.accuracy_rank_min));
+  if (s.ranks > 1) {
+    text += line("consensus distance", significant(s.consensus_distance, 3));
+    const bool neighbours = s.messages_possible > 0;
+    text += line("messages", with_separators(s.totals.messages) +
+                                 (neighbours ? " (" + percent(s.messages_fraction(), 1) + " of D-PSGD's)" : ""));
+    text += line("bytes", byte_count(static_cast<double>(s.totals.bytes())) + " (" + percent(s.bytes_fraction(), 1) +
+                              (neighbours ? " of D-PSGD's)" : " of a dense ring all-reduce's)"));
+    for (const auto& [name, value] : s.shares) text += line(name, significant(value, 3));
+  }
+  text += line("time", duration(s.wall_time_s) + " (" + duration(s.time_per_iteration_s) + " per iteration)");
+  return text + line("run folder", directory.string());
+}
+
+}  // namespace hearsay

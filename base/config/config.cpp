@@ -1,0 +1,243 @@
+#include "base/config/config.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include "base/config/config_document.hpp"
+#include "base/config/nearest.hpp"
+#include "base/error.hpp"
+
+namespace hearsay {
+namespace {
+
+std::string contents(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored))
+    throw DataError(file.string() + ": cannot be read as a configuration: it is a directory");
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream.is_open() || stream.bad())
+    throw DataError(file.string() + ": cannot be read; name an existing configuration file (YAML)");
+  return text.str();
+}
+
+/// The mapping that a dotted key's last word belongs to; null values on the way become mappings.
+/// Throws ConfigError at a word that holds something else.
+YamlValue& mapping_around(YamlValue& root, const std::vector<std::string>& words, const Position& position,
+                          const std::string& argument) {
+  YamlValue* value = &root;
+  std::string path;
+  for (std::size_t i = 0;; ++i) {
+    if (value->kind == YamlValue::Kind::null) value->kind = YamlValue::Kind::mapping;
+    if (value->kind != YamlValue::Kind::mapping)
+      throw ConfigError(argument + ": '" + path + "' is " + value->shown() + ", not a mapping; set '" + path +
+                        "' itself or choose another key");
+    if (i + 1 == words.size()) return *value;
+    path += (i == 0 ? "" : ".") + words[i];
+    if (value->find(words[i]) == nullptr) value->members.push_back({words[i], position, {.position = position}});
+    value = &value->find(words[i])->value;
+  }
+}
+
+std::vector<std::string> split_at_dots(const std::string& key) {
+  std::vector<std::string> words;
+  std::istringstream stream(key + ".");
+  for (std::string word; std::getline(stream, word, '.');) words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+std::string comma_separated(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
+  return all;
+}
+
+// ---------------------------------------------------------------- one mapping
+
+const Config::Mapping::Asked* Config::Mapping::find_asked(std::string_view key) const {
+  const auto found = std::find_if(asked.begin(), asked.end(), [&](const Asked& a) { return a.description.key == key; });
+  return found == asked.end() ? nullptr : &*found;
+}
+
+void Config::Mapping::remember(KeyDescription description, std::string yaml) {
+  if (const Asked* before = find_asked(description.key)) {
+    const KeyDescription& old = before->description;
+    if (before->section != nullptr || old.type != description.type || old.fallback != description.fallback)
+      throw std::logic_error("the key '" + full(description.key) + "' is asked for in two ways");
+    return;
+  }
+  asked.push_back({std::move(description), std::move(yaml)});
+}
+
+void Config::Mapping::report_unknown_keys(std::vector<YamlProblem>& problems) const {
+  if (value == nullptr || name_unknown) return;
+  std::vector<std::string> known;
+  for (const Asked& a : asked) known.push_back(a.description.key);
+  for (const YamlMember& member : value->members) {
+    if (find_asked(member.key) != nullptr) continue;
+    std::string message = "unknown key";
+    if (const std::string near = nearest(member.key, known); !near.empty())
+      message += ", did you mean '" + near + "'?";
+    else if (!known.empty())
+      message += "; known: " + comma_separated(known);
+    problems.push_back({member.position, full(member.key), message});
+  }
+}
+
+void Config::Mapping::dump(std::string& out, const std::string& indent) const {
+  for (const Asked& a : asked) {
+    out += indent + a.description.key + ":";
+    if (a.section == nullptr) {
+      out += " " + a.yaml + "\n";
+    } else if (a.section->asked.empty()) {
+      out += " {}\n";
+    } else {
+      out += "\n";
+      a.section->dump(out, indent + "  ");
+    }
+  }
+}
+
+// ---------------------------------------------------------------- Range
+
+bool Range::contains(double x) const {
+  const bool high_enough = min_excluded ? x > min : x >= min;
+  const bool low_enough = max_excluded ? x < max : x <= max;
+  return high_enough && low_enough;
+}
+
+std::string Range::description() const {
+  const bool from = std::isfinite(min);
+  const bool to = std::isfinite(max);
+  if (from && to)
+    return std::string("in ") + (min_excluded ? "(" : "[") + yaml_real(min) + ", " + yaml_real(max) +
+           (max_excluded ? ")" : "]");
+  if (from) return (min_excluded ? "> " : ">= ") + yaml_real(min);
+  if (to) return (max_excluded ? "< " : "<= ") + yaml_real(max);
+  return "";
+}
+
+// ---------------------------------------------------------------- Config
+
+Config::Config() : Config(from_text("")) {}
+
+Config Config::from_file(const std::filesystem::path& file) {
+  Config config = from_text(contents(file), file.string());
+  config.document_->directory = std::filesystem::absolute(file).parent_path();
+  return config;
+}
+
+Config Config::from_text(const std::string& yaml, const std::string& origin) {
+  auto document = std::make_shared<Document>();
+  document->origin = origin;
+  document->directory = std::filesystem::current_path();
+  try {
+    document->root = parse_yaml(yaml, 0, document->problems);
+  } catch (const YamlProblem& problem) {
+    throw ConfigError(document->line(problem));
+  }
+  const YamlValue& root = document->root;
+  if (root.kind != YamlValue::Kind::null && root.kind != YamlValue::Kind::mapping)
+    throw ConfigError(document->place(root.position) + ": expected `key: value` lines, got " + root.shown());
+  document->mappings.push_back({*document, "", &root, root.position});
+  Mapping* mapping = &document->mappings.front();
+  return {std::move(document), mapping};
+}
+
+void Config::override_with(const std::string& assignment) {
+  if (document_->mappings.size() > 1 || !mapping_->asked.empty())
+    throw std::logic_error("a configuration is overridden before it is read");
+  const std::size_t equals = assignment.find('=');
+  const std::vector<std::string> words = split_at_dots(assignment.substr(0, equals));
+  const std::string argument = "--set " + assignment;
+  if (equals == std::string::npos || std::find(words.begin(), words.end(), "") != words.end())
+    throw ConfigError(argument + ": expected key=value, such as trigger.horizon=0.95");
+  document_->overrides.push_back(assignment);
+  const Position position{static_cast<int>(document_->overrides.size()), 1, 1};
+  std::vector<YamlProblem> problems;
+  YamlValue value;
+  try {
+    value = parse_yaml(assignment.substr(equals + 1), position.source, problems);
+  } catch (const YamlProblem& problem) {
+    problems.push_back(problem);
+  }
+  if (!problems.empty()) throw ConfigError(document_->line(problems.front()));
+  YamlValue& mapping = mapping_around(document_->root, words, position, argument);
+  if (YamlMember* member = mapping.find(words.back()))
+    *member = {words.back(), position, std::move(value)};
+  else
+    mapping.members.push_back({words.back(), position, std::move(value)});
+}
+
+Config Config::section(std::string_view key) {
+  if (const Mapping::Asked* before = mapping_->find_asked(key)) {
+    if (before->section == nullptr) throw std::logic_error("'" + mapping_->full(key) + "' is asked for in two ways");
+    return {document_, before->section};
+  }
+  const std::string path = mapping_->full(key);
+  Mapping section{*document_, path, nullptr, mapping_->position};
+  if (const YamlMember* member = mapping_->find(key)) {
+    const YamlValue& value = member->value;
+    section.position = member->position;
+    if (value.kind == YamlValue::Kind::mapping)
+      section.value = &value;
+    else if (value.kind != YamlValue::Kind::null)
+      mapping_->complain(value.position, path, "expected a mapping such as {name: value}, got " + value.shown());
+  }
+  document_->mappings.push_back(std::move(section));
+  mapping_->asked.push_back({{std::string(key), "", "", "", ""}, "", &document_->mappings.back()});
+  return {document_, &document_->mappings.back()};
+}
+
+bool Config::has(std::string_view key) const { return mapping_->find(key) != nullptr; }
+
+void Config::require(bool holds, std::string_view key, const std::string& message) {
+  if (holds) return;
+  const YamlMember* member = mapping_->find(key);
+  mapping_->complain(member == nullptr ? mapping_->position : member->position, mapping_->full(key), message);
+}
+
+void Config::throw_if_invalid() const {
+  std::vector<YamlProblem> problems = document_->problems;
+  for (const Mapping& mapping : document_->mappings) mapping.report_unknown_keys(problems);
+  if (problems.empty()) return;
+  std::sort(problems.begin(), problems.end());
+  problems.erase(std::unique(problems.begin(), problems.end()), problems.end());
+  const std::string count = std::to_string(problems.size()) + (problems.size() == 1 ? " error" : " errors");
+  std::string message = "invalid configuration (" + count + ")";
+  for (const YamlProblem& problem : problems) message += "\n  " + document_->line(problem);
+  throw ConfigError(message);
+}
+
+std::string Config::dump() const {
+  std::string out;
+  document_->mappings.front().dump(out, "");
+  return out.empty() ? "{}\n" : out;
+}
+
+void Config::Mapping::append_keys(std::vector<KeyDescription>& keys, const std::string& prefix) const {
+  for (const Asked& a : asked) {
+    if (a.section != nullptr) {
+      a.section->append_keys(keys, prefix + a.description.key + ".");
+    } else {
+      keys.push_back(a.description);
+      keys.back().key.insert(0, prefix);
+    }
+  }
+}
+
+std::vector<KeyDescription> Config::keys() const {
+  std::vector<KeyDescription> keys;
+  mapping_->append_keys(keys, "");
+  return keys;
+}
+
+}  // namespace hearsay

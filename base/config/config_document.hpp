@@ -1,0 +1,65 @@
+#pragma once
+// What a Config remembers of its document: private to config.cpp and config_values.cpp.
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/config/config.hpp"
+#include "base/config/yaml.hpp"
+
+namespace hearsay {
+
+/// "a, b, c"
+std::string comma_separated(const std::vector<std::string>& words);
+
+struct Config::Document {
+  std::string origin;                  // the file's name, as messages show it
+  std::filesystem::path directory;     // absolute; what a path in the document is relative to
+  YamlValue root;                      // not changed once something was read: mappings point into it
+  std::vector<std::string> overrides;  // source n of a Position is overrides[n − 1]
+  std::vector<YamlProblem> problems;
+  std::deque<Mapping> mappings;  // the first is the root's; a deque does not move them
+
+  std::string place(const Position& p) const {
+    if (p.source > 0) return "--set " + overrides[static_cast<std::size_t>(p.source) - 1];
+    return origin + ":" + std::to_string(p.line) + ":" + std::to_string(p.column);
+  }
+  std::string line(const YamlProblem& p) const {
+    return place(p.position) + ": " + (p.path.empty() ? "" : p.path + ": ") + p.message;
+  }
+};
+
+struct Config::Mapping {
+  struct Asked {
+    KeyDescription description;
+    std::string yaml;            // the value in force, as dump() writes it
+    Mapping* section = nullptr;  // set for a section, whose description has only the key
+  };
+
+  Document& document;
+  std::string path;           // dotted, "" for the root
+  const YamlValue* value;     // null if the document has no such mapping
+  Position position;          // its place, or that of the nearest mapping around it
+  std::deque<Asked> asked{};  // in order
+  bool name_unknown = false;  // `name` asked for an algorithm that does not exist: its keys cannot be judged
+
+  const YamlMember* find(std::string_view key) const { return value == nullptr ? nullptr : value->find(key); }
+  std::string full(std::string_view key) const {
+    return path.empty() ? std::string(key) : path + "." + std::string(key);
+  }
+  void complain(const Position& at, std::string full_key, std::string message) const {
+    document.problems.push_back({at, std::move(full_key), std::move(message)});
+  }
+
+  const Asked* find_asked(std::string_view key) const;
+  void remember(KeyDescription description, std::string yaml);
+  void report_unknown_keys(std::vector<YamlProblem>& problems) const;
+  void dump(std::string& out, const std::string& indent) const;
+  void append_keys(std::vector<KeyDescription>& keys, const std::string& prefix) const;
+
+  template <class T, class Convert, class Write>
+  T ask(KeyDescription description, T fallback, Convert convert, Write write);
+};
+
+}  // namespace hearsay

@@ -1,0 +1,92 @@
+#pragma once
+// What both schedules of gradient dropping are made of: shards, what a client pushes, what a server lets be pulled.
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/collectives/ring.hpp"
+#include "runtime/collectives/sparse_vector.hpp"
+#include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/global/parts/error_feedback.hpp"
+#include "runtime/exchange/global/parts/sparse_sgd.hpp"
+
+namespace hearsay {
+
+struct DroppingSettings {
+  SparseSgdSettings push;
+  double pull_density = 0.0;  ///< 0: that of the push; 1: everything, whatever the selector
+};
+
+/// The block cut among the ranks as servers, and how sparse parts of the shards travel. Positions in shards count from
+/// the shard's start.
+class Shards {
+ public:
+  /// `codec` and `ledger` must outlive the shards; `ledger` as SparseWire wants it.
+  Shards(const Codec& codec, const Layout& layout, int servers, Ledger* ledger = nullptr);
+  int count() const { return static_cast<int>(parts_.size()); }
+  const Part& part(int server) const { return parts_[static_cast<std::size_t>(server)]; }
+  const SparseWire& wire(int server) const { return wires_[static_cast<std::size_t>(server)]; }
+
+ private:
+  std::vector<Part> parts_;
+  std::vector<SparseWire> wires_;
+};
+
+/// The client's side: residual, selection, and the selection cut into shards.
+///   r ← r + g;  the positions of T(r);  for each server that can take it: v_s ← r at its positions;  r ← r − v_s
+class PushSide {
+ public:
+  PushSide(const ExchangeContext& context, const DroppingSettings& settings, const Sparsifier& sparsifier,
+           const Shards& shards);
+  /// Adds this iteration's gradient and selects. With a single rank nothing travels and nothing is dropped. Throws
+  /// DivergenceError naming the segment.
+  void collect(std::span<const float> g, double density);
+  /// How many values are selected for a server that are not zero.
+  std::size_t owed(int server) const;
+  /// The values selected for a server, moved out of the residual.
+  SparseVector take(int server);
+  /// What was taken has been applied but for `rest`, which rounding kept back.
+  void sent(int server, const SparseVector& received, const SparseVector& rest);
+  void add_residual(std::span<float> block) const { feedback_.add_residual(block); }
+
+ private:
+  std::span<const std::uint32_t> selected(int server) const;
+
+  const ExchangeContext& context_;
+  const Shards& shards_;
+  BlockSelection selection_;
+  ErrorFeedback feedback_;
+  std::vector<std::uint32_t> positions_;  // in the block, ascending
+};
+
+/// The server's side: which changes of its shard clients get to see.
+class PullSide {
+ public:
+  PullSide(const ExchangeContext& context, const DroppingSettings& settings, const Sparsifier& sparsifier,
+           const Shards& shards)
+      : context_(context), density_(settings.pull_density), sparsifier_(sparsifier), shards_(shards) {}
+  /// T(master − copy); the two are this rank's shard. Throws DivergenceError naming the segment.
+  SparseVector select(std::span<const float> master, std::span<const float> copy, double epoch);
+  /// The most entries that `select` may give.
+  std::size_t most(double epoch) const;
+
+ private:
+  /// How many values are asked for.
+  std::size_t wanted(double epoch, std::size_t n) const {
+    return kept_count(density_ > 0.0 ? density_ : sparsifier_.density(epoch), n);
+  }
+
+  const ExchangeContext& context_;
+  double density_;
+  const Sparsifier& sparsifier_;
+  const Shards& shards_;
+  std::vector<float> change_;
+  std::vector<std::uint32_t> positions_;
+};
+
+std::unique_ptr<Exchange> make_lockstep_dropping(const ExchangeContext& context, const DroppingSettings& settings);
+std::unique_ptr<Exchange> make_asynchronous_dropping(const ExchangeContext& context, const DroppingSettings& settings);
+/// The largest packet of the asynchronous schedule, for any number of ranks.
+std::size_t dropping_packet_bound(const DroppingSettings& settings, const Layout& layout);
+
+}  // namespace hearsay

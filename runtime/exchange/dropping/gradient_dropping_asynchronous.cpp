@@ -1,0 +1,209 @@
+// Gradient dropping without waiting: pushes and pulls are packets in mailboxes, used when they have come.
+//   finish:  g_own ← (1/P) (all that has been pushed here since the last time), 0 elsewhere;  x ← x + all that was pulled
+//   the optimizer moves x, of which only the own shard, the master itself, is meant: the rest is put back
+//   stepped:  one packet for every other rank: v for its shard, and T(x_own − copy_i), where its ring has room
+// A push counts 1/P whenever it comes. A packet holds
+//   PacketHeader | PartHeader, sparse message | PartHeader, sparse message      (a push, a pull, or both)
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "base/error.hpp"
+#include "runtime/exchange/dropping/gradient_dropping.hpp"
+#include "runtime/exchange/global/parts/global.hpp"
+#include "runtime/transport/packet.hpp"
+
+namespace hearsay {
+namespace {
+
+enum class Kind : std::uint32_t { push, pull };
+struct PartHeader {
+  Kind kind;
+  std::uint32_t bytes;  ///< of the message behind this header
+};
+
+std::size_t part_bound(const SparseWire& wire, std::size_t entries) { return sizeof(PartHeader) + wire.bound(entries); }
+
+void append(OutgoingPacket& packet, Kind kind, const OwnedMessage& message) {
+  const PartHeader header{kind, static_cast<std::uint32_t>(message.bytes.size())};
+  const auto head = std::as_bytes(std::span(&header, 1));
+  packet.bytes.insert(packet.bytes.end(), head.begin(), head.end());
+  packet.bytes.insert(packet.bytes.end(), message.bytes.begin(), message.bytes.end());
+  packet.records.push_back(
+      {.segment = SegmentRecord::none, .payload_bytes = message.payload_bytes, .index_bytes = message.index_bytes});
+}
+
+class AsynchronousDropping final : public Exchange {
+ public:
+  AsynchronousDropping(const ExchangeContext& context, const DroppingSettings& settings)
+      : context_(context),
+        me_(context.peers.rank()),
+        push_sparsifier_(settings.push.read()),
+        pull_sparsifier_(settings.push.read()),
+        shards_(*push_sparsifier_.codec, context.replica.layout, context.peers.size()),
+        own_(shards_.part(me_)),
+        push_(context_, settings, push_sparsifier_, shards_),
+        pull_(context_, settings, pull_sparsifier_, shards_),
+        arrived_(own_.length),
+        kept_(context.replica.layout.size()) {
+    const std::size_t others = context.neighbourhood.neighbours.size();
+    if (others + 1 != static_cast<std::size_t>(shards_.count()))
+      throw std::logic_error("gradient_dropping: every rank must be a neighbour of every other");
+    for (std::size_t e = 0; e < others; ++e) {
+      clients_.push_back({.copy = FloatBlock(own_.length)});
+      std::ranges::copy(master(), clients_.back().copy.span().begin());
+    }
+  }
+
+  void start(Iteration) override {}
+
+  void finish(Iteration k) override {
+    const auto g = context_.replica.gradients.span();
+    receive(k);
+    push_.collect(g, push_sparsifier_.density(epoch_of(context_, k)));
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    const SparseVector own = push_.take(me_);
+    push_.sent(me_, own, {});
+    add_to(arrived_.span(), own);
+    std::ranges::fill(g, 0.0F);
+    const auto own_g = own_.of(g);
+    const auto ranks = static_cast<float>(shards_.count());
+    for (std::size_t i = 0; i < own_g.size(); ++i) own_g[i] = arrived_.span()[i] / ranks;
+    std::ranges::fill(arrived_.span(), 0.0F);
+    std::ranges::copy(context_.replica.values.span(), kept_.span().begin());
+  }
+
+  void stepped(Iteration k) override {
+    const auto x = context_.replica.values.span();
+    std::ranges::copy(kept_.span().first(own_.begin), x.begin());
+    const std::size_t end = own_.begin + own_.length;
+    std::ranges::copy(kept_.span().subspan(end), x.begin() + static_cast<std::ptrdiff_t>(end));
+    for (std::size_t e = 0; e < clients_.size(); ++e) send(e, k);
+    if (!clients_.empty()) context_.engine.wake();
+  }
+  void add_residual(std::span<float> block) const override { push_.add_residual(block); }
+
+ private:
+  struct Client {
+    FloatBlock copy;  // what it has of this rank's shard once it has read what is under way
+    Iteration newest_packet = -1;
+  };
+
+  std::span<float> master() { return own_.of(context_.replica.values.span()); }
+  int rank_of(std::size_t edge) const { return context_.neighbourhood.neighbours[edge]; }
+
+  void send(std::size_t edge, Iteration k) {
+    const int client = rank_of(edge);
+    const double epoch = epoch_of(context_, k);
+    const std::size_t pushed = push_.owed(client);
+    const bool pulls = !std::ranges::equal(master(), clients_[edge].copy.span());
+    if (pushed == 0 && !pulls) return;
+    std::size_t bound = sizeof(PacketHeader);
+    if (pushed > 0) bound += part_bound(shards_.wire(client), pushed);
+    if (pulls) bound += part_bound(shards_.wire(me_), pull_.most(epoch));
+    if (!context_.mailbox.fits(edge, bound)) {
+      context_.ledger.defer(edge, (pushed > 0 ? 1U : 0U) + (pulls ? 1U : 0U));
+      return;
+    }
+    const std::shared_ptr<OutgoingPacket> packet = pool_.lend();
+    packet->bytes.resize(sizeof(PacketHeader));
+    if (pushed > 0) append_push(*packet, client);
+    if (pulls) append_pull(*packet, clients_[edge], epoch);
+    if (packet->records.empty()) return;
+    seal_packet(packet->bytes, me_, k, static_cast<std::uint32_t>(packet->records.size()));
+    context_.mailbox.post(edge, packet);
+  }
+  void append_push(OutgoingPacket& packet, int client) {
+    const PhaseTimer timer(context_.ledger, Phase::encode);
+    const SparseWire::Sent sent = shards_.wire(client).prepare(push_.take(client));
+    append(packet, Kind::push, sent.message);
+    push_.sent(client, sent.received, sent.rest);
+  }
+  void append_pull(OutgoingPacket& packet, Client& client, double epoch) {
+    const SparseVector change = pull_.select(master(), client.copy.span(), epoch);
+    if (change.empty()) return;
+    const PhaseTimer timer(context_.ledger, Phase::encode);
+    const SparseWire::Sent sent = shards_.wire(me_).prepare(change);
+    append(packet, Kind::pull, sent.message);
+    add_to(client.copy.span(), sent.received);
+  }
+
+  void receive(Iteration k) {
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    for (std::size_t e = 0; e < clients_.size(); ++e) {
+      while (const auto packet = context_.mailbox.front(e)) {
+        apply(e, *packet);
+        context_.mailbox.pop(e);
+      }
+      context_.ledger.mixed(e, k - clients_[e].newest_packet);
+    }
+  }
+  void apply(std::size_t edge, std::span<const std::byte> packet) {
+    const PacketHeader header = packet_header(packet);
+    clients_[edge].newest_packet = header.iteration;
+    try {
+      apply_parts(edge, packet.subspan(sizeof header), header.segments);
+    } catch (const CommunicationError& error) {
+      throw CommunicationError("the packet of iteration " + std::to_string(header.iteration) + " from rank " +
+                               std::to_string(header.sender) + " to rank " + std::to_string(me_) +
+                               " does not fit this rank's model: " + error.what() +
+                               ". The ranks run different models, configurations or versions");
+    }
+  }
+  void apply_parts(std::size_t edge, std::span<const std::byte> rest, std::uint32_t parts) {
+    for (std::uint32_t i = 0; i < parts; ++i) {
+      PartHeader header{};
+      if (rest.size() < sizeof header) throw CommunicationError("it ends before its last part");
+      std::memcpy(&header, rest.data(), sizeof header);
+      rest = rest.subspan(sizeof header);
+      if (header.bytes > rest.size()) throw CommunicationError("a part is longer than its packet");
+      apply_part(edge, header.kind, rest.first(header.bytes));
+      rest = rest.subspan(header.bytes);
+    }
+    if (!rest.empty()) throw CommunicationError(std::to_string(rest.size()) + " bytes behind its last part");
+  }
+  void apply_part(std::size_t edge, Kind kind, std::span<const std::byte> message) {
+    const int server = rank_of(edge);
+    if (kind == Kind::push) {
+      add_to(arrived_.span(), shards_.wire(me_).decode(message));
+    } else if (kind == Kind::pull) {
+      add_to(shards_.part(server).of(context_.replica.values.span()), shards_.wire(server).decode(message));
+    } else {
+      throw CommunicationError("a part is neither a push nor a pull");
+    }
+  }
+
+  ExchangeContext context_;
+  int me_;
+  Sparsifier push_sparsifier_, pull_sparsifier_;
+  Shards shards_;
+  Part own_;
+  PushSide push_;
+  PullSide pull_;
+  FloatBlock arrived_;           // pushes for this rank's shard that the optimizer has not seen
+  FloatBlock kept_;              // x while the optimizer moves it
+  std::vector<Client> clients_;  // by edge: the other ranks
+  PacketPool pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Exchange> make_asynchronous_dropping(const ExchangeContext& context, const DroppingSettings& settings) {
+  return std::make_unique<AsynchronousDropping>(context, settings);
+}
+
+// The more ranks, the shorter the shards: two have the longest.
+std::size_t dropping_packet_bound(const DroppingSettings& settings, const Layout& layout) {
+  const Sparsifier sparsifier = settings.push.read();
+  const double density = sparsifier.largest_density();
+  const std::size_t n = layout.size(), shard = part_of(n, 2, 0).length;
+  const SparseWire wire(*sparsifier.codec, shard, {});
+  const std::size_t pushed = sparsifier.selector->most(BlockSelection(sparsifier, layout).count(density), n);
+  const double pull_density = settings.pull_density > 0.0 ? settings.pull_density : density;
+  const std::size_t pulled =
+      pull_density == 1.0 ? shard : sparsifier.selector->most(kept_count(pull_density, shard), shard);
+  return sizeof(PacketHeader) + part_bound(wire, std::min(pushed, shard)) + part_bound(wire, pulled);
+}
+
+}  // namespace hearsay

@@ -1,0 +1,82 @@
+#include <algorithm>
+
+#include "runtime/exchange/dropping/gradient_dropping.hpp"
+#include "runtime/exchange/global/parts/global.hpp"
+#include "sparsify/search/positions.hpp"
+
+namespace hearsay {
+
+Shards::Shards(const Codec& codec, const Layout& layout, int servers, Ledger* ledger) {
+  for (int s = 0; s < servers; ++s) {
+    parts_.push_back(part_of(layout.size(), servers, s));
+    wires_.emplace_back(codec, parts_.back().length, row_ends(layout, parts_.back()), ledger);
+  }
+}
+
+PushSide::PushSide(const ExchangeContext& context, const DroppingSettings& settings, const Sparsifier& sparsifier,
+                   const Shards& shards)
+    : context_(context),
+      shards_(shards),
+      selection_(sparsifier, context.replica.layout),
+      feedback_(settings.push.feedback, context.replica.layout.size(), shards.count()) {}
+
+void PushSide::collect(std::span<const float> g, double density) {
+  const PhaseTimer timer(context_.ledger, Phase::select);
+  accumulate_and_select(feedback_, selection_, g, density, positions_);
+  if (shards_.count() == 1) all_positions(g.size(), positions_);
+  count_events(context_, positions_);
+}
+
+std::span<const std::uint32_t> PushSide::selected(int server) const {
+  const Part& part = shards_.part(server);
+  const auto from = std::lower_bound(positions_.begin(), positions_.end(), part.begin);
+  return {from, std::lower_bound(from, positions_.end(), part.begin + part.length)};
+}
+
+std::size_t PushSide::owed(int server) const {
+  const auto r = feedback_.residual();
+  return static_cast<std::size_t>(
+      std::ranges::count_if(selected(server), [&](std::uint32_t i) { return r[i] != 0.0F; }));
+}
+
+SparseVector PushSide::take(int server) {
+  SparseVector taken = feedback_.take(selected(server));
+  for (std::uint32_t& i : taken.indices) i -= static_cast<std::uint32_t>(shards_.part(server).begin);
+  return taken;
+}
+
+void PushSide::sent(int server, const SparseVector& received, const SparseVector& rest) {
+  const auto in_block = [&](SparseVector v) {
+    for (std::uint32_t& i : v.indices) i += static_cast<std::uint32_t>(shards_.part(server).begin);
+    return v;
+  };
+  feedback_.give_back(in_block(rest));
+  feedback_.mask(in_block(received).indices);
+}
+
+SparseVector PullSide::select(std::span<const float> master, std::span<const float> copy, double epoch) {
+  const PhaseTimer timer(context_.ledger, Phase::select);
+  change_.resize(master.size());
+  for (std::size_t i = 0; i < master.size(); ++i) change_[i] = master[i] - copy[i];
+  try {
+    if (density_ == 1.0) {
+      require_finite(change_);
+      all_positions(change_.size(), positions_);
+    } else {
+      sparsifier_.selector->select(change_, wanted(epoch, change_.size()), positions_);
+    }
+  } catch (const DivergenceError& error) {
+    name_segment(context_.replica.layout, shards_.part(context_.peers.rank()).begin, change_, "change", error);
+  }
+  SparseVector chosen;
+  for (const std::uint32_t i : positions_)
+    if (change_[i] != 0.0F) chosen.push_back(i, change_[i]);
+  return chosen;
+}
+
+std::size_t PullSide::most(double epoch) const {
+  const std::size_t n = shards_.part(context_.peers.rank()).length;
+  return density_ == 1.0 ? n : sparsifier_.selector->most(wanted(epoch, n), n);
+}
+
+}  // namespace hearsay

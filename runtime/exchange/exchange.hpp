@@ -1,0 +1,132 @@
+#pragma once
+// An Exchange is one way for replicas to learn from each other. The training loop calls it and knows nothing more:
+//
+//   for k = 0, 1, …:
+//     exchange.start(k)                     x_k is final: decide, encode, post; must not wait for anybody
+//     loss, g = model(x_k, batch)           calls exchange.gradient_ready(s) per segment, last layer first
+//     exchange.finish(k)                    mix x, or replace g by the aggregated gradient
+//     optimizer.step()                      x ← x − η g
+//     exchange.stepped(k)
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/exchange/cost/cost.hpp"
+#include "runtime/replica/device.hpp"
+#include "runtime/replica/parameters.hpp"
+#include "runtime/transport/engine.hpp"
+#include "runtime/transport/ledger.hpp"
+#include "runtime/transport/mailbox.hpp"
+#include "runtime/transport/peers.hpp"
+#include "topology/topology.hpp"
+
+namespace hearsay {
+
+/// A fraction of something, as sums that can be added over ranks: part / whole.
+struct Share {
+  std::string_view name;  ///< as in summary.json, e.g. "lost_mass_fraction"
+  double part = 0.0, whole = 0.0;
+  double fraction() const { return whole > 0.0 ? part / whole : 0.0; }
+};
+
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  virtual void start(Iteration k) = 0;
+  virtual void gradient_ready(SegmentId segment) { static_cast<void>(segment); }
+  virtual void finish(Iteration k) = 0;
+  virtual void stepped(Iteration k) { static_cast<void>(k); }
+  /// Whether `gradient_ready` is to be called: hooks in the backward pass cost time.
+  virtual bool layer_wise() const { return false; }
+  /// Threshold per segment that the last `start` compared norms with, and the norms; empty where there is no trigger.
+  virtual std::span<const double> thresholds() const { return {}; }
+  virtual std::span<const double> norms() const { return {}; }
+  virtual std::span<const std::uint8_t> events() const { return {}; }
+  /// Adds what this rank still owes to the sum over ranks, its residual, to `block` of n floats.
+  virtual void add_residual(std::span<float> block) const { static_cast<void>(block); }
+  /// What only this algorithm can say of itself, summed up since the start on this rank.
+  virtual std::vector<Share> shares() const { return {}; }
+};
+
+/// Everything an exchange works with. All of it outlives the exchange.
+struct ExchangeContext {
+  const Neighbourhood& neighbourhood;
+  Parameters& replica;  ///< already holds x_0, the same on every rank
+  Mailbox& mailbox;
+  CommunicationEngine& engine;
+  Ledger& ledger;
+  /// Messages of collectives, over all ranks; to be used inside jobs of `engine` only.
+  Peers& peers;
+  Iteration iterations_per_epoch = 1;
+  /// Ends waiting (a stop signal has come); must be cheap and safe to call from any thread.
+  std::function<bool()> interrupted = [] { return false; };
+
+  /// Where the replica lives, and with it all blocks that the exchange keeps beside it.
+  Device& device() const { return *replica.device; }
+};
+
+/// Thrown out of a wait because `ExchangeContext::interrupted` became true: the replica is as `start` left it.
+struct WaitInterrupted : std::exception {
+  const char* what() const noexcept override { return "interrupted while waiting for a neighbour"; }
+};
+
+/// `lockstep`: an iteration waits for every in-neighbour's packet of the same iteration: deterministic, repeatable.
+/// `asynchronous`: never waits; whatever has arrived is used.
+enum class Schedule { lockstep, asynchronous };
+Schedule read_schedule(Config& exchange);
+inline const char* schedule_name(Schedule schedule) {
+  return schedule == Schedule::lockstep ? "lockstep" : "asynchronous";
+}
+
+/// A configured exchange before there is a replica: read and checked on every rank before any communication.
+class ExchangePlan {
+ public:
+  virtual ~ExchangePlan() = default;
+  /// The largest packet that one iteration can send to one neighbour, in bytes: sizes the rings.
+  virtual std::size_t packet_bound(const Layout& layout) const = 0;
+  virtual std::unique_ptr<Exchange> build(const ExchangeContext& context) const = 0;
+  virtual Schedule schedule() const = 0;
+  /// Whether `build` can be given a replica that lives there; else its passes are the processor's only.
+  virtual bool runs_on(const Device& device) const { return device.is_processor(); }
+  /// Bytes that all ranks together can send in one iteration, at worst.
+  virtual std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const {
+    return static_cast<std::size_t>(topology.edges_in_use()) * packet_bound(layout);
+  }
+  /// What an iteration costs by the formulas of runtime/cost, with this plan's settings; nothing where there is none.
+  virtual std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                           const CostAssumptions& assumptions) const {
+    static_cast<void>(layout), static_cast<void>(topology), static_cast<void>(assumptions);
+    return std::nullopt;
+  }
+  /// Whether ranks talk along the edges of the configured graph. If not, everybody may talk to everybody: the run's
+  /// graph is the complete one, and a section `topology:` is an error.
+  virtual bool uses_graph() const { return true; }
+  /// Whether the graph may change from iteration to iteration. What mixes with copies that it holds cannot follow it: most
+  /// copies would be as old as the period.
+  virtual bool follows_turns() const { return false; }
+  /// Throws ConfigError if this exchange cannot run on so many ranks.
+  virtual void require_ranks(int ranks) const { static_cast<void>(ranks); }
+};
+
+/// The plan's exchange on the replica where it lives or, where it does not run there, on a mirror in the processor's
+/// memory (runtime/exchange/mirrored.cpp).
+std::unique_ptr<Exchange> build_exchange(const ExchangePlan& plan, const ExchangeContext& context);
+
+/// `make(exchange, root)` reads the exchange's own section and opens, in `root`, the sections that it uses (`trigger`,
+/// `sparsify`): a section that the chosen exchange does not use is an error of the configuration.
+using ExchangeEntry = Entry<ExchangePlan, Config&>;
+std::span<const ExchangeEntry> exchanges();
+/// The entry that the section `exchange:` asks for.
+const ExchangeEntry& chosen_exchange(Config& exchange);
+
+/// Reads `exchange:`, `trigger:` and `sparsify:` of the whole configuration.
+std::unique_ptr<ExchangePlan> plan_exchange(Config& root);
+/// Reads `topology:` where `exchange` uses a graph; else the complete one, without reading anything.
+std::unique_ptr<TopologyPlan> plan_topology(Config& root, const ExchangePlan& exchange);
+
+}  // namespace hearsay

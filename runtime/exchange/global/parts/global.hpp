@@ -1,0 +1,47 @@
+#pragma once
+// What every exchange of the global path does: run a collective where MPI may be called, and turn a sum into a mean.
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "runtime/collectives/sparse_vector.hpp"
+#include "runtime/exchange/exchange.hpp"
+#include "runtime/replica/finite.hpp"
+
+namespace hearsay {
+
+inline double epoch_of(const ExchangeContext& context, Iteration k) {
+  return static_cast<double>(k) / static_cast<double>(context.iterations_per_epoch);
+}
+
+/// Runs `collective` on the communication thread and waits for it.
+void run_collective(const ExchangeContext& context, const std::function<void()>& collective);
+
+/// Collectives that run on the communication thread, in order, while the computing thread goes on.
+class CollectiveQueue {
+ public:
+  explicit CollectiveQueue(const ExchangeContext& context) : context_(context) {}
+  /// Waits for what is under way: jobs refer to the exchange that has submitted them.
+  ~CollectiveQueue();
+  CollectiveQueue(const CollectiveQueue&) = delete;
+  CollectiveQueue& operator=(const CollectiveQueue&) = delete;
+  /// `segments`: what it is about, for time lines.
+  void submit(std::function<void()> collective, std::optional<SegmentRange> segments = std::nullopt);
+  /// Waits for all of them; rethrows what one has thrown.
+  void wait();
+
+ private:
+  const ExchangeContext& context_;
+  std::size_t submitted_ = 0;
+  std::atomic<std::size_t> done_{0};
+  bool failed_ = false;  // a collective or the engine has: nothing is under way, and `done_` will not catch up
+};
+
+/// g ← total / P, where g lives.
+void set_to_mean(Device& device, std::span<float> g, const SparseVector& total, int ranks);
+
+/// An event for every segment in which something was selected; `positions` ascending, in the block.
+void count_events(const ExchangeContext& context, std::span<const std::uint32_t> positions);
+
+}  // namespace hearsay

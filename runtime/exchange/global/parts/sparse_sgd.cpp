@@ -1,0 +1,131 @@
+#include "runtime/exchange/global/parts/sparse_sgd.hpp"
+
+#include <algorithm>
+
+#include "runtime/exchange/global/parts/global.hpp"
+
+namespace hearsay {
+namespace {
+
+class SparseSgd final : public Exchange {
+ public:
+  SparseSgd(const ExchangeContext& context, const SparseSgdSettings& settings,
+            std::unique_ptr<SparseCollective> collective)
+      : context_(context),
+        sparsifier_(settings.read()),
+        selection_(context.device().select_sums(context.replica.layout, sparsifier_)),
+        collective_(std::move(collective)),
+        feedback_(settings.feedback, context.replica.layout.size(), context.peers.size(), context.replica.device),
+        wire_(*sparsifier_.codec, context.replica.layout.size(), row_ends(context.replica.layout), &context.ledger) {}
+
+  void start(Iteration) override {}
+
+  void finish(Iteration k) override {
+    const auto g = context_.replica.gradients.span();
+    const double density = sparsifier_.density(epoch_of(context_, k));
+    const SparseVector own = select(g, density);
+    const std::size_t entries = BlockSelection(sparsifier_, context_.replica.layout).count(density);
+    run_collective(context_, [&] { sum_ = collective_->sum(Group(context_.peers), own, wire_, entries); });
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    feedback_.give_back(sum_.returned);
+    feedback_.mask(sum_.included.indices);
+    set_to_mean(context_.device(), g, sum_.total, context_.peers.size());
+  }
+  std::vector<Share> shares() const override { return collective_->shares(); }
+  void add_residual(std::span<float> block) const override { feedback_.add_residual(block); }
+
+ private:
+  SparseVector select(std::span<float> g, double density) {
+    const PhaseTimer timer(context_.ledger, Phase::select);
+    SparseVector own = feedback_.contribute(g, *selection_, density);
+    count_events(context_, own.indices);
+    return own;
+  }
+
+  ExchangeContext context_;
+  Sparsifier sparsifier_;
+  std::unique_ptr<SumSelection> selection_;
+  std::unique_ptr<SparseCollective> collective_;
+  ErrorFeedback feedback_;
+  SparseWire wire_;
+  SparseSum sum_;
+};
+
+class SparseSgdPlan final : public ExchangePlan {
+ public:
+  SparseSgdPlan(SparseSgdSettings settings, std::function<std::unique_ptr<SparseCollective>()> make)
+      : settings_(std::move(settings)), make_(std::move(make)) {}
+
+  std::size_t packet_bound(const Layout&) const override { return 0; }
+  std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
+    const Sparsifier sparsifier = settings_.read();
+    const std::size_t k = BlockSelection(sparsifier, layout).count(sparsifier.largest_density());
+    const SparseWire wire(*sparsifier.codec, layout.size(), {});
+    const std::size_t longest = wire.bound(sparsifier.selector->most(k, layout.size()));
+    return make_()->worst_case_bytes(topology.ranks(), longest);
+  }
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    return make_()->cost(settings_.shape(layout, topology.ranks()), assumptions);
+  }
+  std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
+    return make_sparse_sgd(context, settings_, make_());
+  }
+  Schedule schedule() const override { return Schedule::lockstep; }
+  bool runs_on(const Device& device) const override { return device.selects_sums(settings_.read()); }
+  bool uses_graph() const override { return false; }
+
+ private:
+  SparseSgdSettings settings_;
+  std::function<std::unique_ptr<SparseCollective>()> make_;
+};
+
+}  // namespace
+
+SparseSgdSettings::SparseSgdSettings(Config& exchange, Config& root, std::string_view selector, bool fixed)
+    : feedback(read_feedback(exchange)),
+      sparsify_section(root.section("sparsify")),
+      default_selector(selector),
+      scope_is_fixed(fixed) {
+  read();
+}
+
+Sparsifier SparseSgdSettings::read() const {
+  Config section = sparsify_section;
+  return read_sparsifier(section,
+                         {.selector = default_selector, .per_segment = false, .scope_is_fixed = scope_is_fixed});
+}
+
+SparseShape SparseSgdSettings::shape(const Layout& layout, int ranks) const {
+  const Sparsifier sparsifier = read();
+  const std::size_t k = BlockSelection(sparsifier, layout).count(sparsifier.selector->density());
+  const SparseWire wire(*sparsifier.codec, layout.size(), {});
+  return {.ranks = ranks,
+          .values = layout.size(),
+          .k = k,
+          .message_bytes = wire.bound(k),
+          .selector_reads = sparsifier.selector->reads(k)};
+}
+
+void accumulate_and_select(ErrorFeedback& feedback, BlockSelection& selection, std::span<const float> g, double density,
+                           std::vector<std::uint32_t>& positions) {
+  const float scale = feedback.clipping(g);
+  if (feedback.plain()) {
+    selection.add_and_select(feedback.residual(), g, scale, density, positions);
+    return;
+  }
+  feedback.accumulate(g, 0, scale);
+  selection.select(feedback.residual(), density, positions);
+}
+
+std::unique_ptr<Exchange> make_sparse_sgd(const ExchangeContext& context, const SparseSgdSettings& settings,
+                                          std::unique_ptr<SparseCollective> collective) {
+  return std::make_unique<SparseSgd>(context, settings, std::move(collective));
+}
+
+std::unique_ptr<ExchangePlan> plan_sparse_sgd(SparseSgdSettings settings,
+                                              std::function<std::unique_ptr<SparseCollective>()> make) {
+  return std::make_unique<SparseSgdPlan>(std::move(settings), std::move(make));
+}
+
+}  // namespace hearsay

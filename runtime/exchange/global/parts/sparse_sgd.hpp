@@ -1,0 +1,58 @@
+#pragma once
+// What S-SGD with a sparse sum is made of, whatever the collective:
+//   finish:  r ← r + g;  v ← T(r);  r ← r − v;  (s, returned) ← collective(v);  r ← r + returned;  g ← s / P
+// An algorithm is its collective.
+#include <memory>
+#include <string_view>
+
+#include "runtime/collectives/gather.hpp"
+#include "runtime/collectives/gathered_sum.hpp"
+#include "runtime/collectives/sparse_vector.hpp"
+#include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/global/parts/error_feedback.hpp"
+#include "runtime/replica/block_selection.hpp"
+
+namespace hearsay {
+
+/// Adds every rank's sparse vector. Runs on the communication thread.
+class SparseCollective {
+ public:
+  virtual ~SparseCollective() = default;
+  /// `k` is the number of entries that the density asks for, the same on every rank.
+  virtual SparseSum sum(const Group& group, const SparseVector& own, const SparseWire& wire, std::size_t k) = 0;
+  virtual std::vector<Share> shares() const { return {}; }
+  /// Bytes that all ranks together may send in one iteration; `message` is the longest that one rank's k entries make.
+  virtual std::size_t worst_case_bytes(int ranks, std::size_t message) const = 0;
+  virtual ExchangeCost cost(SparseShape shape, const CostAssumptions& assumptions) const = 0;
+};
+
+/// The sections that all of these algorithms read: `exchange.feedback` and `sparsify`; `sparsify_default` is the
+/// selector.
+struct SparseSgdSettings {
+  /// With `scope_is_fixed` there is no key `sparsify.selector.scope`: the algorithm says where it selects.
+  SparseSgdSettings(Config& exchange, Config& root, std::string_view default_selector = "topk",
+                    bool scope_is_fixed = false);
+
+  /// The longest message of the later iterations' k entries, out of `values`.
+  SparseShape shape(const Layout& layout, int ranks) const;
+
+  FeedbackOptions feedback;
+  Config sparsify_section;
+  Sparsifier read() const;  ///< a Sparsifier of its own for every exchange
+  std::string_view default_selector;
+  bool scope_is_fixed;
+};
+
+/// The client's half of an iteration: r ← r + g, with momentum and clipping as `feedback` says, and what of r to send; in
+/// one pass over memory where nothing but the sum is wanted.
+void accumulate_and_select(ErrorFeedback& feedback, BlockSelection& selection, std::span<const float> g, double density,
+                           std::vector<std::uint32_t>& positions);
+
+/// Builds the exchange around a collective.
+std::unique_ptr<Exchange> make_sparse_sgd(const ExchangeContext& context, const SparseSgdSettings& settings,
+                                          std::unique_ptr<SparseCollective> collective);
+/// The plan of an exchange whose collective `make()` makes.
+std::unique_ptr<ExchangePlan> plan_sparse_sgd(SparseSgdSettings settings,
+                                              std::function<std::unique_ptr<SparseCollective>()> make);
+
+}  // namespace hearsay

@@ -1,0 +1,78 @@
+// D-PSGD: decentralised parallel stochastic gradient descent, the baseline.
+//   x_i ← Σ_j w_ij x_j − η g_i(x_i)
+// lian2017dpsgd, Algorithm 1; in the form that mixes while the gradient is computed (adapt while communicate), as
+// ghosh2021eventgrad's Algorithm A.
+// On a graph that changes W is that of iteration k, W_k (ying2021exponential), and only its peer is sent to.
+// Deviates from the paper in: nothing in lockstep without `delay`, with which the x_j are those of iteration k − 1. Asynchronous ranks use the newest copies that have arrived.
+// Cost per iteration and directed edge: one message a segment, 4·n bytes of values, 32 + 16·segments bytes of headers;
+// memory: one block a neighbour; time: deg + 2 memory passes to mix.
+#include <vector>
+
+#include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/neighbour/link.hpp"
+
+namespace hearsay {
+namespace {
+
+class DPsgd final : public Exchange {
+ public:
+  DPsgd(const ExchangeContext& context, NeighbourLink::Options options)
+      : context_(context),
+        link_(context, options, {}),
+        every_segment_(context.replica.layout.count(), std::uint8_t{1}) {}
+
+  void start(Iteration k) override {
+    for (SegmentId s = 0; s < every_segment_.size(); ++s) context_.ledger.event(s);
+    link_.send(k, every_segment_);
+  }
+  void finish(Iteration k) override {
+    link_.receive(k);
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    context_.device().mix_row(static_cast<float>(context_.neighbourhood.self_weight), link_.edges(k),
+                              context_.replica.values.span());
+  }
+  std::span<const std::uint8_t> events() const override { return every_segment_; }
+
+ private:
+  ExchangeContext context_;
+  NeighbourLink link_;
+  std::vector<std::uint8_t> every_segment_;
+};
+
+class DPsgdPlan final : public ExchangePlan {
+ public:
+  explicit DPsgdPlan(Config& exchange) : options_(read_link_options(exchange)) {}
+  std::size_t packet_bound(const Layout& layout) const override {
+    return sizeof(PacketHeader) + layout.count() * sizeof(SegmentHeader) + layout.size() * sizeof(float);
+  }
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), {}, false, {.hosts = assumptions.hosts});
+    cost.waits = options_.schedule == Schedule::lockstep;
+    return cost;
+  }
+  std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
+    return std::make_unique<DPsgd>(context, options_);
+  }
+  Schedule schedule() const override { return options_.schedule; }
+  bool runs_on(const Device&) const override { return true; }
+  bool follows_turns() const override { return options_.schedule == Schedule::lockstep && options_.delay == 0; }
+
+ private:
+  NeighbourLink::Options options_;
+};
+
+}  // namespace
+
+ExchangeEntry dpsgd_exchange() {
+  return {.name = "dpsgd",
+          .summary = "every rank averages with its neighbours at every iteration: the baseline",
+          .equation = "x_i <- sum_j w_ij x_j - eta g_i(x_i)",
+          .cost = "per iteration and directed edge: segments messages, 4 n bytes of values; deg + 2 memory passes",
+          .citation = "lian2017dpsgd, Algorithm 1",
+          .make = [](Config& exchange, Config&) -> std::unique_ptr<ExchangePlan> {
+            return std::make_unique<DPsgdPlan>(exchange);
+          }};
+}
+
+}  // namespace hearsay

@@ -1,0 +1,158 @@
+// EventGraD: a segment is sent when its norm has moved far enough since it was last sent.
+//   start:   for every segment s: if | ‖x_s‖ − ‖x_s at its last event‖ | ≥ threshold_s: send s to every neighbour
+//   finish:  x̂_j ← what has come;  x ← mix(x, x̂);  the optimizer then applies g(x_k)
+// ghosh2021eventgrad, Algorithm B; sparse variant: section 7, with Top-k of the change since the last send.
+// Deviates from the paper in: copies start as the common initial model instead of zero; packets arrive whole, once
+// and in order instead of overwriting each other; the sparse sender tracks exactly what each receiver holds, rounding
+// of a quantiser included (then the change travels, not the value); the mixing rule, the trigger policy and the sparsifier
+// are choices (`exchange.mixing`, `trigger`, `sparsify`).
+// Cost per iteration: one read pass for the norms; per event and directed edge one message: 4·n_s bytes, or 8·max(1,
+// round(ρ·n_s)) sparse, less with other codecs and quantisers; memory: one block a neighbour, plus the own copies that
+// mixing or selection need.
+#include <algorithm>
+#include <vector>
+
+#include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/neighbour/link.hpp"
+#include "trigger/trigger.hpp"
+
+namespace hearsay {
+namespace {
+
+class EventGrad final : public Exchange {
+ public:
+  EventGrad(const ExchangeContext& context, NeighbourLink::Options options, Sparsifier sparsifier,
+            std::unique_ptr<MixingRule> mixing, Config trigger)
+      : context_(context),
+        link_(context, options, std::move(sparsifier)),
+        mixing_(std::move(mixing)),
+        compute_norms_(context.device().norms(context.replica.layout)),
+        norms_(initial_norms()),
+        trigger_(trigger, norms_),
+        fired_(norms_.size()) {}
+
+  void start(Iteration k) override {
+    decide(k);
+    link_.send(k, fired_);
+  }
+  void finish(Iteration k) override {
+    link_.receive(k);
+    const bool local_step = trigger_.local_steps_between_events() && std::ranges::count(fired_, 0) != 0;
+    if (local_step) return;
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    mixing_->mix(context_.replica.layout, static_cast<float>(context_.neighbourhood.self_weight), link_.edges(),
+                 context_.replica.values.span(), context_.device());
+    link_.mixed();
+  }
+  std::span<const double> thresholds() const override { return trigger_.thresholds(); }
+  std::span<const double> norms() const override { return norms_; }
+  std::span<const std::uint8_t> events() const override { return fired_; }
+
+ private:
+  std::vector<double> initial_norms() {
+    std::vector<double> norms(context_.replica.layout.count());
+    compute_norms_(context_.replica.values.span(), norms);
+    return norms;
+  }
+  void decide(Iteration k) {
+    const PhaseTimer timer(context_.ledger, Phase::trigger);
+    compute_norms_(context_.replica.values.span(), norms_);
+    trigger_.decide(k, norms_, fired_);
+    for (SegmentId s = 0; s < fired_.size(); ++s) {
+      if (fired_[s] != 0) context_.ledger.event(s);
+    }
+  }
+
+  ExchangeContext context_;
+  NeighbourLink link_;
+  std::unique_ptr<MixingRule> mixing_;
+  Device::Norms compute_norms_;
+  std::vector<double> norms_;
+  TriggerEngine trigger_;
+  std::vector<std::uint8_t> fired_;
+};
+
+/// Every segment has its own events, so what travels of it is chosen within it.
+Sparsifier read_segment_sparsifier(Config sparsify) {
+  return read_sparsifier(sparsify, {.selector = "dense", .per_segment = true, .scope_is_fixed = true});
+}
+
+class EventGradPlan final : public ExchangePlan {
+ public:
+  EventGradPlan(Config& exchange, Config& root)
+      : options_(read_link_options(exchange)),
+        mixing_section_(exchange.section("mixing")),
+        trigger_section_(root.section("trigger")),
+        sparsify_section_(root.section("sparsify")),
+        bound_with_(read_segment_sparsifier(sparsify_section_)) {
+    const bool own_copies = make_mixing()->needs_own_copy();  // reads and checks the rule's keys, whatever the delay
+    exchange.require(
+        options_.delay == 0 || !own_copies, "delay",
+        "only for mixing: stale. The other rules keep the mean, which needs both ends of an edge to mix the "
+        "same two copies at the same time");
+    Config trigger = trigger_section_;
+    const TriggerEngine engine(trigger, {});  // reads and checks the policy's keys
+    exchange.require(options_.delay == 0 || !engine.local_steps_between_events(), "delay",
+                     "not with trigger: periodic, which mixes only when it sends: its copies would be a period old");
+  }
+
+  std::size_t packet_bound(const Layout& layout) const override {
+    std::size_t bytes = sizeof(PacketHeader);
+    for (const Segment& s : layout.segments()) bytes += segment_bound(bound_with_, s.length);
+    return bytes;
+  }
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), selection(layout),
+                                  make_mixing()->needs_own_copy(), assumptions);
+    cost.waits = options_.schedule == Schedule::lockstep;
+    return cost;
+  }
+  std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
+    auto mixing = make_mixing();
+    NeighbourLink::Options options = options_;
+    options.keep_own_copies = mixing->needs_own_copy();
+    return std::make_unique<EventGrad>(context, options, read_segment_sparsifier(sparsify_section_), std::move(mixing),
+                                       trigger_section_);
+  }
+  Schedule schedule() const override { return options_.schedule; }
+  bool runs_on(const Device& device) const override { return device.selects_changes(bound_with_); }
+
+ private:
+  /// The values x − x̂ are written into a block of their own and read twice, where error feedback reads its sum once.
+  LocalWork selection(const Layout& layout) const {
+    constexpr double words_of_difference = 3.0;
+    LocalWork work;
+    for (const Segment& s : layout.segments()) {
+      if (travels_whole(bound_with_, s.length)) continue;
+      const std::size_t k = kept_count(bound_with_.selector->density(), s.length);
+      const auto length = static_cast<double>(s.length);
+      work = work + selection_work(length, static_cast<double>(k), bound_with_.selector->reads(k));
+      work.moved_bytes += words_of_difference * sizeof(float) * length;
+    }
+    return work;
+  }
+  std::unique_ptr<MixingRule> make_mixing() const {
+    Config section = mixing_section_;
+    return chosen_entry(mixing_rules(), section, "stale", "how copies pull the replica").make(section);
+  }
+
+  NeighbourLink::Options options_;
+  Config mixing_section_, trigger_section_, sparsify_section_;
+  Sparsifier bound_with_;
+};
+
+}  // namespace
+
+ExchangeEntry eventgrad_exchange() {
+  return {.name = "eventgrad",
+          .summary = "a segment travels only when its trigger fires; whole, or Top-k sparsified",
+          .equation = "if | |x_s| - |x_s at last event| | >= threshold_s: send s;  x <- mix(x, xhat) - eta g(x)",
+          .cost = "one read pass for norms; per event and directed edge 4 n_s bytes, or 8 k_s sparse",
+          .citation = "ghosh2021eventgrad, Algorithm B",
+          .make = [](Config& exchange, Config& root) -> std::unique_ptr<ExchangePlan> {
+            return std::make_unique<EventGradPlan>(exchange, root);
+          }};
+}
+
+}  // namespace hearsay

@@ -1,0 +1,340 @@
+#include "runtime/exchange/neighbour/link.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace hearsay {
+namespace {
+
+template <class T>
+T read_struct(std::span<const std::byte> bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+/// Room for a segment of at most `bytes` behind its header.
+std::span<std::byte> append_body(RawBytes& packet, std::size_t bytes) {
+  packet.resize(packet.size() + sizeof(SegmentHeader) + bytes);
+  return std::span(packet).last(bytes);
+}
+
+/// The header of the body that begins at `body`.
+void write_header(std::span<std::byte> body, const SegmentHeader& header) {
+  std::memcpy(body.data() - sizeof header, &header, sizeof header);
+}
+
+/// into ← into or more, flag by flag.
+void join(std::span<std::uint8_t> into, std::span<const std::uint8_t> more) {
+  for (std::size_t s = 0; s < into.size(); ++s) into[s] = static_cast<std::uint8_t>(into[s] | more[s]);
+}
+
+FloatBlock copy_of(const FloatBlock& block, Device& device) {
+  FloatBlock copy = device.block(block.size());
+  device.copy(block.span(), copy.span());
+  return copy;
+}
+
+}  // namespace
+
+bool travels_whole(const Sparsifier& sparsifier, std::size_t n) {
+  if (!sparsifier.codec || n < sparsifier.dense_below) return true;
+  return sparsifier.dense && sparsifier.codec->exact();
+}
+
+Body body_of(const Sparsifier& sparsifier, std::size_t n) {
+  if (travels_whole(sparsifier, n)) return whole_segment;
+  return sparsifier.codec->exact() ? encoded_values : encoded_changes;
+}
+
+std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n) {
+  if (travels_whole(sparsifier, n)) return sizeof(SegmentHeader) + n * sizeof(float);
+  const std::size_t k = kept_count(sparsifier.largest_density(), n);
+  return sizeof(SegmentHeader) + sparsifier.codec->bound(sparsifier.selector->most(k, n), n);
+}
+
+ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size_t packet_bound,
+                       const LocalWork& selection, bool own_copy, const CostAssumptions& assumptions) {
+  int degree = 0;
+  for (int rank = 0; rank < topology.ranks(); ++rank)
+    degree = std::max(degree, static_cast<int>(topology.neighbourhood(rank).sends()));
+  const double fired_bytes = static_cast<double>(packet_bound - sizeof(PacketHeader)) * assumptions.event_fraction;
+  return neighbour_cost({.degree = degree,
+                         .mean_degree = static_cast<double>(topology.edges_in_use()) / topology.ranks(),
+                         .values = layout.size(),
+                         .packet_bytes = sizeof(PacketHeader) + fired_bytes,
+                         .selection = assumptions.event_fraction * selection,
+                         .own_copy = own_copy},
+                        assumptions);
+}
+
+NeighbourLink::Options read_link_options(Config& exchange) {
+  const Schedule schedule = read_schedule(exchange);
+  const Iteration delay = exchange.integer(
+      "delay", 0, Range::between(0, 1),
+      "lockstep: mix with the neighbours' copies of this iteration, or of the one before, which have had a "
+      "whole iteration to arrive");
+  exchange.require(delay == 0 || schedule == Schedule::lockstep, "delay",
+                   "an asynchronous rank waits for no iteration's copies: leave it at 0, or take schedule: lockstep");
+  return {.schedule = schedule, .delay = delay};
+}
+
+NeighbourLink::NeighbourLink(const ExchangeContext& context, Options options, Sparsifier sparsifier)
+    : context_(context),
+      device_(context.device()),
+      layout_(context.replica.layout),
+      options_(options),
+      sparsifier_(std::move(sparsifier)) {
+  const FloatBlock& initial = context.replica.values;
+  const std::size_t degree = context.neighbourhood.neighbours.size();
+  for (std::size_t e = 0; e < degree; ++e) {
+    links_.push_back({.theirs = copy_of(initial, device_),
+                      .pending = std::vector<std::uint8_t>(layout_.count()),
+                      .moved = std::vector<std::uint8_t>(layout_.count())});
+  }
+  const auto segments = layout_.segments();
+  if (sparsifier_.codec && sparsifier_.codec->by_rows())
+    for (const Segment& s : segments) row_ends_.push_back(row_ends(layout_, {.begin = s.offset, .length = s.length}));
+  row_ends_.resize(layout_.count());
+  const auto whole = [&](const Segment& s) { return travels_whole(sparsifier_, s.length); };
+  const bool all_whole = std::ranges::all_of(segments, whole);
+  if (!all_whole) changes_ = device_.select_changes(layout_, sparsifier_);
+  if (options_.keep_own_copies || !all_whole) {
+    const std::size_t copies = lockstep() ? std::min<std::size_t>(degree, 1) : degree;
+    for (std::size_t c = 0; c < copies; ++c) own_copies_.push_back(copy_of(initial, device_));
+  }
+  for (std::size_t e = 0; e < degree; ++e) {
+    const Neighbourhood& row = context.neighbourhood;
+    edges_.push_back({.weight = static_cast<float>(row.turns.empty() ? row.weights[e] : row.turn_weight),
+                      .theirs = links_[e].theirs.span(),
+                      .ours = own_copies_.empty() ? std::span<const float>{} : own_copy(e).span(),
+                      .moved = links_[e].moved});
+  }
+}
+
+void NeighbourLink::send(Iteration k, std::span<const std::uint8_t> fired) {
+  if (links_.empty()) return;
+  if (lockstep()) {
+    send_lockstep(k, fired);
+  } else {
+    const PhaseTimer timer(context_.ledger, Phase::encode);
+    for (std::size_t e = 0; e < links_.size(); ++e) send_asynchronous(k, e, fired);
+  }
+  context_.engine.wake();
+}
+
+void NeighbourLink::mixed() {
+  for (Edge& link : links_) std::ranges::fill(link.moved, std::uint8_t{0});
+}
+
+// One packet, shared by all edges: in lockstep they all hold the same of this rank.
+void NeighbourLink::send_lockstep(Iteration k, std::span<const std::uint8_t> fired) {
+  SharedPacket packet;
+  {
+    const PhaseTimer timer(context_.ledger, Phase::encode);
+    packet = encode(k, fired, own_copies_.empty() ? nullptr : &own_copies_.front());
+  }
+  const auto [first, end] = out_edges(k);
+  for (std::size_t e = first; e < end; ++e) {
+    wait_for([&] { return context_.mailbox.fits(e, packet->bytes.size()); });
+    context_.mailbox.post(e, packet);
+    join(links_[e].moved, fired);
+  }
+}
+
+void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired) {
+  Edge& link = links_[edge];
+  wanted_.assign(link.pending.begin(), link.pending.end());
+  join(wanted_, fired);
+  const auto messages = static_cast<std::size_t>(std::ranges::count(wanted_, std::uint8_t{1}));
+  if (messages == 0) return;
+  if (!context_.mailbox.fits(edge, bound(wanted_))) {
+    link.pending = wanted_;
+    context_.ledger.defer(edge, messages);
+    return;
+  }
+  context_.mailbox.post(edge, encode(k, wanted_, own_copies_.empty() ? nullptr : &own_copy(edge)));
+  std::ranges::fill(link.pending, std::uint8_t{0});
+  join(link.moved, wanted_);
+}
+
+std::size_t NeighbourLink::bound(std::span<const std::uint8_t> segments) const {
+  std::size_t bytes = sizeof(PacketHeader);
+  for (SegmentId s = 0; s < segments.size(); ++s) {
+    if (segments[s] != 0) bytes += segment_bound(sparsifier_, layout_[s].length);
+  }
+  return bytes;
+}
+
+SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy) {
+  auto packet = pool_.lend();
+  const double epoch = static_cast<double>(k) / static_cast<double>(context_.iterations_per_epoch);
+  const double density = changes_ ? sparsifier_.density(epoch) : 1.0;
+  packet->bytes.resize(sizeof(PacketHeader));
+  packet->bytes.reserve(bound(segments));  // the device fills in bodies until `wait`: they must not move
+  std::vector<SegmentId> selected;
+  for (SegmentId s = 0; s < segments.size(); ++s) {
+    if (segments[s] == 0) continue;
+    const Segment& segment = layout_[s];
+    if (travels_whole(sparsifier_, segment.length)) {
+      append_whole(*packet, s, own_copy);
+    } else {
+      changes_->begin(s, context_.replica.values.segment(segment), own_copy->segment(segment),
+                      kept_count(density, segment.length));
+      selected.push_back(s);
+    }
+  }
+  device_.wait();
+  for (const SegmentId s : selected) append_selected(*packet, s, *own_copy);
+  seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(packet->records.size()));
+  return packet;
+}
+
+void NeighbourLink::append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy) {
+  const std::span<const float> values = context_.replica.values.segment(layout_[s]);
+  const auto body = append_body(packet.bytes, values.size_bytes());
+  write_header(body, {.segment = s,
+                      .count = static_cast<std::uint32_t>(values.size()),
+                      .bytes = static_cast<std::uint32_t>(values.size_bytes()),
+                      .dense = whole_segment});
+  device_.fetch(values, body);
+  packet.records.push_back({.segment = s, .payload_bytes = values.size_bytes(), .index_bytes = 0});
+  if (own_copy != nullptr) device_.copy(values, own_copy->segment(layout_[s]));
+}
+
+// The positions that changed most since j last heard of them travel; the rest stays owed, as the difference between x
+// and the copy, and so does what a quantiser rounds off. Exact codecs carry the values themselves, so that copies are x
+// to the last bit; others the changes, which are small where values are not, so that a rounded copy comes ever closer.
+void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy) {
+  const Codec& codec = *sparsifier_.codec;
+  const std::size_t n = layout_[s].length;
+  changes_->take(s, indices_, values_);
+  const std::size_t room = codec.bound(indices_.size(), n);
+  auto body = append_body(packet.bytes, room);
+  const EncodedSize size = codec.encode(indices_, values_, n, row_ends_[s], body);
+  body = body.first(size.total());
+  packet.bytes.resize(packet.bytes.size() - room + body.size());
+  write_header(body, {.segment = s,
+                      .count = static_cast<std::uint32_t>(indices_.size()),
+                      .bytes = static_cast<std::uint32_t>(body.size()),
+                      .dense = body_of(sparsifier_, n)});
+  packet.records.push_back({.segment = s, .payload_bytes = size.payload_bytes, .index_bytes = size.index_bytes});
+  if (!codec.exact()) decode_selected(s, indices_.size(), body);  // what the receiver will read
+  move_copy(own_copy.segment(layout_[s]));
+}
+
+void NeighbourLink::decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body) {
+  sparsifier_.codec->decode(body, count, layout_[s].length, row_ends_[s], indices_, values_);
+}
+
+// The same on both ends of an edge: their copies agree bit for bit.
+void NeighbourLink::move_copy(std::span<float> copy) {
+  if (sparsifier_.codec->exact())
+    device_.set_entries(indices_, values_, copy);
+  else
+    device_.add_entries(indices_, values_, copy);
+}
+
+void NeighbourLink::wait_for(const std::function<bool()>& ready) {
+  if (ready()) return;
+  const PhaseTimer timer(context_.ledger, Phase::wait);
+  context_.engine.wait_until([&] { return ready() || context_.interrupted(); });
+  if (!ready()) throw WaitInterrupted();
+}
+
+void NeighbourLink::receive(Iteration k) {
+  if (k < options_.delay) return;
+  const auto [first, end] = in_edges(k);
+  for (std::size_t e = first; e < end; ++e) {
+    if (lockstep()) {
+      wait_for([&] { return context_.mailbox.front(e).has_value(); });
+      apply_front(e);
+      if (links_[e].newest_packet != k - options_.delay)
+        throw std::logic_error("lockstep: a packet of another iteration arrived");
+    } else {
+      while (context_.mailbox.front(e)) apply_front(e);
+    }
+    context_.ledger.mixed(e, k - links_[e].newest_packet);
+  }
+}
+
+void NeighbourLink::apply_front(std::size_t edge) {
+  const PhaseTimer timer(context_.ledger, Phase::mix);
+  apply(edge, *context_.mailbox.front(edge));
+  context_.mailbox.pop(edge);
+}
+
+void NeighbourLink::apply(std::size_t edge, std::span<const std::byte> packet) {
+  const PacketHeader header = packet_header(packet);
+  links_[edge].newest_packet = header.iteration;
+  try {
+    apply_segments(edge, packet.subspan(sizeof header), header.segments);
+  } catch (const CommunicationError& error) {
+    throw CommunicationError("the packet of iteration " + std::to_string(header.iteration) + " from rank " +
+                             std::to_string(header.sender) + " to rank " + std::to_string(context_.neighbourhood.rank) +
+                             " does not fit this rank's model: " + error.what() +
+                             ". The ranks run different models, configurations or versions");
+  }
+}
+
+void NeighbourLink::apply_segments(std::size_t edge, std::span<const std::byte> rest, std::uint32_t segments) {
+  for (std::uint32_t i = 0; i < segments; ++i) {
+    if (rest.size() < sizeof(SegmentHeader)) throw CommunicationError("it ends before its last segment");
+    const auto header = read_struct<SegmentHeader>(rest);
+    rest = rest.subspan(sizeof header);
+    if (header.segment >= layout_.count()) {
+      throw CommunicationError("segment " + std::to_string(header.segment) + " of " + std::to_string(layout_.count()));
+    }
+    if (header.bytes > rest.size()) throw CommunicationError("a segment is longer than its packet");
+    apply_segment(edge, header, rest.first(header.bytes));
+    rest = rest.subspan(header.bytes);
+  }
+  if (!rest.empty()) throw CommunicationError(std::to_string(rest.size()) + " bytes behind its last segment");
+}
+
+void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body) {
+  Edge& link = links_[edge];
+  const auto copy = link.theirs.segment(layout_[header.segment]);
+  link.moved[header.segment] = 1;
+  const Body agreed = body_of(sparsifier_, copy.size());
+  const auto name = [&] { return "segment '" + layout_[header.segment].name + "'"; };
+  if (header.dense != agreed) {
+    throw CommunicationError(name() + " is of kind " + std::to_string(header.dense) + " instead of " +
+                             std::to_string(agreed));
+  }
+  if (agreed != whole_segment) {
+    decode_selected(header.segment, header.count, body);
+    move_copy(copy);
+    return;
+  }
+  if (body.size() != copy.size_bytes()) {
+    throw CommunicationError(name() + " has " + std::to_string(body.size()) + " bytes instead of " +
+                             std::to_string(copy.size_bytes()));
+  }
+  device_.put(body, copy);
+}
+
+NeighbourLink::EdgeRange NeighbourLink::out_edges(Iteration k) const {
+  const auto& turns = context_.neighbourhood.turns;
+  if (turns.empty()) return {0, links_.size()};
+  const std::size_t to = turns[static_cast<std::size_t>(k) % turns.size()].to;
+  return {to, to + 1};
+}
+
+NeighbourLink::EdgeRange NeighbourLink::in_edges(Iteration k) const {
+  const auto& turns = context_.neighbourhood.turns;
+  if (turns.empty()) return {0, links_.size()};
+  const std::size_t from = turns[static_cast<std::size_t>(k) % turns.size()].from;
+  return {from, from + 1};
+}
+
+std::span<const MixEdge> NeighbourLink::edges(Iteration k) const {
+  const auto [first, end] = in_edges(k);
+  return std::span(edges_).subspan(first, end - first);
+}
+
+}  // namespace hearsay

@@ -1,0 +1,110 @@
+#pragma once
+// A rank's side of its edges: fired segments go out as packets, packets come in as copies x̂_j.
+//
+// Keeps what the neighbours hold of this rank (x̂_i) where a sparsifier or a mixing rule needs it, and what must still
+// be sent where a ring was full: a deferred event stays pending on that edge and goes out, with the values of the time, as
+// soon as there is room; until then the edge's x̂_i stays what the receiver really has.
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/neighbour/mixing/mixing.hpp"
+#include "sparsify/sparsify.hpp"
+
+namespace hearsay {
+
+/// Whether a segment of n values travels as it is: where nothing is selected and nothing rounded, and below
+/// `dense_below`. A Sparsifier without a codec (`{}`) sends everything so.
+bool travels_whole(const Sparsifier& sparsifier, std::size_t n);
+/// What stands behind a SegmentHeader: its field `dense`.
+enum Body : std::uint32_t { encoded_values = 0, whole_segment = 1, encoded_changes = 2 };
+Body body_of(const Sparsifier& sparsifier, std::size_t n);
+/// Bytes that one fired segment of n values takes at most, its header included.
+std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n);
+
+/// What an iteration of a neighbour exchange costs: packets of at most `packet_bound` bytes, of whose segments a fraction
+/// fires; `selection` is the work of choosing what of them travels, if all fire; `own_copy`: whether mixing reads what
+/// neighbours hold of this rank.
+ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size_t packet_bound,
+                       const LocalWork& selection, bool own_copy, const CostAssumptions& assumptions);
+
+class NeighbourLink {
+ public:
+  struct Options {
+    Schedule schedule = Schedule::lockstep;
+    Iteration delay = 0;           ///< lockstep: copies are those of so many iterations ago; 0 or 1
+    bool keep_own_copies = false;  ///< a mixing rule reads MixEdge::ours
+  };
+  /// x̂_j and x̂_i start as the common initial model in `context.replica`.
+  NeighbourLink(const ExchangeContext& context, Options options, Sparsifier sparsifier);
+
+  /// Encodes and posts the segments with fired[s] ≠ 0 as they are in the replica now. Lockstep sends a packet to every
+  /// neighbour (of a graph that changes: to the peer of iteration k) at every iteration, asynchronous only where there
+  /// is news. Waits for nobody in asynchronous mode. In lockstep a ring has room for this packet by construction; with a
+  /// delay of 1 it may have to wait for room, but never in a circle: two packets always fit, so whoever is waited for is
+  /// an iteration behind. (With 2 it could.)
+  void send(Iteration k, std::span<const std::uint8_t> fired);
+  /// Brings the copies x̂_j up to date: lockstep with every neighbour's packet of iteration k − delay, asynchronous with
+  /// all that has arrived. Throws CommunicationError naming the edge for a packet that cannot be what was agreed.
+  void receive(Iteration k);
+
+  /// The caller has mixed: nothing of `edges()` is news any more.
+  void mixed();
+
+  /// Views of the copies as they are now.
+  std::span<const MixEdge> edges() const { return edges_; }
+  /// Of those only that iteration k hears of; all of them unless the graph changes.
+  std::span<const MixEdge> edges(Iteration k) const;
+
+ private:
+  struct Edge {
+    FloatBlock theirs;                  // x̂_j
+    std::vector<std::uint8_t> pending;  // events that are still owed to j
+    std::vector<std::uint8_t> moved;
+    Iteration newest_packet = -1;
+  };
+
+  /// Edges first … end − 1.
+  struct EdgeRange {
+    std::size_t first, end;
+  };
+
+  bool lockstep() const { return options_.schedule == Schedule::lockstep; }
+  FloatBlock& own_copy(std::size_t edge) { return own_copies_[lockstep() ? 0 : edge]; }
+  EdgeRange out_edges(Iteration k) const;
+  EdgeRange in_edges(Iteration k) const;
+  void send_lockstep(Iteration k, std::span<const std::uint8_t> fired);
+  void send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
+  std::size_t bound(std::span<const std::uint8_t> segments) const;
+  SharedPacket encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy);
+  void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy);
+  void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy);
+  void decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body);
+  void move_copy(std::span<float> copy);
+  void wait_for(const std::function<bool()>& ready);
+  void apply_front(std::size_t edge);
+  void apply(std::size_t edge, std::span<const std::byte> packet);
+  void apply_segments(std::size_t edge, std::span<const std::byte> rest, std::uint32_t segments);
+  void apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body);
+
+  ExchangeContext context_;
+  Device& device_;
+  const Layout& layout_;
+  Options options_;
+  Sparsifier sparsifier_;
+  std::unique_ptr<ChangeSelection> changes_;          // null: all segments travel whole
+  std::vector<std::vector<std::uint32_t>> row_ends_;  // per segment; empty unless the quantiser goes by rows
+  PacketPool pool_;
+  std::vector<Edge> links_;
+  std::vector<FloatBlock> own_copies_;  // none, one (lockstep) or one an edge
+  std::vector<MixEdge> edges_;
+  std::vector<std::uint8_t> wanted_;  // scratch: fired or pending
+  std::vector<std::uint32_t> indices_;
+  std::vector<float> values_;
+};
+
+/// Reads `exchange.schedule` and `exchange.delay`.
+NeighbourLink::Options read_link_options(Config& exchange);
+
+}  // namespace hearsay

@@ -1,0 +1,46 @@
+// Arrival mixing: an event moves both ends of its edge, once.
+//   if an event of i or of j crossed the edge {i, j} for this segment since the last mixing:
+//     x_i ← x_i + w_ij (x̂_j − x̂_i)            and j, on its side, x_j ← x_j + w_ij (x̂_i − x̂_j)
+// Own rule; with every segment firing it is D-PSGD in another order of additions, with all segments firing every H
+// iterations it is local SGD with neighbour averaging.
+// Deviates from the paper in: ghosh2021eventgrad mixes every iteration with old copies (rule `stale`); this one uses
+// a copy when it is news and never again. In lockstep both ends see the same pair of copies in the same iteration,
+// so the mean over ranks is kept to rounding.
+// Asynchronously, two events that cross on an edge are each seen against an older copy by the other side; the mean
+// then moves by w_ij times the change that crossed. Packets that wait together in a ring move the receiver once,
+// though each has moved its sender.
+// With Top-k copies most coordinates of x̂ are old, a move overshoots, and it can diverge: use `difference` there.
+// Cost: 3 memory passes over the segments that moved, per edge; memory as `difference`.
+#include "runtime/exchange/neighbour/mixing/mixing.hpp"
+
+namespace hearsay {
+namespace {
+
+class Arrival final : public MixingRule {
+ public:
+  void mix(const Layout& layout, float, std::span<const MixEdge> edges, std::span<float> x,
+           Device& device) const override {
+    for (const MixEdge& edge : edges) {
+      for (SegmentId s = 0; s < layout.count(); ++s) {
+        if (edge.moved[s] == 0) continue;
+        const auto [offset, length] = std::pair(layout[s].offset, layout[s].length);
+        device.add_difference(edge.weight, edge.theirs.subspan(offset, length), edge.ours.subspan(offset, length),
+                              x.subspan(offset, length));
+      }
+    }
+  }
+  bool needs_own_copy() const override { return true; }
+};
+
+}  // namespace
+
+MixingEntry arrival_mixing() {
+  return {.name = "arrival",
+          .summary = "an event moves both ends of its edge once; keeps the mean, repeats nothing",
+          .equation = "on an event of i or j: x_i <- x_i + w_ij (xhat_j - xhat_i), x_j <- x_j + w_ij (xhat_i - xhat_j)",
+          .cost = "3 memory passes over the segments that moved, per edge; one block a neighbour plus the own copy",
+          .citation = "none: Hearsay's own rule (docs/algorithms.md)",
+          .make = [](Config&) -> std::unique_ptr<MixingRule> { return std::make_unique<Arrival>(); }};
+}
+
+}  // namespace hearsay

@@ -1,0 +1,44 @@
+// Difference mixing: gossip on the public copies.
+//   x_i ← x_i + γ Σ_j w_ij (x̂_j − x̂_i)        every iteration; x̂_i is what j holds of i
+// koloskova2019choco, Algorithm 1 (CHOCO-SGD), with an event trigger in place of, or before, the compressor.
+// Deviates from the paper in: copies change by events; the copy x̂_i is kept per edge where edges may lag each other.
+// What i gains of an edge, j loses: in lockstep the mean over ranks is kept for any pattern of events. (Asynchronous
+// ranks may use different versions of the same pair of copies, so there the mean is kept only while copies agree.) A
+// difference that is not refreshed is applied again: a feedback loop with delay. γ must fall with silence and density.
+// Cost: deg + 3 memory passes, 2·deg + 2 where x̂_i is one of each edge, for up to 4 neighbours at a time. Memory: one
+// block a neighbour, and one (lockstep) or deg (asynchronous) for x̂_i.
+#include "runtime/exchange/neighbour/mixing/mixing.hpp"
+
+namespace hearsay {
+namespace {
+
+class Difference final : public MixingRule {
+ public:
+  explicit Difference(float gamma) : gamma_(gamma) {}
+  void mix(const Layout&, float, std::span<const MixEdge> edges, std::span<float> x, Device& device) const override {
+    device.add_differences(gamma_, edges, x);
+  }
+  bool needs_own_copy() const override { return true; }
+
+ private:
+  float gamma_;
+};
+
+std::unique_ptr<MixingRule> make_difference(Config& config) {
+  const double gamma = config.real("gamma", 0.5, Range::fraction_above_zero(),
+                                   "step along the difference; smaller for rarer events and lower densities");
+  return std::make_unique<Difference>(static_cast<float>(gamma));
+}
+
+}  // namespace
+
+MixingEntry difference_mixing() {
+  return {.name = "difference",
+          .summary = "gossip on the public copies (CHOCO-SGD); keeps the mean for any pattern of events",
+          .equation = "x_i <- x_i + gamma sum_j w_ij (xhat_j - xhat_i)",
+          .cost = "deg + 3 memory passes an iteration; one block a neighbour plus the own copy",
+          .citation = "koloskova2019choco, Algorithm 1",
+          .make = make_difference};
+}
+
+}  // namespace hearsay

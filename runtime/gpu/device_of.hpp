@@ -1,0 +1,147 @@
+#pragma once
+// A Device out of the kernels of runtime/cuda, sparsify/cuda and trigger/cuda: the GPU's (cuda.cu), and the emulated one's
+// that the exchanges are tested on. A Backend has
+//   Machine, machine()                what the kernels run on, one after the other (runtime/gpu/machine/block.hpp)
+//   auto use()                        to be held while the device is spoken to
+//   block(n)                          n zeros, a FloatBlock
+//   Pinned pinned(bytes)              processor memory for copies; span()
+//   read(there, place), write(place, there), copy(from, to, bytes), clear(to, bytes)
+//                                     in the order of the kernels; do not wait
+//   wait()                            for all of it
+//   begin_compute(), end_compute()    as Device's
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/gpu/device_selection.hpp"
+#include "runtime/gpu/kernels/entries_algorithm.hpp"
+#include "runtime/gpu/kernels/mixing_algorithm.hpp"
+#include "runtime/gpu/kernels/momentum_algorithm.hpp"
+#include "runtime/gpu/kernels/norms_algorithm.hpp"
+#include "runtime/gpu/staging.hpp"
+#include "runtime/replica/mixing_passes.hpp"
+
+namespace hearsay {
+
+template <class Backend>
+class DeviceOf final : public Device {
+ public:
+  DeviceOf(Backend backend, std::size_t staging_bytes)
+      : backend_(std::move(backend)), staging_(backend_, staging_bytes) {}
+  DeviceOf(const DeviceOf&) = delete;  // the staging refers to the backend
+  DeviceOf& operator=(const DeviceOf&) = delete;
+
+  FloatBlock block(std::size_t length) override { return backend_.block(length); }
+  void copy(std::span<const float> from, std::span<float> to) override {
+    const auto use = backend_.use();
+    backend_.copy(from.data(), to.data(), from.size_bytes());
+  }
+  void clear(std::span<float> block) override {
+    const auto use = backend_.use();
+    backend_.clear(block.data(), block.size_bytes());
+  }
+  void fetch(std::span<const float> values, std::span<std::byte> here) override {
+    const auto use = backend_.use();
+    staging_.bring(values.data(), here);
+  }
+  void put(std::span<const std::byte> here, std::span<float> values) override {
+    const auto use = backend_.use();
+    staging_.send(here, values.data());
+  }
+  void wait() override {
+    const auto use = backend_.use();
+    staging_.wait();
+  }
+
+  Norms norms(const Layout& layout) override {
+    const auto use = backend_.use();
+    struct Plan {
+      device::Norms<Machine> norms;
+      Buffer<double> found;
+    };
+    std::vector<device::SegmentRange> ranges;
+    for (const Segment& s : layout.segments()) ranges.push_back({s.offset, s.length});
+    auto plan = std::make_shared<Plan>(Plan{device::Norms<Machine>(ranges), Buffer<double>(ranges.size())});
+    return [this, plan](std::span<const float> x, std::span<double> norms) {
+      const auto here = backend_.use();
+      plan->norms.compute(backend_.machine(), x.data(), plan->found.data());
+      staging_.bring(plan->found.data(), std::as_writable_bytes(norms));
+      staging_.wait();
+    };
+  }
+  void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x) override {
+    const auto use = backend_.use();
+    std::vector<device::WeightedCopy> copies;
+    for (const MixEdge& edge : edges) copies.push_back({edge.theirs.data(), edge.weight});
+    device::mix_row(backend_.machine(), self_weight, copies, x.data(), x.size());
+  }
+  void add_differences(float step, std::span<const MixEdge> edges, std::span<float> x) override {
+    for (const MixEdge& edge : edges) add_difference(step * edge.weight, edge.theirs, edge.ours, x);
+  }
+  void add_difference(float weight, std::span<const float> theirs, std::span<const float> ours,
+                      std::span<float> x) override {
+    const auto use = backend_.use();
+    device::add_difference(backend_.machine(), weight, theirs.data(), ours.data(), x.data(), x.size());
+  }
+
+  void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) override {
+    const auto use = backend_.use();
+    device::add_momentum(backend_.machine(), momentum, nesterov, scale, g.data(), u.data(), g.size());
+  }
+
+  bool selects_changes(const Sparsifier& sparsifier) const override {
+    return sparsifier.dense || sparsifier.name == "topk";
+  }
+  /// One selection looks at one run of values: small segments cannot be left out of the middle of it.
+  bool selects_sums(const Sparsifier& sparsifier) const override {
+    return selects_changes(sparsifier) && (sparsifier.per_segment || sparsifier.dense_below == 0);
+  }
+  std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) override {
+    const auto use = backend_.use();
+    return std::make_unique<DeviceChanges<Backend>>(*this, backend_, staging_, layout, sparsifier);
+  }
+  std::unique_ptr<SumSelection> select_sums(const Layout& layout, const Sparsifier& sparsifier) override {
+    const auto use = backend_.use();
+    return std::make_unique<DeviceSums<Backend>>(*this, backend_, staging_, layout, sparsifier);
+  }
+  void set_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
+                   std::span<float> block) override {
+    const auto use = backend_.use();
+    send_entries(positions, here);
+    device::scatter(backend_.machine(), entries_.values.data(), entries_.positions.data(), count(positions),
+                    block.data());
+  }
+  void add_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
+                   std::span<float> block) override {
+    const auto use = backend_.use();
+    send_entries(positions, here);
+    device::scatter_add(backend_.machine(), 1.0F, entries_.values.data(), entries_.positions.data(), count(positions),
+                        block.data());
+  }
+
+  void begin_compute() override { backend_.begin_compute(); }
+  void end_compute() override { backend_.end_compute(); }
+
+ private:
+  using Machine = typename Backend::Machine;
+  template <class T>
+  using Buffer = typename Machine::template Buffer<T>;
+
+  static std::uint32_t count(std::span<const std::uint32_t> positions) {
+    return static_cast<std::uint32_t>(positions.size());
+  }
+  void send_entries(std::span<const std::uint32_t> positions, std::span<const float> here) {
+    if (positions.size() > entries_.positions.size()) {
+      staging_.wait();  // passes under way read the old ones
+      entries_ = DeviceEntries<Machine>(positions.size());
+    }
+    staging_.send(std::as_bytes(positions), entries_.positions.data());
+    staging_.send(std::as_bytes(here), entries_.values.data());
+  }
+
+  Backend backend_;
+  Staging<Backend> staging_;
+  DeviceEntries<Machine> entries_;
+};
+
+}  // namespace hearsay

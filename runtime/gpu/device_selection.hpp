@@ -1,0 +1,189 @@
+#pragma once
+// Top-k of changes and of sums on a device, with the kernels of runtime/gpu/kernels/topk_algorithm.hpp: that of the emulator and
+// that of the GPU. What was found comes to the processor, where codecs write it; nothing else does.
+// Cost: seven launches a run of values, which is what counts below about a million values; 12 n bytes, for changes 20 n
+// (x is copied first).
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/gpu/kernels/entries_algorithm.hpp"
+#include "runtime/gpu/kernels/topk_algorithm.hpp"
+#include "runtime/gpu/staging.hpp"
+#include "runtime/replica/device.hpp"
+#include "runtime/replica/finite.hpp"
+#include "sparsify/sparsify.hpp"
+
+namespace hearsay {
+
+/// Room for positions and values on a device.
+template <class Machine>
+struct DeviceEntries {
+  DeviceEntries() = default;
+  explicit DeviceEntries(std::size_t most) : positions(most), values(most) {}
+  typename Machine::template Buffer<std::uint32_t> positions;
+  typename Machine::template Buffer<float> values;
+};
+
+/// The selection of one run of values, and what it found.
+template <class Backend>
+class DeviceRun {
+  using Machine = typename Backend::Machine;
+
+ public:
+  DeviceRun(Machine& machine, std::size_t n, std::size_t most)
+      : select_(machine, n, static_cast<std::uint32_t>(most)), found_(most) {
+    const std::vector<std::uint32_t> zeros(most);  // positions of the run, also where a selection has failed
+    found_.positions.upload(std::span<const std::uint32_t>(zeros));
+  }
+
+  /// r ← r + scale · addend, the k largest of it moved out.
+  void begin(Machine& machine, float* r, const float* addend, float scale, std::size_t k) {
+    positions.resize(k), values.resize(k);
+    select_.add_and_select(machine, r, addend, scale, static_cast<std::uint32_t>(k),
+                           {found_.positions.data(), found_.values.data()});
+  }
+  /// The values at the positions found ← those of another block.
+  void replace_values(Machine& machine, const float* block) {
+    device::gather(machine, block, found_.positions.data(), static_cast<std::uint32_t>(positions.size()),
+                   found_.values.data());
+  }
+  void bring(Staging<Backend>& staging) {
+    staging.bring(found_.positions.data(), std::as_writable_bytes(std::span(positions)));
+    staging.bring(found_.values.data(), std::as_writable_bytes(std::span(values)));
+    staging.bring(select_.control_block(), std::as_writable_bytes(std::span(&control_, 1)));
+  }
+  /// Once these have come: a value was not finite.
+  bool failed() const { return control_.first_bad != device::no_position; }
+  std::size_t first_bad() const { return control_.first_bad; }
+
+  std::vector<std::uint32_t> positions;
+  std::vector<float> values;
+
+ private:
+  device::TopK<Machine> select_;
+  DeviceEntries<Machine> found_;
+  device::Control control_;
+};
+
+/// r ← x − x̂ and the selection among r are one pass.
+template <class Backend>
+class DeviceChanges final : public ChangeSelection {
+ public:
+  DeviceChanges(Device& device, Backend& backend, Staging<Backend>& staging, const Layout& layout,
+                const Sparsifier& sparsifier)
+      : device_(device), backend_(backend), staging_(staging), sparsifier_(sparsifier), runs_(layout.count()) {
+    std::size_t longest = 0;
+    for (const Segment& s : layout.segments()) longest = std::max(longest, s.length);
+    changes_ = Buffer(longest);
+  }
+  ~DeviceChanges() override { wait_before_leaving(device_); }
+  DeviceChanges(const DeviceChanges&) = delete;
+  DeviceChanges& operator=(const DeviceChanges&) = delete;
+
+  void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k) override {
+    const auto use = backend_.use();
+    Asked& asked = runs_[s];
+    asked.x = x, asked.copy = copy;
+    if (!asked.run) {
+      const std::size_t most = kept_count(sparsifier_.largest_density(), x.size());
+      asked.run = std::make_unique<DeviceRun<Backend>>(backend_.machine(), x.size(), most);
+    }
+    backend_.copy(x.data(), changes_.data(), x.size_bytes());
+    asked.run->begin(backend_.machine(), changes_.data(), copy.data(), -1.0F, k);
+    if (sparsifier_.codec->exact()) asked.run->replace_values(backend_.machine(), x.data());
+    asked.run->bring(staging_);
+  }
+  void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
+    Asked& asked = runs_[s];
+    if (asked.run->failed()) refuse(asked);
+    positions.swap(asked.run->positions);
+    values.swap(asked.run->values);
+  }
+
+ private:
+  using Buffer = typename Backend::Machine::template Buffer<float>;
+  struct Asked {
+    std::unique_ptr<DeviceRun<Backend>> run;
+    std::span<const float> x, copy;
+  };
+  [[noreturn]] void refuse(const Asked& asked) {
+    const std::size_t at = asked.run->first_bad();
+    const float x = fetched(device_, asked.x.subspan(at, 1)).front();
+    const float copy = fetched(device_, asked.copy.subspan(at, 1)).front();
+    refuse_value(at, asked.x.size(), x - copy);
+  }
+
+  Device& device_;
+  Backend& backend_;
+  Staging<Backend>& staging_;
+  const Sparsifier& sparsifier_;
+  std::vector<Asked> runs_;
+  Buffer changes_;  // of one segment at a time
+};
+
+/// One run of all values, or one a segment.
+template <class Backend>
+class DeviceSums final : public SumSelection {
+ public:
+  DeviceSums(Device& device, Backend& backend, Staging<Backend>& staging, const Layout& layout,
+             const Sparsifier& sparsifier)
+      : device_(device), backend_(backend), staging_(staging), layout_(layout), sparsifier_(sparsifier) {
+    if (!sparsifier.per_segment) {
+      add_part(0, layout.size());
+    } else {
+      for (const Segment& s : layout.segments()) add_part(s.offset, s.length);
+    }
+  }
+  ~DeviceSums() override { wait_before_leaving(device_); }
+  DeviceSums(const DeviceSums&) = delete;
+  DeviceSums& operator=(const DeviceSums&) = delete;
+
+  void take(std::span<float> r, std::span<const float> addend, float scale, double density,
+            std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
+    const auto use = backend_.use();
+    for (Part& part : parts_) {
+      part.run->begin(backend_.machine(), r.data() + part.offset, addend.data() + part.offset, scale,
+                      kept(density, part.length));
+      part.run->bring(staging_);
+    }
+    staging_.wait();
+    positions.clear(), values.clear();
+    for (const Part& part : parts_) {
+      if (part.run->failed()) refuse(r, part);
+      for (const std::uint32_t position : part.run->positions)
+        positions.push_back(static_cast<std::uint32_t>(part.offset + position));
+      values.insert(values.end(), part.run->values.begin(), part.run->values.end());
+    }
+  }
+
+ private:
+  struct Part {
+    std::size_t offset, length;
+    std::unique_ptr<DeviceRun<Backend>> run;
+  };
+  std::size_t kept(double density, std::size_t n) const {
+    return n < sparsifier_.dense_below ? n : kept_count(density, n);
+  }
+  void add_part(std::size_t offset, std::size_t length) {
+    const std::size_t most = kept(sparsifier_.largest_density(), length);
+    parts_.push_back({offset, length, std::make_unique<DeviceRun<Backend>>(backend_.machine(), length, most)});
+  }
+  [[noreturn]] void refuse(std::span<const float> r, const Part& part) {
+    const std::vector<float> here = fetched(device_, r);
+    const std::size_t at = part.offset + part.run->first_bad();
+    name_segment(layout_, 0, here, "gradient", DivergenceError("value " + std::to_string(at) + " is not finite"));
+  }
+
+  Device& device_;
+  Backend& backend_;
+  Staging<Backend>& staging_;
+  const Layout& layout_;
+  const Sparsifier& sparsifier_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace hearsay

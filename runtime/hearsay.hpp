@@ -1,8 +1,0 @@
-#pragma once
-// What a program needs that trains a model of its own: #include <hearsay/hearsay.hpp>
-#include "runtime/base/config.hpp"
-#include "runtime/base/error.hpp"
-#include "runtime/data/dataset.hpp"
-#include "runtime/mpi/environment.hpp"
-#include "runtime/training/model.hpp"
-#include "runtime/training/session.hpp"

@@ -1,0 +1,24 @@
+#pragma once
+// The passes that every mixing rule is made of, on the processor.
+#include <cstdint>
+#include <span>
+
+namespace hearsay {
+
+/// One edge {i, j} as rank i sees it after iteration k's packets were received. Spans cover the whole replica.
+struct MixEdge {
+  float weight;                   ///< w_ij
+  std::span<const float> theirs;  ///< x̂_j: what i last received of j
+  std::span<const float> ours;    ///< x̂_i as j holds it; empty unless the rule needs it
+  std::span<const std::uint8_t>
+      moved;  ///< per segment: 1 if an event of i or of j crossed this edge since the last mixing
+};
+
+/// x ← w_ii x + Σ_j w_ij x̂_j, the product with one row of W.
+void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x, int threads = 1);
+/// x ← x + Σ_j step · w_ij (x̂_j − x̂_i), x̂_i as j holds it.
+void add_differences(float step, std::span<const MixEdge> edges, std::span<float> x, int threads = 1);
+/// x ← x + weight · (theirs − ours) over one range of floats: a single term of it.
+void add_difference(float weight, std::span<const float> theirs, std::span<const float> ours, std::span<float> x);
+
+}  // namespace hearsay

@@ -1,0 +1,124 @@
+// The processor as a Device: every pass is done when its call returns, on the caller's thread.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "runtime/replica/block_selection.hpp"
+#include "runtime/replica/device.hpp"
+#include "runtime/replica/mixing_passes.hpp"
+#include "sparsify/sparsify.hpp"
+#include "trigger/trigger.hpp"
+
+namespace hearsay {
+namespace {
+
+/// Chooses when it is asked what was chosen: one segment's changes are all that is kept.
+class ProcessorSelection final : public ChangeSelection {
+ public:
+  ProcessorSelection(const Layout& layout, const Sparsifier& sparsifier)
+      : sparsifier_(sparsifier), asked_(layout.count()) {}
+
+  void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k) override {
+    asked_[s] = {x, copy, k};
+  }
+  void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
+    const auto [x, copy, k] = asked_[s];
+    change_.resize(x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) change_[i] = x[i] - copy[i];
+    sparsifier_.selector->select(change_, k, positions);
+    const auto source = sparsifier_.codec->exact() ? x : std::span<const float>(change_);
+    values.resize(positions.size());
+    for (std::size_t i = 0; i < positions.size(); ++i) values[i] = source[positions[i]];
+  }
+
+ private:
+  struct Asked {
+    std::span<const float> x, copy;
+    std::size_t k = 0;
+  };
+  const Sparsifier& sparsifier_;
+  std::vector<Asked> asked_;
+  std::vector<float> change_;
+};
+
+class ProcessorSums final : public SumSelection {
+ public:
+  ProcessorSums(const Layout& layout, const Sparsifier& sparsifier) : selection_(sparsifier, layout) {}
+
+  void take(std::span<float> r, std::span<const float> addend, float scale, double density,
+            std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
+    selection_.add_and_select(r, addend, scale, density, positions);
+    values.resize(positions.size());
+    for (std::size_t i = 0; i < positions.size(); ++i) values[i] = std::exchange(r[positions[i]], 0.0F);
+  }
+
+ private:
+  BlockSelection selection_;
+};
+
+class Processor final : public Device {
+ public:
+  explicit Processor(int threads) : threads_(threads) {}
+  bool is_processor() const override { return true; }
+
+  FloatBlock block(std::size_t length) override { return FloatBlock(length); }
+  void copy(std::span<const float> from, std::span<float> to) override { std::ranges::copy(from, to.begin()); }
+  void clear(std::span<float> block) override { std::ranges::fill(block, 0.0F); }
+  void fetch(std::span<const float> values, std::span<std::byte> here) override {
+    if (!values.empty()) std::memcpy(here.data(), values.data(), values.size_bytes());
+  }
+  void put(std::span<const std::byte> here, std::span<float> values) override {
+    if (!here.empty()) std::memcpy(values.data(), here.data(), here.size());
+  }
+
+  Norms norms(const Layout& layout) override {
+    return [&layout](std::span<const float> x, std::span<double> norms) {
+      SegmentId s = 0;
+      for (const Segment& segment : layout.segments()) norms[s++] = norm(x.subspan(segment.offset, segment.length));
+    };
+  }
+  void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x) override {
+    hearsay::mix_row(self_weight, edges, x, threads_);
+  }
+  void add_differences(float step, std::span<const MixEdge> edges, std::span<float> x) override {
+    hearsay::add_differences(step, edges, x, threads_);
+  }
+  void add_difference(float weight, std::span<const float> theirs, std::span<const float> ours,
+                      std::span<float> x) override {
+    hearsay::add_difference(weight, theirs, ours, x);
+  }
+
+  void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) override {
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      const float step = scale * g[i];
+      u[i] = nesterov ? momentum * (u[i] + step) : momentum * u[i] + step;
+      g[i] = nesterov ? u[i] + step : u[i];
+    }
+  }
+
+  bool selects_changes(const Sparsifier&) const override { return true; }
+  bool selects_sums(const Sparsifier&) const override { return true; }
+  std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) override {
+    return std::make_unique<ProcessorSelection>(layout, sparsifier);
+  }
+  std::unique_ptr<SumSelection> select_sums(const Layout& layout, const Sparsifier& sparsifier) override {
+    return std::make_unique<ProcessorSums>(layout, sparsifier);
+  }
+  void set_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
+                   std::span<float> block) override {
+    for (std::size_t i = 0; i < positions.size(); ++i) block[positions[i]] = here[i];
+  }
+  void add_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
+                   std::span<float> block) override {
+    for (std::size_t i = 0; i < positions.size(); ++i) block[positions[i]] += here[i];
+  }
+
+ private:
+  int threads_;
+};
+
+}  // namespace
+
+std::shared_ptr<Device> processor(int threads) { return std::make_shared<Processor>(threads); }
+
+}  // namespace hearsay

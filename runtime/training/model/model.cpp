@@ -1,0 +1,179 @@
+#include "runtime/training/model/model.hpp"
+
+#include <torch/csrc/autograd/utils/lambda_post_hook.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+
+namespace hearsay {
+namespace {
+
+/// (B, T, C) → (B·T, C); (B, C) stays.
+torch::Tensor rows(const torch::Tensor& logits) { return logits.dim() > 2 ? logits.flatten(0, -2) : logits; }
+
+void require_float_on_cpu(const std::string& name, const torch::Tensor& tensor) {
+  if (tensor.scalar_type() == torch::kFloat32 && tensor.device().is_cpu()) return;
+  throw ConfigError("model: the parameter '" + name + "' is " + std::string(c10::toString(tensor.scalar_type())) +
+                    " on " + tensor.device().str() + "; Hearsay trains parameters of type Float on cpu");
+}
+
+/// As `torch::nn::Module::save` writes it, from copies in the processor's memory.
+void write_from_processor(const torch::nn::Module& module, torch::serialize::OutputArchive& archive) {
+  for (const auto& item : module.named_parameters(false)) archive.write(item.key(), item.value().cpu());
+  for (const auto& item : module.named_buffers(false)) archive.write(item.key(), item.value().cpu(), true);
+  for (const auto& child : module.named_children()) {
+    if (!child.value()->is_serializable()) continue;
+    torch::serialize::OutputArchive part(archive.compilation_unit());
+    write_from_processor(*child.value(), part);
+    archive.write(child.key(), part);
+  }
+}
+
+/// A tensor over memory of the replica, which lives as long as the tensor.
+torch::Tensor view(const std::shared_ptr<Parameters>& replica, torch::Device where, std::span<float> values) {
+  return torch::from_blob(
+      values.data(), {static_cast<std::int64_t>(values.size())}, [replica](void*) {},
+      torch::TensorOptions(torch::kFloat32).device(where));
+}
+
+/// Moves a tensor's values into this memory and makes the tensor a view of it.
+void move_into(const torch::Tensor& memory, torch::Tensor& tensor) {
+  const torch::Tensor inside = memory.view(tensor.sizes());
+  inside.copy_(tensor);
+  tensor.set_data(inside);
+}
+
+/// What of a module goes where, every tensor once, even if two layers share it.
+struct Inventory {
+  Layout layout;
+  std::vector<torch::Tensor> trainable, mixed_buffers, other;
+};
+
+Inventory take_inventory(const torch::nn::Module& module, bool with_buffers) {
+  Inventory found;
+  std::set<const void*> seen;
+  for (const auto& item : module.named_parameters()) {
+    const torch::Tensor& parameter = item.value();
+    if (!parameter.defined() || !seen.insert(parameter.unsafeGetTensorImpl()).second) continue;
+    if (!parameter.requires_grad()) {
+      found.other.push_back(parameter);
+      continue;
+    }
+    require_float_on_cpu(item.key(), parameter);
+    found.layout.append(item.key(), parameter.sizes().vec());
+    found.trainable.push_back(parameter);
+  }
+  for (const auto& item : module.named_buffers()) {
+    const torch::Tensor& buffer = item.value();
+    if (!buffer.defined() || !seen.insert(buffer.unsafeGetTensorImpl()).second) continue;
+    if (with_buffers && buffer.scalar_type() == torch::kFloat32) {
+      found.layout.append(item.key(), buffer.sizes().vec());
+      found.mixed_buffers.push_back(buffer);
+    } else {
+      found.other.push_back(buffer);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& targets) {
+  return torch::cross_entropy_loss(rows(logits), targets.flatten());
+}
+
+torch::Tensor count_correct(const torch::Tensor& logits, const torch::Tensor& targets) {
+  return rows(logits).argmax(1).eq(targets.flatten()).sum();
+}
+
+Model::Model(std::shared_ptr<torch::nn::Module> module, Forward forward, Objective objective)
+    : module_(std::move(module)), forward_(std::move(forward)), objective_(std::move(objective)) {
+  bind(processor());
+}
+
+void Model::include_buffers() {
+  with_buffers_ = true;
+  bind(replica_->device);
+}
+
+void Model::live_on(std::shared_ptr<Device> device, torch::Device where) {
+  where_ = where;
+  bind(device);
+  for (torch::Tensor& tensor : other_state_) tensor.set_data(tensor.to(where));
+}
+
+/// Makes a new replica, moves the values of the module's tensors into it, and makes these views of it.
+void Model::bind(const std::shared_ptr<Device>& device) {
+  const torch::NoGradGuard no_gradient;
+  Inventory found = take_inventory(*module_, with_buffers_);
+  if (found.trainable.empty()) throw ConfigError("model: the module has no parameter that needs a gradient");
+  const auto replica = std::make_shared<Parameters>(std::move(found.layout), device);
+  const ComputeTurn turn(*device);
+  SegmentId s = 0;
+  for (torch::Tensor& parameter : found.trainable) {
+    const Segment& segment = replica->layout[s++];
+    parameter.mutable_grad().reset();  // a gradient lies where its tensor does
+    move_into(view(replica, where_, replica->values.segment(segment)), parameter);
+    parameter.mutable_grad() = view(replica, where_, replica->gradients.segment(segment)).view(parameter.sizes());
+  }
+  for (torch::Tensor& buffer : found.mixed_buffers)
+    move_into(view(replica, where_, replica->values.segment(replica->layout[s++])), buffer);
+  gradient_block_ = view(replica, where_, replica->gradients.span());
+  replica_ = replica;
+  trainable_ = std::move(found.trainable);
+  other_state_ = std::move(found.other);
+}
+
+double Model::loss_and_gradient(const Batch& batch) {
+  const ComputeTurn turn(*replica_->device);
+  gradient_block_.zero_();
+  const Batch here = there(batch);
+  const torch::Tensor loss = objective_.loss(forward_(here.inputs), here.targets);
+  loss.backward();
+  return loss.item<double>();
+}
+
+// A tensor's own hooks run before its gradient is added to .grad; those behind its accumulator run after.
+void Model::on_gradient(const std::function<void(SegmentId)>& ready) {
+  for (SegmentId s = 0; s < trainable_.size(); ++s) {
+    accumulators_.push_back(torch::autograd::impl::grad_accumulator(trainable_[s]));
+    accumulators_.back()->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
+        [ready, s, device = replica_->device.get()](const torch::autograd::variable_list& outputs,
+                                                    const torch::autograd::variable_list&) {
+          device->end_compute();
+          ready(s);
+          device->begin_compute();
+          return outputs;
+        }));
+  }
+}
+
+Score Model::score(const Batch& batch) const {
+  const torch::NoGradGuard no_gradient;
+  const ComputeTurn turn(*replica_->device);
+  const Batch here = there(batch);
+  const torch::Tensor output = forward_(here.inputs);
+  const auto targets = static_cast<double>(batch.targets.numel());
+  return {.loss_sum = objective_.loss(output, here.targets).item<double>() * targets,
+          .correct = objective_.correct(output, here.targets).item<double>(),
+          .targets = targets};
+}
+
+void Model::save(const std::filesystem::path& file) const {
+  try {
+    torch::serialize::OutputArchive archive;
+    const ComputeTurn turn(*replica_->device);
+    if (replica_->device->is_processor()) {
+      module_->save(archive);
+    } else {
+      write_from_processor(*module_, archive);
+    }
+    archive.save_to(file.string());
+  } catch (const c10::Error& error) {
+    throw DataError(file.string() + ": the model cannot be written: " + error.what_without_backtrace());
+  }
+}
+
+}  // namespace hearsay

@@ -1,0 +1,105 @@
+#pragma once
+// A module of LibTorch whose parameters lie in a replica: what the optimizer moves and what the exchange mixes is one
+// and the same memory.
+//
+//   auto net = MnistCnn(options);          any torch::nn::Module with  Tensor forward(Tensor)
+//   hearsay::Model model(net);             classifies: mean cross entropy of logits, largest logit counts
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/replica/device.hpp"
+#include "runtime/replica/parameters.hpp"
+
+namespace hearsay {
+
+/// Examples and what should come out of the model for them, (B, …) and (B) or, for sequences, (B, T).
+struct Batch {
+  torch::Tensor inputs, targets;
+};
+
+/// Mean cross entropy, a scalar. Logits (B, C) with targets (B), or (B, T, C) with (B, T): every token is an example.
+torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& targets);
+/// How many targets have the largest logit, a scalar. Shapes as above.
+torch::Tensor count_correct(const torch::Tensor& logits, const torch::Tensor& targets);
+
+/// What is minimised, and what accuracy counts.
+struct Objective {
+  using Function = std::function<torch::Tensor(const torch::Tensor& output, const torch::Tensor& targets)>;
+  Function loss = cross_entropy;     ///< a scalar: the mean over all targets
+  Function correct = count_correct;  ///< a scalar: how many targets are met
+};
+
+/// What a model makes of a batch. Sums over targets, so that batches and ranks can be added.
+struct Score {
+  double loss_sum = 0.0, correct = 0.0, targets = 0.0;
+};
+
+/// A module bound to a replica. Move-only. The module's tensors keep the replica's memory alive, so that a program may
+/// go on using its module after training.
+class Model {
+ public:
+  template <class Module>
+  explicit Model(std::shared_ptr<Module> module, Objective objective = {})
+      : Model(
+            module, [m = module.get()](const torch::Tensor& inputs) { return m->forward(inputs); },
+            std::move(objective)) {}
+  template <class Module>
+  explicit Model(const torch::nn::ModuleHolder<Module>& module, Objective objective = {})
+      : Model(module.ptr(), std::move(objective)) {}
+
+  Model(Model&&) noexcept = default;
+  Model& operator=(Model&&) noexcept = default;
+
+  /// x and g: every trainable parameter is a segment, in the module's order; its gradient lies at the same place.
+  Parameters& replica() { return *replica_; }
+  const Parameters& replica() const { return *replica_; }
+  /// Makes the floating-point buffers (running means and variances) segments of the replica too, behind the parameters:
+  /// they are then sent and mixed like these. Their gradient is 0. Call it before `trainable`.
+  void include_buffers();
+  /// Moves replica and module to a device, which is `where` to LibTorch: passes run there from now on. Call it before
+  /// `trainable` and `on_gradient`. Throws CommunicationError if there is no room.
+  void live_on(std::shared_ptr<Device> device, torch::Device where);
+
+  /// The trainable parameters in the replica, in the order of the segments: what an optimizer works on.
+  const std::vector<torch::Tensor>& trainable() const { return trainable_; }
+  /// All other state: buffers that are not in the replica and parameters that need no gradient.
+  const std::vector<torch::Tensor>& other_state() const { return other_state_; }
+  torch::nn::Module& module() { return *module_; }
+
+  /// The module's output for these inputs, which lie where it does, with its graph, in whatever mode it is.
+  torch::Tensor forward(const torch::Tensor& inputs) const { return forward_(inputs); }
+  /// The loss of the batch; g becomes its gradient. One fill of the gradient block, one forward, one backward pass.
+  double loss_and_gradient(const Batch& batch);
+  /// Calls `ready` during `loss_and_gradient` as soon as a segment's gradient is complete, last layer first. LibTorch
+  /// calls it from a thread of its own where passes run on a GPU; `loss_and_gradient` waits for that thread.
+  void on_gradient(const std::function<void(SegmentId)>& ready);
+  /// Forward pass without gradients, in whatever mode (training, evaluation) the module is.
+  Score score(const Batch& batch) const;
+
+  /// Writes the module, as of x in the replica, so that `torch::load(module, file)` reads it. Throws DataError if the file cannot be written.
+  void save(const std::filesystem::path& file) const;
+
+ private:
+  using Forward = std::function<torch::Tensor(const torch::Tensor&)>;
+  Model(std::shared_ptr<torch::nn::Module> module, Forward forward, Objective objective);
+  void bind(const std::shared_ptr<Device>& device);
+  Batch there(const Batch& batch) const { return {batch.inputs.to(where_), batch.targets.to(where_)}; }
+
+  std::shared_ptr<torch::nn::Module> module_;
+  Forward forward_;
+  Objective objective_;
+  std::shared_ptr<Parameters> replica_;
+  torch::Device where_{torch::kCPU};  // the replica's memory, to LibTorch
+  bool with_buffers_ = false;
+  torch::Tensor gradient_block_;
+  std::vector<torch::Tensor> trainable_, other_state_;
+  std::vector<std::shared_ptr<torch::autograd::Node>> accumulators_;  // hold the hooks of on_gradient
+};
+
+}  // namespace hearsay

@@ -1,0 +1,125 @@
+// LibTorch's optimizers behind one interface: sgd, adam, adamw, adagrad. Each reads its keys from `optimizer:`.
+#include "runtime/training/model/optimizer.hpp"
+
+#include <array>
+#include <tuple>
+
+#include "runtime/training/model/model.hpp"
+
+namespace hearsay {
+namespace {
+
+double read_learning_rate(Config& config, double fallback) {
+  return config.real("learning_rate", fallback, Range::above(0.0), "eta, the step size");
+}
+
+double read_weight_decay(Config& config, double fallback, std::string_view meaning) {
+  return config.real("weight_decay", fallback, Range::at_least(0.0), meaning);
+}
+
+constexpr std::string_view l2_penalty = "lambda: g <- g + lambda x";
+
+template <class TorchOptimizer>
+class LibTorchOptimizer final : public Optimizer {
+ public:
+  template <class Options>
+  LibTorchOptimizer(const Model& model, const Options& options)
+      : device_(model.replica().device), optimizer_(model.trainable(), options) {}
+  void step() override {
+    const ComputeTurn turn(*device_);
+    optimizer_.step();
+  }
+  void set_learning_rate(double learning_rate) override {
+    for (auto& group : optimizer_.param_groups()) group.options().set_lr(learning_rate);
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+  TorchOptimizer optimizer_;
+};
+
+template <class TorchOptimizer, class Options>
+class LibTorchPlan final : public OptimizerPlan {
+ public:
+  explicit LibTorchPlan(Options options) : options_(std::move(options)) {}
+  double learning_rate() const override { return options_.lr(); }
+  std::unique_ptr<Optimizer> build(const Model& model) const override {
+    return std::make_unique<LibTorchOptimizer<TorchOptimizer>>(model, options_);
+  }
+
+ private:
+  Options options_;
+};
+
+std::unique_ptr<OptimizerPlan> make_sgd(Config& config) {
+  torch::optim::SGDOptions options(read_learning_rate(config, 0.05));
+  options.momentum(config.real("momentum", 0.0, Range::fraction_below_one(), "mu: v <- mu v + (1 - dampening) g"));
+  options.dampening(config.real("dampening", 0.0, Range::fraction_below_one(), "what momentum takes off the gradient"));
+  options.weight_decay(read_weight_decay(config, 0.0, l2_penalty));
+  options.nesterov(config.flag("nesterov", false, "look ahead: the step is g + mu v"));
+  config.require(!options.nesterov() || (options.momentum() > 0.0 && options.dampening() == 0.0), "nesterov",
+                 "needs momentum > 0 and dampening 0");
+  return std::make_unique<LibTorchPlan<torch::optim::SGD, torch::optim::SGDOptions>>(options);
+}
+
+template <class TorchOptimizer, class Options>
+std::unique_ptr<OptimizerPlan> make_adam(Config& config, double weight_decay, std::string_view weight_decay_meaning) {
+  Options options(read_learning_rate(config, 1e-3));
+  const double beta1 = config.real("beta1", 0.9, Range::fraction_below_one(), "decay of the first moment");
+  const double beta2 = config.real("beta2", 0.999, Range::fraction_below_one(), "decay of the second moment");
+  options.betas(std::make_tuple(beta1, beta2));
+  options.eps(config.real("epsilon", 1e-8, Range::above(0.0), "added to the root of the second moment"));
+  options.weight_decay(read_weight_decay(config, weight_decay, weight_decay_meaning));
+  options.amsgrad(config.flag("amsgrad", false, "use the largest second moment so far"));
+  return std::make_unique<LibTorchPlan<TorchOptimizer, Options>>(options);
+}
+
+std::unique_ptr<OptimizerPlan> make_adagrad(Config& config) {
+  torch::optim::AdagradOptions options(read_learning_rate(config, 0.01));
+  options.lr_decay(config.real("learning_rate_decay", 0.0, Range::at_least(0.0), "eta_k = eta / (1 + k decay)"));
+  options.weight_decay(read_weight_decay(config, 0.0, l2_penalty));
+  options.initial_accumulator_value(
+      config.real("initial_accumulator", 0.0, Range::at_least(0.0), "what the sums of squares start with"));
+  options.eps(config.real("epsilon", 1e-10, Range::above(0.0), "added to the root of the sum of squares"));
+  return std::make_unique<LibTorchPlan<torch::optim::Adagrad, torch::optim::AdagradOptions>>(options);
+}
+
+}  // namespace
+
+std::span<const OptimizerEntry> optimizers() {
+  static const std::array entries{
+      OptimizerEntry{.name = "sgd",
+                     .summary = "stochastic gradient descent, with momentum, Nesterov's look-ahead and weight decay",
+                     .equation = "v <- mu v + (1 - dampening)(g + lambda x); x <- x - eta v",
+                     .cost = "2 memory passes over x and g; with momentum one block more",
+                     .citation = "robbins1951stochastic; sutskever2013importance",
+                     .make = make_sgd},
+      OptimizerEntry{.name = "adam",
+                     .summary = "steps scaled by running moments of the gradient",
+                     .equation = "m <- b1 m + (1-b1) g; v <- b2 v + (1-b2) g^2; x <- x - eta m^ / (sqrt(v^) + eps)",
+                     .cost = "two blocks more",
+                     .citation = "kingma2015adam, Algorithm 1",
+                     .make =
+                         [](Config& config) {
+                           return make_adam<torch::optim::Adam, torch::optim::AdamOptions>(config, 0.0, l2_penalty);
+                         }},
+      OptimizerEntry{.name = "adamw",
+                     .summary = "Adam with weight decay outside of the moments",
+                     .equation = "x <- (1 - eta lambda) x, then as adam",
+                     .cost = "two blocks more",
+                     .citation = "loshchilov2019adamw, Algorithm 2",
+                     .make =
+                         [](Config& config) {
+                           return make_adam<torch::optim::AdamW, torch::optim::AdamWOptions>(
+                               config, 0.01, "lambda: x <- (1 - eta lambda) x");
+                         }},
+      OptimizerEntry{.name = "adagrad",
+                     .summary = "steps scaled by the sum of all squared gradients",
+                     .equation = "s <- s + g^2; x <- x - eta g / (sqrt(s) + eps)",
+                     .cost = "one block more",
+                     .citation = "duchi2011adagrad, Figure 1",
+                     .make = make_adagrad}};
+  return entries;
+}
+
+}  // namespace hearsay

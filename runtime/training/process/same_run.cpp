@@ -1,0 +1,51 @@
+#include "runtime/training/process/same_run.hpp"
+
+#include "base/error.hpp"
+#include "runtime/report/totals.hpp"
+#include "runtime/training/process/program_hash.hpp"
+
+namespace hearsay {
+namespace {
+
+/// "2, 5": the ranks whose text is not rank 0's. Known on rank 0.
+std::string ranks_that_differ(mpi::Communicator& communicator, const std::string& text) {
+  const std::vector<std::string> texts = gather_texts(communicator, text);
+  std::string ranks;
+  for (std::size_t rank = 1; rank < texts.size(); ++rank)
+    if (texts[rank] != texts[0]) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+  return ranks;
+}
+
+}  // namespace
+
+void require_same_program(mpi::Communicator& communicator) {
+  const std::string ranks = ranks_that_differ(communicator, std::to_string(program_hash()));
+  if (ranks.empty()) return;
+  throw ConfigError("the program of rank " + ranks +
+                    " is another build than that of rank 0; install the same one on every host (`hearsay --version` "
+                    "shows which one a host has)");
+}
+
+void require_same_configuration(mpi::Communicator& communicator, const std::string& yaml) {
+  const std::string ranks = ranks_that_differ(communicator, yaml);
+  if (ranks.empty()) return;
+  throw ConfigError("the configuration of rank " + ranks +
+                    " differs from that of rank 0; give all ranks the same file, --set values and working directory "
+                    "(`hearsay train --dump-config` shows what a rank reads)");
+}
+
+void require_same_run(mpi::Communicator& communicator, const std::string& yaml) {
+  require_same_program(communicator);
+  require_same_configuration(communicator, yaml);
+}
+
+void require_same_options(mpi::Communicator& communicator, std::span<const std::string> words) {
+  std::string line;
+  for (const std::string& word : words) line += word + '\n';
+  const std::string ranks = ranks_that_differ(communicator, line);
+  if (ranks.empty()) return;
+  throw ConfigError("the options of rank " + ranks +
+                    " differ from those of rank 0; start all ranks with the same command line");
+}
+
+}  // namespace hearsay

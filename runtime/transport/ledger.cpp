@@ -1,0 +1,103 @@
+#include "runtime/transport/ledger.hpp"
+
+#include <algorithm>
+
+namespace hearsay {
+
+void Staleness::record(std::int64_t iterations) {
+  const auto age = static_cast<std::uint64_t>(std::max<std::int64_t>(iterations, 0));
+  histogram[std::min<std::uint64_t>(age, bins - 1)].add(1);
+  sum.add(age);
+  samples.add(1);
+  if (age > maximum.value()) maximum.add(age - maximum.value());
+}
+
+Ledger::Ledger(std::size_t neighbours, std::size_t segments, Clock clock)
+    : neighbours_(neighbours),
+      segment_count_(segments),
+      clock_(clock),
+      edges_(std::make_unique<EdgeCounters[]>(neighbours)),
+      segments_(std::make_unique<SegmentCounters[]>(segments)),
+      staleness_(std::make_unique<Staleness[]>(neighbours)) {}
+
+void Ledger::packet_put(std::size_t edge, const OutgoingPacket& packet) {
+  EdgeCounters& counters = edges_[edge];
+  std::size_t payload = 0;
+  std::size_t index = 0;
+  for (const SegmentRecord& record : packet.records) {
+    payload += record.payload_bytes;
+    index += record.index_bytes;
+    if (record.segment == SegmentRecord::none) continue;
+    segments_[record.segment].messages.add(1);
+    segments_[record.segment].payload_bytes.add(record.payload_bytes);
+    segments_[record.segment].index_bytes.add(record.index_bytes);
+  }
+  counters.puts.add(1);
+  counters.packets.add(1);
+  counters.messages.add(packet.records.size());
+  counters.payload_bytes.add(payload);
+  counters.index_bytes.add(index);
+  counters.header_bytes.add(packet.bytes.size() - payload - index);
+}
+
+void Ledger::header_put(std::size_t edge, std::size_t bytes) {
+  edges_[edge].puts.add(1);
+  edges_[edge].header_bytes.add(bytes);
+}
+
+void Ledger::control_put(std::size_t edge, std::size_t bytes) {
+  edges_[edge].puts.add(1);
+  edges_[edge].control_bytes.add(bytes);
+}
+
+void Ledger::message_sent(std::size_t edge, const EncodedSize& content, std::size_t bytes) {
+  EdgeCounters& counters = edges_[edge];
+  counters.puts.add(1);
+  counters.packets.add(1);
+  counters.messages.add(1);
+  counters.payload_bytes.add(content.payload_bytes);
+  counters.index_bytes.add(content.index_bytes);
+  counters.header_bytes.add(bytes - content.total());
+}
+
+void Ledger::published(std::size_t edge, std::size_t packets, TimePoint from) {
+  if (observer_ != nullptr) observer_->packets_sent(edge, packets, from, now());
+}
+
+void Ledger::taken(std::size_t edge) {
+  if (observer_ != nullptr) observer_->packet_taken(edge, now());
+}
+
+void Ledger::spend(const PhaseSpan& span) {
+  nanoseconds_[static_cast<std::size_t>(span.phase)].add(static_cast<std::uint64_t>((span.to - span.from).count()));
+  if (observer_ != nullptr) observer_->phase(span);
+}
+
+double Ledger::seconds(Phase phase) const {
+  return 1e-9 * static_cast<double>(nanoseconds_[static_cast<std::size_t>(phase)].value());
+}
+
+std::uint64_t Ledger::staleness_max() const {
+  std::uint64_t largest = 0;
+  for (std::size_t i = 0; i < neighbours_; ++i) largest = std::max(largest, staleness_[i].maximum.value());
+  return largest;
+}
+
+LedgerTotals Ledger::totals() const {
+  LedgerTotals totals;
+  for (std::size_t i = 0; i < neighbours_; ++i) {
+    const EdgeCounters& edge = edges_[i];
+    totals.messages += edge.messages.value();
+    totals.deferred += edge.deferred.value();
+    totals.packets += edge.packets.value();
+    totals.puts += edge.puts.value();
+    totals.payload_bytes += edge.payload_bytes.value();
+    totals.index_bytes += edge.index_bytes.value();
+    totals.header_bytes += edge.header_bytes.value();
+    totals.control_bytes += edge.control_bytes.value();
+  }
+  for (std::size_t s = 0; s < segment_count_; ++s) totals.events += segments_[s].events.value();
+  return totals;
+}
+
+}  // namespace hearsay

@@ -1,0 +1,293 @@
+#include "runtime/transport/mailbox.hpp"
+
+#include <array>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "runtime/transport/ledger.hpp"
+
+namespace hearsay {
+namespace {
+
+std::size_t aligned(std::size_t bytes) { return (bytes + MailboxMap::line - 1) / MailboxMap::line * MailboxMap::line; }
+
+/// Said where a sender leaves the rest of the ring unused: a length of 0 where the next packet's header would be.
+constexpr PacketHeader start_anew{};
+
+CommunicationError corrupt_packet(int sender, int receiver, const PacketHeader& header) {
+  return CommunicationError("mailbox: a packet from rank " + std::to_string(sender) + " to rank " +
+                            std::to_string(receiver) + " is corrupt (iteration " + std::to_string(header.iteration) +
+                            ", " + std::to_string(header.bytes) +
+                            " bytes): checksum, sender or length is wrong. The network or the window component damages "
+                            "data; try another component (docs/running.md)");
+}
+
+/// Copies what a neighbour may be writing at the same time: every word of `to` is some value of its place.
+void copy_words(std::span<std::byte> from, std::span<std::uint64_t> to) {
+  auto* const words = reinterpret_cast<std::uint64_t*>(from.data());
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = std::atomic_ref(words[i]).load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+std::size_t MailboxMap::capacity_for(std::size_t packet_bytes) { return 3 * aligned(packet_bytes); }
+
+Mailbox::Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger)
+    : memory_(memory),
+      own_(memory.own()),
+      patience_(memory.patience()),
+      ledger_(ledger),
+      rank_(rank),
+      map_{.degree = 0, .capacity_bytes = capacity_bytes} {
+  if (capacity_bytes % MailboxMap::line != 0) throw std::logic_error("mailbox: ring capacity is not a multiple of 64");
+  if (capacity_bytes == 0) return;
+  const Neighbourhood own = topology.neighbourhood(rank);
+  map_.degree = static_cast<int>(own.neighbours.size());
+  if (own_.size() < map_.total_bytes()) throw std::logic_error("mailbox: window smaller than its map");
+  for (const int neighbour : own.neighbours) {
+    const Neighbourhood theirs = topology.neighbourhood(neighbour);
+    const MailboxMap remote{.degree = static_cast<int>(theirs.neighbours.size()), .capacity_bytes = capacity_bytes};
+    const End end{.neighbour = neighbour, .remote = remote, .slot = static_cast<int>(theirs.slot(rank))};
+    out_.push_back(std::make_unique<Outgoing>(end));
+    in_.push_back(std::make_unique<Incoming>(end));
+  }
+}
+
+bool Mailbox::fits(std::size_t edge, std::size_t bytes) const {
+  const Outgoing& out = *out_[edge];
+  const std::uint64_t end = out.reserved.start_of(bytes).count() + aligned(bytes);
+  return end - out.tail.load(std::memory_order_acquire) <= map_.capacity_bytes && out.posted.write_available() > 0;
+}
+
+void Mailbox::post(std::size_t edge, SharedPacket packet) {
+  const std::size_t bytes = packet->bytes.size();
+  if (!fits(edge, bytes)) throw std::logic_error("mailbox: posted a packet that does not fit");
+  Outgoing& out = *out_[edge];
+  const Iteration k = packet_header(packet->bytes).iteration;
+  if (k < std::exchange(out.last, k)) throw std::logic_error("mailbox: posted a packet of an earlier iteration");
+  out.reserved = out.reserved.start_of(bytes);
+  out.reserved.advance(aligned(bytes));
+  posted_.store(posted_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  out.posted.push(std::move(packet));
+}
+
+std::optional<std::span<const std::byte>> Mailbox::front(std::size_t edge) const {
+  const Incoming& in = *in_[edge];
+  if (in.arrived.load(std::memory_order_acquire) == in.taken.count()) return std::nullopt;
+  const auto place = place_at(edge, oldest(edge));
+  return place.first(packet_header(place).bytes);
+}
+
+void Mailbox::pop(std::size_t edge) {
+  ledger_.taken(edge);
+  Incoming& in = *in_[edge];
+  in.taken = oldest(edge);
+  in.taken.advance(aligned(packet_header(place_at(edge, in.taken)).bytes));
+  in.consumed.store(in.taken.count(), std::memory_order_release);
+}
+
+// Where the oldest packet that may be taken begins. There must be one.
+RingPosition Mailbox::oldest(std::size_t edge) const {
+  RingPosition position = in_[edge]->taken;
+  if (packet_header(place_at(edge, position)).bytes == 0) position.advance(position.rest());
+  return position;
+}
+
+// What travels goes out first: it needs nothing that a sync brings. Where a flush does not wait, an edge goes on at a later
+// call: it first finishes what was under way, so that nothing that can be started now is left for a call that may never
+// come. A flush that has done something is progress: whoever waits for the memory is not told of it again.
+bool Mailbox::progress() {
+  bool any = complete_stores();
+  any = send_posted() || any;
+  any = publish_packets() || any;
+  any = return_places() || any;
+  any = complete_stores() || any;
+  memory_.sync();
+  read_tails();                 // after it: a simulated window, once looked at, wakes nobody for what it has brought
+  return receive_new() || any;  // last: who waits for a packet has it at once
+}
+
+std::uint64_t Mailbox::load_own(std::size_t offset) const {
+  auto* word = reinterpret_cast<std::uint64_t*>(own_.data() + offset);
+  return std::atomic_ref(*word).load(std::memory_order_acquire);
+}
+
+void Mailbox::read_tails() {
+  for (std::size_t edge = 0; edge < out_.size(); ++edge)
+    out_[edge]->tail.store(load_own(map_.tail(static_cast<int>(edge))), std::memory_order_release);
+}
+
+// All packets of all edges are started before the first flush, so that they travel side by side; likewise the heads.
+bool Mailbox::send_posted() {
+  if (!sending()) return false;
+  bool any = false;
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) any = start_packets(edge) || any;
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) any = complete_packets(edge) || any;
+  return any;
+}
+
+bool Mailbox::start_packets(std::size_t edge) {
+  Outgoing& out = *out_[edge];
+  if (!out.in_flight.empty() || out.head_in_flight) return false;
+  while (out.posted.consume_one([&](SharedPacket& packet) { out.in_flight.push_back(std::move(packet)); })) {
+  }
+  if (ledger_.watched()) out.put_from = ledger_.now();
+  for (const SharedPacket& packet : out.in_flight) put_packet(edge, out, *packet);
+  return !out.in_flight.empty();
+}
+
+void Mailbox::put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& packet) {
+  const std::size_t ring = out.to.remote.ring(out.to.slot), bytes = packet.bytes.size();
+  const RingPosition start = out.put.start_of(bytes);
+  const Iteration k = packet_header(packet.bytes).iteration;
+  const bool anew = start.count() != out.put.count();
+  out.urgent = out.urgent || anew || bytes > early_bytes || k <= out.last_put;
+  out.last_put = k;
+  if (anew) {
+    const auto marker = std::as_bytes(std::span(&start_anew, 1));
+    memory_.put(marker, out.to.neighbour, ring + out.put.index());
+    ledger_.header_put(edge, marker.size());
+  }
+  memory_.put(packet.bytes, out.to.neighbour, ring + start.index());
+  ledger_.packet_put(edge, packet);
+  out.put = start;
+  out.put.advance(aligned(bytes));
+}
+
+bool Mailbox::complete_packets(std::size_t edge) {
+  Outgoing& out = *out_[edge];
+  if (out.in_flight.empty() || !memory_.flush(out.to.neighbour)) return false;
+  const std::size_t packets = out.in_flight.size();
+  out.in_flight.clear();
+  out.unpublished += packets;
+  if (out.urgent || patience_ == 0) {
+    out.waiting_for_head = packets;
+    store_head(edge);
+  } else {
+    ledger_.published(edge, packets, out.put_from);
+  }
+  return true;
+}
+
+// What can be taken without its head, and whose head was put off for long enough.
+bool Mailbox::publish_packets() {
+  if (!sending()) return false;
+  bool any = false;
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) {
+    Outgoing& out = *out_[edge];
+    const bool due = out.unpublished > 0 && out.in_flight.empty() && !out.head_in_flight;
+    if (!due || ++out.head_put_off < patience_) continue;
+    store_head(edge);
+    any = true;
+  }
+  return any;
+}
+
+void Mailbox::store_head(std::size_t edge) {
+  Outgoing& out = *out_[edge];
+  out.head_word = out.put.count();
+  memory_.store(out.head_word, out.to.neighbour, out.to.remote.head(out.to.slot));
+  ledger_.control_put(edge, sizeof out.head_word);
+  out.head_in_flight = true;
+  out.urgent = false;
+  out.head_put_off = 0;
+}
+
+// Heads and tails to one neighbour share a flush.
+bool Mailbox::complete_stores() {
+  bool any = false;
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) {
+    Outgoing& out = *out_[edge];
+    Incoming& in = *in_[edge];
+    if (!(out.head_in_flight || in.tail_in_flight) || !memory_.flush(out.to.neighbour)) continue;
+    if (out.head_in_flight) {
+      if (out.waiting_for_head > 0) ledger_.published(edge, std::exchange(out.waiting_for_head, 0), out.put_from);
+      sent_.store(sent_.load(std::memory_order_relaxed) + std::exchange(out.unpublished, 0), std::memory_order_release);
+    }
+    out.head_in_flight = in.tail_in_flight = false;
+    any = true;
+  }
+  return any;
+}
+
+bool Mailbox::receive_new() {
+  bool any = false;
+  for (std::size_t edge = 0; edge < in_.size(); ++edge) any = check_arrived(edge) || any;
+  return any;
+}
+
+// The ring from a position to its end.
+std::span<std::byte> Mailbox::place_at(std::size_t edge, const RingPosition& position) const {
+  return own_.subspan(map_.ring(static_cast<int>(edge)) + position.index(), position.rest());
+}
+
+bool Mailbox::check_arrived(std::size_t edge) {
+  Incoming& in = *in_[edge];
+  const std::uint64_t head = load_own(map_.head(static_cast<int>(edge)));
+  RingPosition& position = in.checked;
+  bool any = false;
+  const auto accept = [&](const PacketHeader& header) {
+    in.last_checked = header.iteration;
+    position.advance(aligned(header.bytes));
+    in.arrived.store(position.count(), std::memory_order_release);
+    any = true;
+  };
+  while (position.count() < head) {
+    const auto place = place_at(edge, position);
+    const PacketHeader header = packet_header(place);
+    if (header.bytes == 0) {
+      position.advance(place.size());
+      if (position.count() >= head) throw corrupt_packet(in.from.neighbour, rank_, header);
+      continue;
+    }
+    const bool sane = header.bytes >= sizeof header && header.bytes <= place.size() &&
+                      position.count() + aligned(header.bytes) <= head &&
+                      static_cast<int>(header.sender) == in.from.neighbour;
+    if (!sane || !checksum_agrees(place.first(header.bytes))) throw corrupt_packet(in.from.neighbour, rank_, header);
+    accept(header);
+  }
+  if (const auto header = early_packet(edge, position)) accept(*header);
+  return any;
+}
+
+// The header of the packet at `position`, if it is a small one, new and whole. Its bytes may change while they are looked
+// at; once they agree with the checksum, a word of them may still be put, with the value that it has already.
+std::optional<PacketHeader> Mailbox::early_packet(std::size_t edge, const RingPosition& position) const {
+  const Incoming& in = *in_[edge];
+  const auto place = place_at(edge, position);
+  constexpr std::size_t header_words = sizeof(PacketHeader) / sizeof(std::uint64_t);
+  std::array<std::uint64_t, early_bytes / sizeof(std::uint64_t)> copy;
+  const auto bytes = std::as_bytes(std::span(copy));
+  copy_words(place, std::span(copy).first(header_words));
+  const PacketHeader header = packet_header(bytes);
+  const bool plausible = header.iteration > in.last_checked && header.bytes >= sizeof header &&
+                         header.bytes <= bytes.size() && header.bytes <= place.size() &&
+                         static_cast<int>(header.sender) == in.from.neighbour;
+  if (!plausible) return std::nullopt;
+  const std::size_t words = (header.bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+  copy_words(place.subspan(sizeof header), std::span(copy).subspan(header_words, words - header_words));
+  return checksum_agrees(bytes.first(header.bytes)) ? std::optional(header) : std::nullopt;
+}
+
+// All stores come before the first flush, so that they travel side by side. A tail is put off only while the places that it
+// gives back are few: two of the largest packets always fit behind them.
+bool Mailbox::return_places() {
+  bool any = false;
+  for (std::size_t edge = 0; edge < in_.size(); ++edge) {
+    Incoming& in = *in_[edge];
+    const std::uint64_t consumed = in.consumed.load(std::memory_order_acquire);
+    if (in.tail_in_flight || consumed == in.returned) continue;
+    if (consumed - in.returned < map_.capacity_bytes / 4 && ++in.tail_put_off < patience_) continue;
+    in.returned = in.tail_word = consumed;
+    in.tail_put_off = 0;
+    memory_.store(in.tail_word, in.from.neighbour, in.from.remote.tail(in.from.slot));
+    ledger_.control_put(edge, sizeof in.tail_word);
+    in.tail_in_flight = any = true;
+  }
+  return any;
+}
+
+}  // namespace hearsay

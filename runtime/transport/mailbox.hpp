@@ -1,0 +1,176 @@
+#pragma once
+// The in-boxes of one rank: for every in-edge a bounded ring that the neighbour fills with one-sided puts.
+//
+// Law: every posted packet is taken exactly once, whole and in order; memory is bounded; a full ring refuses
+// (`fits` is false) and never overwrites.
+//
+// Protocol on the directed edge i → j, all positions being byte counts that only rise, ring index = position mod
+// capacity:
+//   1. i has room if capacity − (reserved − tail_i) ≥ packet (+ the rest of the ring, if the packet must start anew at
+//   0);
+//   2. i puts the packet, flushes (it is complete in j's memory), then advances `head` in j's memory by an atomic
+//   store;
+//   3. j reads `head`, checks the packets before it, hands them out in place; when they are consumed it stores `tail`
+//      into i's memory.
+// A small packet need not wait for its head: where the bytes behind the last packet are one of a later iteration and
+// their checksum agrees, it has come whole, whatever MPI says. What a put has written so far is either that or not yet a
+// packet; bytes of an earlier round of the ring are of an earlier iteration. This saves a round trip on the network; a
+// packet that is damaged is still found out, when its head comes. So nobody waits for the head of such a packet, nor for
+// the tail that gives back less than a quarter of the ring: both may be put off for as many looks as RemoteMemory's
+// `patience` says, and one then does for all packets until there.
+// Memory model: the flush in 2 orders the packet before `head` at the target (MPI-4, 12.7: completion at the target
+// before the next operation starts). j loads `head` after MPI_Win_sync and loads packets after `head`. That is enough
+// in the unified model, which Window demands; in a separate one j would need a sync between head and packet as well.
+// There, too, loads beside a put give some value of each byte, old or new, which the checksum tells apart.
+// Both words are written by one rank only, atomically, each on a cache line of its own.
+//
+// Threads: `fits`, `post`, `front`, `pop` belong to the computing thread; `progress` to the communication thread.
+//
+// Cost per packet: two puts (packet, head) and, per drained batch, one (tail), of small packets one head and one tail for
+// many; one copy, one checksum pass on either side. A small packet that is under way costs a copy and a checksum at each
+// look.
+#include <atomic>
+#include <boost/lockfree/spsc_queue.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/transport/packet.hpp"
+#include "runtime/transport/remote_memory.hpp"
+#include "runtime/transport/ring_position.hpp"
+#include "topology/topology.hpp"
+
+namespace hearsay {
+
+class Ledger;
+
+/// Where things lie in the memory of a rank with `degree` neighbours: a line a neighbour for `tail`, a line a neighbour
+/// for `head`, then the rings. Equal capacity everywhere, so that every rank can compute every other's map.
+struct MailboxMap {
+  int degree;
+  std::size_t capacity_bytes;  ///< of one ring, a multiple of 64
+
+  static constexpr std::size_t line = 64;
+  std::size_t tail(int slot) const { return line * static_cast<std::size_t>(slot); }
+  std::size_t head(int slot) const { return line * static_cast<std::size_t>(degree + slot); }
+  std::size_t ring(int slot) const {
+    return 2 * line * static_cast<std::size_t>(degree) + capacity_bytes * static_cast<std::size_t>(slot);
+  }
+  std::size_t total_bytes() const { return ring(degree); }
+  /// A ring for three packets of `packet_bytes`: two always fit, wherever the first one starts. Packets are never
+  /// split.
+  static std::size_t capacity_for(std::size_t packet_bytes);
+};
+
+class Mailbox {
+ public:
+  /// `memory` must hold `MailboxMap{degree, capacity}.total_bytes()` on every rank. `edge` below is always an index
+  /// into `topology.neighbourhood(rank).neighbours`. A capacity of 0 is that of an exchange which posts nothing: there are
+  /// no edges then.
+  Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger);
+
+  // --- computing thread ---
+  /// Whether a packet of `bytes` can be posted to neighbour `edge` now.
+  bool fits(std::size_t edge, std::size_t bytes) const;
+  /// Hands a packet over for sending. It must fit, and not be of an earlier iteration than the one before
+  /// (std::logic_error).
+  void post(std::size_t edge, SharedPacket packet);
+  /// The oldest packet from neighbour `edge` that is not popped yet, where it lies; empty if there is none.
+  std::optional<std::span<const std::byte>> front(std::size_t edge) const;
+  /// Frees the front packet's place.
+  void pop(std::size_t edge);
+
+  // --- communication thread ---
+  /// Packets up to this size are taken as soon as they are whole, larger ones when their head says so.
+  static constexpr std::size_t early_bytes = 16384;
+  /// Packets to a neighbour that may be posted and not yet put.
+  static constexpr std::size_t most_posted = 256;
+  /// Sends what is posted, looks for what has come, returns freed places. True if anything moved.
+  /// Throws CommunicationError naming the edge for a packet whose checksum, sender or length is wrong.
+  bool progress();
+  /// Whether posted packets are still to be sent. Any thread.
+  bool sending() const { return sent_.load(std::memory_order_acquire) != posted_.load(std::memory_order_acquire); }
+
+ private:
+  /// Of either direction: the neighbour, its memory, and where this rank stands in its list.
+  struct End {
+    int neighbour;
+    MailboxMap remote;
+    int slot;
+  };
+  struct Outgoing {  // edge rank → neighbour
+    explicit Outgoing(const End& end) : to(end), reserved(end.remote.capacity_bytes), put(end.remote.capacity_bytes) {}
+    End to;
+    // The computing thread's:
+    RingPosition reserved;  // behind the last posted packet
+    /// Of that packet; bytes that say any iteration may be the first, damaged ones in tests too.
+    Iteration last = std::numeric_limits<Iteration>::min();
+    // From one thread to the other:
+    /// The form of fixed capacity leaks what is left in it (Boost 1.74).
+    boost::lockfree::spsc_queue<SharedPacket> posted{most_posted};
+    std::atomic<std::uint64_t> tail{0};
+    // The communication thread's:
+    std::vector<SharedPacket> in_flight;  // until they are flushed
+    RingPosition put;                     // behind the last packet put
+    Iteration last_put = -1;              // of that packet
+    std::chrono::nanoseconds put_from{};  // when the first of those in flight was put
+    std::size_t unpublished = 0;          // packets that are flushed, their head not
+    bool urgent = false;                  // one of those put cannot be taken before its head says so
+    std::size_t waiting_for_head = 0;     // of the packets that the head in flight lets the neighbour take
+    std::uint64_t head_word = 0;          // source of the head's store; stays until the flush
+    int head_put_off = 0;                 // how often, since it was due
+    bool head_in_flight = false;
+  };
+  struct Incoming {  // edge neighbour → rank
+    explicit Incoming(const End& end)
+        : from(end), taken(end.remote.capacity_bytes), checked(end.remote.capacity_bytes) {}
+    End from;
+    // The computing thread's:
+    RingPosition taken;  // behind the last packet popped
+    // From one thread to the other:
+    std::atomic<std::uint64_t> consumed{0};  // how far `taken` is
+    std::atomic<std::uint64_t> arrived{0};   // how far `checked` is
+    // The communication thread's:
+    RingPosition checked;         // behind the last packet that may be taken
+    Iteration last_checked = -1;  // of that packet
+    std::uint64_t returned = 0;   // the last tail stored
+    std::uint64_t tail_word = 0;  // its source
+    int tail_put_off = 0;         // how often, since it was due
+    bool tail_in_flight = false;
+  };
+
+  bool send_posted();
+  void read_tails();
+  bool start_packets(std::size_t edge);
+  bool complete_packets(std::size_t edge);
+  bool publish_packets();
+  void store_head(std::size_t edge);
+  bool complete_stores();
+  void put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& packet);
+  bool receive_new();
+  bool check_arrived(std::size_t edge);
+  std::optional<PacketHeader> early_packet(std::size_t edge, const RingPosition& position) const;
+  std::span<std::byte> place_at(std::size_t edge, const RingPosition& position) const;
+  RingPosition oldest(std::size_t edge) const;
+  bool return_places();
+  std::uint64_t load_own(std::size_t offset) const;
+
+  RemoteMemory& memory_;
+  std::span<std::byte> own_;
+  int patience_;
+  Ledger& ledger_;
+  int rank_;
+  MailboxMap map_;
+  // Written by one thread each, so neither needs an atomic addition.
+  std::atomic<std::uint64_t> posted_{0};  // computing thread: packets
+  std::atomic<std::uint64_t> sent_{0};    // communication thread: packets whose head is flushed
+  std::vector<std::unique_ptr<Outgoing>> out_;
+  std::vector<std::unique_ptr<Incoming>> in_;
+};
+
+}  // namespace hearsay

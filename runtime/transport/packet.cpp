@@ -1,0 +1,51 @@
+#include "runtime/transport/packet.hpp"
+
+#include <cstring>
+
+#include "base/hash.hpp"
+
+namespace hearsay {
+namespace {
+
+std::uint64_t checksum(std::span<const std::byte> packet) { return xxh3(packet.subspan(sizeof(std::uint64_t))); }
+
+}  // namespace
+
+std::shared_ptr<OutgoingPacket> PacketPool::lend() {
+  std::unique_ptr<OutgoingPacket> packet;
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->free.empty()) {
+      packet = std::move(state_->free.back());
+      state_->free.pop_back();
+    }
+  }
+  if (!packet) packet = std::make_unique<OutgoingPacket>();
+  packet->records.clear();
+  return {packet.release(), [state = state_](OutgoingPacket* returned) {
+            const std::lock_guard lock(state->mutex);
+            state->free.emplace_back(returned);
+          }};
+}
+
+void seal_packet(std::span<std::byte> packet, int sender, Iteration k, std::uint32_t segments) {
+  PacketHeader header{.checksum = 0,
+                      .bytes = static_cast<std::uint32_t>(packet.size()),
+                      .sender = static_cast<std::uint32_t>(sender),
+                      .iteration = k,
+                      .segments = segments,
+                      .reserved = 0};
+  std::memcpy(packet.data(), &header, sizeof header);
+  header.checksum = checksum(packet);
+  std::memcpy(packet.data(), &header.checksum, sizeof header.checksum);
+}
+
+PacketHeader packet_header(std::span<const std::byte> packet) {
+  PacketHeader header;
+  std::memcpy(&header, packet.data(), sizeof header);
+  return header;
+}
+
+bool checksum_agrees(std::span<const std::byte> packet) { return packet_header(packet).checksum == checksum(packet); }
+
+}  // namespace hearsay

@@ -1,0 +1,74 @@
+#pragma once
+// A packet: everything a rank sends to one neighbour at one iteration.
+//
+//   PacketHeader | SegmentHeader, positions, values | SegmentHeader, positions, values | …
+//
+// Parts are of any length, numbers in the machine's byte order (ranks of a job run on like machines).
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/raw_bytes.hpp"
+
+namespace hearsay {
+
+struct PacketHeader {
+  std::uint64_t checksum;  ///< XXH3 of everything behind this word
+  std::uint32_t bytes;     ///< length of the packet, this header included; 0: go on at the start of the ring
+  std::uint32_t sender;    ///< rank
+  std::int64_t iteration;  ///< k
+  std::uint32_t segments;  ///< how many segments follow
+  std::uint32_t reserved;
+};
+static_assert(sizeof(PacketHeader) == 32);
+
+struct SegmentHeader {
+  std::uint32_t segment;
+  std::uint32_t count;  ///< values
+  std::uint32_t bytes;  ///< encoded positions and values behind this header
+  std::uint32_t dense;  ///< 1: the segment's values as they are; 0: values, 2: changes encoded by the run's codec
+};
+static_assert(sizeof(SegmentHeader) == 16);
+
+/// What a packet carries of one segment, for the ledger.
+struct SegmentRecord {
+  static constexpr SegmentId none = UINT32_MAX;  ///< values of several segments: counted for the edge only
+  SegmentId segment;
+  std::size_t payload_bytes;
+  std::size_t index_bytes;
+};
+
+/// A packet on its way out, with its account.
+struct OutgoingPacket {
+  RawBytes bytes;
+  std::vector<SegmentRecord> records;
+};
+/// One packet may go to several neighbours; it is read-only from the moment it is posted.
+using SharedPacket = std::shared_ptr<const OutgoingPacket>;
+
+/// Lends packets and takes them back when their last reader is done, so that large blocks are allocated once.
+class PacketPool {
+ public:
+  PacketPool() : state_(std::make_shared<State>()) {}
+  std::shared_ptr<OutgoingPacket> lend();
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<OutgoingPacket>> free;
+  };
+  std::shared_ptr<State> state_;
+};
+
+/// Writes header fields and the checksum into the first 32 bytes of a finished packet.
+void seal_packet(std::span<std::byte> packet, int sender, Iteration k, std::uint32_t segments);
+/// The header of a packet; `packet` has at least 32 bytes.
+PacketHeader packet_header(std::span<const std::byte> packet);
+/// Whether the checksum agrees with the bytes.
+bool checksum_agrees(std::span<const std::byte> packet);
+
+}  // namespace hearsay

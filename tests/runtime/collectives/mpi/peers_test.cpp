@@ -1,0 +1,108 @@
+// Point-to-point messages over MPI, and the same collectives as in one process.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/collectives/gather.hpp"
+#include "runtime/collectives/gtopk.hpp"
+#include "runtime/collectives/ring.hpp"
+#include "runtime/mpi/peers.hpp"
+#include "tests/runtime/collectives/support.hpp"
+#include "tests/support/mpi_environment.hpp"
+
+using namespace hearsay;
+using namespace hearsay::test;
+
+namespace {
+
+struct Job {
+  std::uint64_t sent_messages = 0, sent_bytes = 0;
+  mpi::Peers peers{{.idle = [] {},
+                    .sent =
+                        [this](int, const Message& m) {
+                          ++sent_messages;
+                          sent_bytes += m.bytes.size();
+                        }}};
+};
+
+OwnedMessage own_message(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {.bytes = {bytes.begin(), bytes.end()}};
+}
+
+}  // namespace
+
+TEST_CASE("messages of every length arrive whole and in order, known length or not") {
+  Job job;
+  const int next = (job.peers.rank() + 1) % job.peers.size();
+  const int previous = (job.peers.rank() + job.peers.size() - 1) % job.peers.size();
+  if (job.peers.size() == 1) return;
+  for (const std::size_t length : {0U, 1U, 100U, 5000U, 3'000'000U}) {
+    std::vector<int> out(length, job.peers.rank() + static_cast<int>(length)), in(length);
+    job.peers.exchange(next, {.bytes = std::as_bytes(std::span(out))}, previous, std::as_writable_bytes(std::span(in)));
+    CHECK(in == std::vector<int>(length, previous + static_cast<int>(length)));
+    std::vector<std::byte> bytes;
+    job.peers.exchange(next, {.bytes = std::as_bytes(std::span(out))}, previous, bytes);
+    REQUIRE(bytes.size() == length * sizeof(int));
+    if (length > 0) CHECK(std::memcmp(bytes.data(), in.data(), bytes.size()) == 0);
+  }
+  CHECK(job.sent_messages == 10);
+  CHECK(job.sent_bytes == 2 * 4 * (1 + 100 + 5000 + 3'000'000));
+}
+
+TEST_CASE("ranks share a node where they share a machine; nodes are numbered by their first rank") {
+  Job job;
+  const std::string own = mpi_environment().host();
+  std::vector<std::string> hosts;  // numbered as they first appear
+  std::vector<int> expected;
+  for (const OwnedMessage& message : all_gather(Group(job.peers), own_message(own))) {
+    const std::string host(reinterpret_cast<const char*>(message.bytes.data()), message.bytes.size());
+    const auto known = std::ranges::find(hosts, host);
+    expected.push_back(static_cast<int>(known - hosts.begin()));
+    if (known == hosts.end()) hosts.push_back(host);
+  }
+  CHECK(job.peers.nodes() == expected);
+}
+
+TEST_CASE("dense sums: ours and the library's, the same bits on every rank") {
+  Job job;
+  for (const std::size_t n : {1U, 17U, 100'000U}) {
+    std::vector<float> ring(n), expected(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (int r = 0; r < job.peers.size(); ++r) expected[i] += static_cast<float>((r * 7 + static_cast<int>(i)) % 50);
+      ring[i] = static_cast<float>((job.peers.rank() * 7 + static_cast<int>(i)) % 50);
+    }
+    std::vector<float> library = ring;
+    ring_all_reduce(Group(job.peers), ring);
+    job.peers.library_sum(library);
+    CHECK(ring == expected);
+    CHECK(library == expected);
+  }
+}
+
+TEST_CASE("gTopKAllReduce over MPI conserves mass and gives everybody the same") {
+  Job job;
+  const Codec codec = codec_of("plain", "none");
+  const SparseWire wire(codec, 500, {});
+  const Group group(job.peers);
+  for (const auto collective : {gtopk_tree, gtopk_butterfly}) {
+    for (std::uint64_t round = 0; round < 10; ++round) {
+      Random random(stream_seed(round, "own", static_cast<std::uint64_t>(job.peers.rank())));
+      const SparseVector own = random_vector(random, 500, 40);
+      const GTopKResult found = collective(group, own, wire, {.k = 40, .rule = ResidualRule::owner});
+      std::vector<SparseVector> put_in, returned;
+      for (const OwnedMessage& m : all_gather(group, wire.encode(own))) put_in.push_back(wire.decode(m.bytes));
+      for (const OwnedMessage& m : all_gather(group, wire.encode(found.returned)))
+        returned.push_back(wire.decode(m.bytes));
+      for (const OwnedMessage& m : all_gather(group, wire.encode(found.result)))
+        CHECK(wire.decode(m.bytes) == found.result);
+      CHECK(sum(found.result, sum(std::span<const SparseVector>(returned))) ==
+            sum(std::span<const SparseVector>(put_in)));
+    }
+  }
+}

@@ -1,0 +1,87 @@
+// The laws of the global path over MPI, with communication threads: nothing is lost, everybody gets the same.
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "runtime/mpi/communicator.hpp"
+#include "runtime/mpi/driver.hpp"
+#include "runtime/mpi/peers.hpp"
+#include "runtime/mpi/window.hpp"
+#include "tests/runtime/exchange/global_job.hpp"
+
+namespace hearsay {
+namespace {
+
+using namespace test;
+
+/// One rank of a job of its own; Σ over ranks of what it put in and still owes. Collective.
+struct Outcome {
+  std::vector<double> applied, put_in, owed;
+  std::vector<std::uint64_t> hashes;  ///< of the aggregated gradients, by iteration
+};
+
+Outcome train(const std::string& yaml, Iteration iterations) {
+  mpi::Communicator world;
+  const GlobalPlan plan(yaml);
+  const Topology topology = complete_topology(world.size());
+  const Neighbourhood neighbourhood = topology.neighbourhood(world.rank());
+  Parameters replica(reference::small_layout());
+  const std::size_t n = replica.layout.size();
+  Ledger ledger(neighbourhood.neighbours.size(), replica.layout.count());
+  const std::size_t capacity = MailboxMap::capacity_for(plan->packet_bound(replica.layout));
+  const MailboxMap map{.degree = static_cast<int>(neighbourhood.neighbours.size()), .capacity_bytes = capacity};
+  mpi::Window window(map.total_bytes());
+  Mailbox mailbox(window, topology, world.rank(), capacity, ledger);
+  mpi::Peers peers({.idle = [&] { mailbox.progress(); }});
+  Outcome outcome{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n), {}};
+  {
+    const auto engine = mpi::make_engine([&] { return mailbox.progress(); }, window);
+    const auto exchange = plan->build({.neighbourhood = neighbourhood,
+                                       .replica = replica,
+                                       .mailbox = mailbox,
+                                       .engine = *engine,
+                                       .ledger = ledger,
+                                       .peers = peers});
+    const auto g = replica.gradients.span();
+    for (Iteration k = 0; k < iterations; ++k) {
+      exchange->start(k);
+      integer_gradient(world.rank(), k, g);
+      for (std::size_t i = 0; i < n; ++i) outcome.put_in[i] += static_cast<double>(g[i]);
+      if (exchange->layer_wise())
+        for (std::size_t s = replica.layout.count(); s-- > 0;) exchange->gradient_ready(static_cast<SegmentId>(s));
+      exchange->finish(k);
+      outcome.hashes.push_back(replica_hash(g));
+      for (std::size_t i = 0; i < n; ++i)
+        outcome.applied[i] += times_ranks(g[i], static_cast<std::size_t>(world.size()));
+      exchange->stepped(k);
+    }
+    std::vector<float> residual(n);
+    exchange->add_residual(residual);
+    for (std::size_t i = 0; i < n; ++i) outcome.owed[i] = static_cast<double>(residual[i]);
+  }
+  world.sum(outcome.put_in);
+  world.sum(outcome.owed);
+  return outcome;
+}
+
+TEST_CASE("every synchronous algorithm over MPI keeps the mass and gives everybody the same") {
+  mpi::Communicator world;
+  const std::string sparsify = "sparsify: {selector: {name: topk, density: 0.05}, codec: {name: delta}}\n";
+  for (const std::string& yaml :
+       {std::string("exchange: {name: allreduce, bucket_bytes: 200}\n"),
+        std::string("exchange: {name: allreduce, method: library}\n"), "exchange: {name: topk}\n" + sparsify,
+        "exchange: {name: gtopk_naive}\n" + sparsify, "exchange: {name: gtopk, merge: tree}\n" + sparsify,
+        "exchange: {name: gtopk, merge: butterfly, residual: owner}\n" + sparsify,
+        "exchange: {name: lkgs}\n" + sparsify, "exchange: {name: hitopk}\n" + sparsify,
+        "exchange: {name: hitopk, node_size: 1}\n" + sparsify}) {
+    CAPTURE(yaml);
+    const Outcome outcome = train(yaml, 6);
+    for (std::size_t i = 0; i < outcome.put_in.size(); ++i)
+      REQUIRE(outcome.applied[i] + outcome.owed[i] == outcome.put_in[i]);
+    const auto all = world.gather(std::as_bytes(std::span(outcome.hashes)));
+    for (const auto& hashes : all) CHECK(hashes == all.front());
+  }
+}
+
+}  // namespace
+}  // namespace hearsay

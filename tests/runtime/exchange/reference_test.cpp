@@ -1,0 +1,247 @@
+// Every neighbour exchange computes what the plain simulation of tests/reference/ computes, event for event.
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "tests/reference/quadratic.hpp"
+#include "tests/runtime/exchange/configuration.hpp"
+#include "tests/runtime/exchange/train.hpp"
+
+namespace hearsay {
+namespace {
+
+using namespace test;
+
+constexpr double learning_rate = 0.1;
+constexpr Iteration iterations = 60;
+
+std::vector<std::size_t> lengths_of(const Layout& layout) {
+  std::vector<std::size_t> lengths;
+  for (const Segment& s : layout.segments()) lengths.push_back(s.length);
+  return lengths;
+}
+
+/// ‖a − b‖∞ of a segment, relative to its largest value.
+double relative_error(std::span<const float> a, std::span<const float> b) {
+  double error = 0.0;
+  double size = 1e-30;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) return INFINITY;
+    error = std::max(error, std::abs(static_cast<double>(a[i]) - b[i]));
+    size = std::max(size, std::abs(static_cast<double>(b[i])));
+  }
+  return error / size;
+}
+
+/// Where the events of a rank first differ from the simulation's; empty if nowhere.
+std::string first_flip(const RankOutcome& real, const reference::Outcome& expected, std::size_t rank) {
+  for (std::size_t k = 0; k < real.events.size(); ++k) {
+    for (std::size_t s = 0; s < real.events[k].size(); ++s) {
+      if (real.events[k][s] == expected.events[rank][k][s]) continue;
+      return "rank " + std::to_string(rank) + ", iteration " + std::to_string(k) + ", segment " + std::to_string(s) +
+             (real.events[k][s] ? " fired" : " did not fire") + ", unlike the simulation; " + expected.closest.text();
+    }
+  }
+  return {};
+}
+
+void check_equal(const JobOutcome& real, const reference::Outcome& expected, const Layout& layout) {
+  for (std::size_t r = 0; r < real.ranks.size(); ++r) {
+    CHECK(first_flip(real.ranks[r], expected, r) == "");
+    for (std::size_t s = 0; s < layout.count(); ++s) {
+      const auto segment = [&](const std::vector<float>& x) {
+        return std::span(x).subspan(layout[static_cast<SegmentId>(s)].offset, layout[static_cast<SegmentId>(s)].length);
+      };
+      CAPTURE(r);
+      CAPTURE(s);
+      CHECK(relative_error(segment(real.ranks[r].x), segment(expected.x[r])) <= 1e-5);
+    }
+  }
+  CHECK(real.totals().events == expected.event_count);
+  CHECK(real.totals().messages == expected.message_count);
+}
+
+/// One configuration at one P, real and simulated, with copies that are `delay` iterations old.
+void compare(const GraphChoice& graph, const TriggerChoice& trigger, const MixingChoice& mixing,
+             const SparsifyChoice& sparsify, int ranks, Ranks run, int delay = 0) {
+  const Layout layout = reference::small_layout();
+  const reference::Quadratic problem(layout, ranks, 7);
+  const std::string yaml =
+      graph.yaml + eventgrad(mixing.yaml, "lockstep, delay: " + std::to_string(delay)) + trigger.yaml + sparsify.yaml;
+  CAPTURE(ranks);
+  CAPTURE(yaml);
+  const reference::Setup setup{.weights = graph.weights(ranks),
+                               .segment_lengths = lengths_of(layout),
+                               .initial = problem.initial(),
+                               .learning_rate = learning_rate,
+                               .iterations = iterations,
+                               .trigger = trigger.rule,
+                               .mixing = mixing.rule,
+                               .gamma = difference_gamma,
+                               .density = sparsify.density,
+                               .delay = delay};
+  const JobOutcome real =
+      train_locally(yaml, layout, problem.initial(), problem,
+                    {.ranks = ranks, .learning_rate = learning_rate, .iterations = iterations, .run = run});
+  check_equal(real, simulate(setup, problem), layout);
+}
+
+void compare_everything(int ranks, Ranks run) {
+  for (const auto& graph : graph_choices()) {
+    for (const auto& trigger : trigger_choices()) {
+      for (const auto& mixing : mixing_choices()) {
+        for (const auto& sparsify : sparsify_choices()) compare(graph, trigger, mixing, sparsify, ranks, run);
+      }
+    }
+  }
+}
+
+TEST_CASE("eventgrad is the simulation: one rank") { compare_everything(1, Ranks::in_turns); }
+TEST_CASE("eventgrad is the simulation: two ranks") { compare_everything(2, Ranks::in_turns); }
+TEST_CASE("eventgrad is the simulation: three ranks") { compare_everything(3, Ranks::in_turns); }
+TEST_CASE("eventgrad is the simulation: four ranks") { compare_everything(4, Ranks::in_turns); }
+TEST_CASE("eventgrad is the simulation: five ranks") { compare_everything(5, Ranks::in_turns); }
+TEST_CASE("eventgrad is the simulation: eight ranks") { compare_everything(8, Ranks::in_turns); }
+
+TEST_CASE("eventgrad is the simulation with communication threads") {
+  const auto graphs = graph_choices();
+  std::size_t next = 0;
+  for (const auto& trigger : trigger_choices()) {
+    for (const auto& mixing : mixing_choices()) {
+      for (const auto& sparsify : sparsify_choices()) {
+        const int ranks = 2 + static_cast<int>(next % 4);
+        compare(graphs[next % graphs.size()], trigger, mixing, sparsify, ranks,
+                Ranks::threads_with_communication_threads);
+        ++next;
+      }
+    }
+  }
+}
+
+TEST_CASE("dpsgd is the simulation") {
+  const Layout layout = reference::small_layout();
+  for (const int ranks : {1, 2, 3, 4, 5, 8}) {
+    for (const auto& graph : graph_choices()) {
+      for (const auto run : {Ranks::in_turns, Ranks::threads_with_communication_threads}) {
+        const reference::Quadratic problem(layout, ranks, 21);
+        CAPTURE(ranks);
+        CAPTURE(graph.yaml);
+        const JobOutcome real = train_locally(graph.yaml + dpsgd, layout, problem.initial(), problem,
+                                              {.ranks = ranks, .iterations = iterations, .run = run});
+        const reference::Setup setup{.weights = graph.weights(ranks),
+                                     .segment_lengths = lengths_of(layout),
+                                     .initial = problem.initial(),
+                                     .learning_rate = learning_rate,
+                                     .iterations = iterations,
+                                     .trigger = {}};
+        check_equal(real, simulate(setup, problem), layout);
+      }
+    }
+  }
+}
+
+TEST_CASE("dpsgd is the simulation on a graph that changes, and sends one packet a rank and iteration") {
+  const Layout layout = reference::small_layout();
+  for (const int ranks : {2, 3, 4, 5, 8}) {
+    for (const auto run : {Ranks::in_turns, Ranks::threads_with_communication_threads}) {
+      CAPTURE(ranks);
+      const reference::Quadratic problem(layout, ranks, 21);
+      const JobOutcome real = train_locally(one_peer + dpsgd, layout, problem.initial(), problem,
+                                            {.ranks = ranks, .iterations = iterations, .run = run});
+      const reference::Setup setup{.weights = reference::complete_weights(ranks),
+                                   .sequence = reference::one_peer_exponential_sequence(ranks),
+                                   .segment_lengths = lengths_of(layout),
+                                   .initial = problem.initial(),
+                                   .learning_rate = learning_rate,
+                                   .iterations = iterations,
+                                   .trigger = {}};
+      check_equal(real, simulate(setup, problem), layout);
+      CHECK(real.totals().packets == static_cast<std::uint64_t>(ranks * iterations));
+    }
+  }
+}
+
+TEST_CASE("with a delay the simulation's copies are those of the iteration before") {
+  const MixingChoice stale{"{name: stale}", reference::Mixing::stale};
+  for (const int ranks : {1, 2, 3, 5, 8}) {
+    for (const auto& graph : graph_choices()) {
+      for (const auto& trigger : trigger_choices()) {
+        if (trigger.rule.policy == reference::Policy::periodic) continue;  // refused
+        for (const auto& sparsify : sparsify_choices())  // with threads: in turns nobody could wait for room
+          compare(graph, trigger, stale, sparsify, ranks, Ranks::threads_with_communication_threads, 1);
+      }
+    }
+  }
+}
+
+TEST_CASE("a delay is refused where it makes no sense") {
+  for (const std::string text : {"exchange: {name: dpsgd, delay: 2}", "exchange: {name: dpsgd, delay: -1}",
+                                 "exchange: {name: dpsgd, delay: 1, schedule: asynchronous}",
+                                 "exchange: {name: eventgrad, delay: 1, mixing: {name: arrival}}",
+                                 "exchange: {name: eventgrad, delay: 1, mixing: {name: difference}}",
+                                 "{exchange: {name: eventgrad, delay: 1}, trigger: {name: periodic, period: 4}}"}) {
+    CAPTURE(text);
+    Config root = Config::from_text(text);
+    static_cast<void>(plan_exchange(root));
+    CHECK_THROWS_AS(root.throw_if_invalid(), ConfigError);
+  }
+}
+
+// Integers: halves of halves of them are exact as long as there are no more halvings than factors of two.
+TEST_CASE("on 2^t ranks a period of the one-peer exponential graph is the mean, to the last bit") {
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  for (const int ranks : {2, 4, 8, 16}) {
+    CAPTURE(ranks);
+    const auto scale = static_cast<float>(ranks);
+    const auto prepare = [&](LocalRank& rank) {
+      auto x = rank.replica.values.span();
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = scale * static_cast<float>((rank.rank() * 37 + i * 11) % 101);
+    };
+    const Iteration period = Plan(one_peer + dpsgd).topology(ranks).period();
+    CHECK((Iteration{1} << period) == ranks);
+    const JobOutcome job = train_locally(one_peer + dpsgd, layout, initial, ZeroGradient(),
+                                         {.ranks = ranks, .iterations = period, .prepare = prepare});
+    for (std::size_t i = 0; i < layout.size(); ++i) {
+      float sum = 0.0F;
+      for (int r = 0; r < ranks; ++r) sum += static_cast<float>((r * 37 + static_cast<int>(i) * 11) % 101);
+      for (const RankOutcome& rank : job.ranks) CHECK(rank.x[i] == sum);
+    }
+  }
+}
+
+TEST_CASE("exchanges that mix with old copies refuse a graph that changes") {
+  for (const std::string& exchange : {eventgrad("{name: stale}"), std::string("exchange: {name: eventgrad}\n"),
+                                      std::string("exchange: {name: dpsgd, schedule: asynchronous}\n")}) {
+    CAPTURE(exchange);
+    Config root = Config::from_text(one_peer + exchange);
+    const auto plan = plan_exchange(root);
+    static_cast<void>(plan_topology(root, *plan));
+    CHECK_THROWS_AS(root.throw_if_invalid(), ConfigError);
+  }
+}
+
+// The comparison is worth something only if events are neither everywhere nor nowhere.
+TEST_CASE("the simulated triggers fire sometimes") {
+  const Layout layout = reference::small_layout();
+  const reference::Quadratic problem(layout, 4, 7);
+  for (const auto& trigger : trigger_choices()) {
+    if (trigger.rule.policy == reference::Policy::always) continue;
+    CAPTURE(trigger.yaml);
+    const reference::Setup setup{.weights = reference::ring_weights(4),
+                                 .segment_lengths = lengths_of(layout),
+                                 .initial = problem.initial(),
+                                 .learning_rate = learning_rate,
+                                 .iterations = iterations,
+                                 .trigger = trigger.rule};
+    const auto possible = 4 * layout.count() * static_cast<std::size_t>(iterations);
+    const auto events = simulate(setup, problem).event_count;
+    CHECK(events > possible / 20);
+    CHECK(events < possible * 9 / 10);
+  }
+}
+
+}  // namespace
+}  // namespace hearsay

@@ -1,0 +1,108 @@
+// Only what travels between ranks crosses the bus, and a norm a segment: whatever the length of the replica.
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "tests/runtime/exchange/configuration.hpp"
+#include "tests/runtime/exchange/global_job.hpp"
+#include "tests/support/emulated_device.hpp"
+
+namespace hearsay {
+namespace {
+
+using namespace test;
+
+constexpr Iteration iterations = 20;
+constexpr int ranks = 3;
+
+struct Crossed {
+  JobOutcome outcome;
+  std::uint64_t bytes = 0;
+};
+
+/// Bytes over the buses of all ranks; the tests' own way of training, which brings x and g to the processor, apart.
+Crossed train(const std::string& yaml) {
+  const Layout layout = reference::small_layout();
+  const reference::Quadratic problem(layout, ranks, 7);
+  std::vector<BusCounter> counters(ranks);
+  for (BusCounter& counter : counters) counter = std::make_shared<std::uint64_t>();
+  Crossed crossed{.outcome = train_locally(yaml, layout, problem.initial(), problem,
+                                           {.ranks = ranks, .iterations = iterations, .device = [&](int rank) {
+                                              return emulated_device(1, 4096, counters[static_cast<std::size_t>(rank)]);
+                                            }})};
+  const std::uint64_t block = layout.size() * sizeof(float);
+  for (const BusCounter& counter : counters) crossed.bytes += *counter;
+  crossed.bytes -= ranks * (iterations * 5 * block + 2 * block);
+  return crossed;
+}
+
+std::uint64_t norms() { return ranks * (iterations + 1) * reference::small_layout().count() * sizeof(double); }
+
+/// On a ring of 3 in lockstep a packet is made once and read by two.
+std::uint64_t packets(const JobOutcome& outcome) { return outcome.totals().payload_bytes / 2 * 3; }
+
+TEST_CASE("dpsgd: the packets, once when they are made and once where they are read") {
+  const Crossed crossed = train(std::string(ring) + dpsgd);
+  CHECK(crossed.bytes == packets(crossed.outcome));
+}
+
+TEST_CASE("eventgrad: the norms, and what fired") {
+  for (const auto& trigger : trigger_choices()) {
+    CAPTURE(trigger.yaml);
+    const Crossed crossed = train(ring + eventgrad("{name: difference, gamma: 0.3}") + trigger.yaml);
+    CHECK(crossed.bytes == norms() + packets(crossed.outcome));
+  }
+  const Crossed silent =
+      train(ring + eventgrad("{name: stale}") + "trigger: {name: constant, threshold: 1e30, warmup_iterations: 0}\n");
+  CHECK(silent.outcome.totals().messages == 0);
+  CHECK(silent.bytes == norms());
+}
+
+/// The same on the global path, of `iterations` iterations.
+std::uint64_t global_bytes(const std::string& yaml, GlobalOutcome& outcome) {
+  const std::uint64_t block = reference::small_layout().size() * sizeof(float);
+  std::vector<BusCounter> counters(ranks);
+  for (BusCounter& counter : counters) counter = std::make_shared<std::uint64_t>();
+  outcome =
+      run_global(yaml, {.ranks = ranks,
+                        .iterations = iterations,
+                        .device = [&](int r) { return emulated_device(1, 64, counters[static_cast<std::size_t>(r)]); },
+                        .gradient = integer_gradient});
+  std::uint64_t bytes = 0;
+  for (const BusCounter& counter : counters) bytes += *counter;
+  return bytes - ranks * (iterations * 2 * block + block);
+}
+
+TEST_CASE("the global path: a dense gradient out and its mean in") {
+  GlobalOutcome outcome;
+  const std::uint64_t block = reference::small_layout().size() * sizeof(float);
+  for (const std::string exchange : {"{name: allreduce, method: ring}", "{name: hitopk}"})
+    CHECK(global_bytes("exchange: " + exchange + "\n", outcome) == ranks * iterations * 2 * block);
+}
+
+TEST_CASE("the global path: a rank's entries out, those of the sum in") {
+  GlobalOutcome outcome;
+  const Layout layout = reference::small_layout();
+  const std::uint64_t bytes =
+      global_bytes("exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.1}}\n", outcome);
+  constexpr std::uint64_t entry = sizeof(std::uint32_t) + sizeof(float);
+  std::uint64_t in = 0;
+  for (const auto& rank : outcome.came_out)
+    for (const Vector& g : rank) in += entry * static_cast<std::uint64_t>(g.size() - std::ranges::count(g, 0.0F));
+  const std::uint64_t out = ranks * iterations * (entry * kept_count(0.1, layout.size()) + sizeof(device::Control));
+  const std::uint64_t residuals = ranks * layout.size() * sizeof(float);  // asked for at the end
+  CHECK(bytes == out + in + residuals);
+}
+
+TEST_CASE("a tenth of the values: as many values and positions, out and in, and what a selection says of itself") {
+  const Crossed crossed = train(ring + eventgrad("{name: difference, gamma: 0.3}") +
+                                "trigger: {name: always}\nsparsify: {selector: {name: topk, density: 0.1}}\n");
+  const LedgerTotals totals = crossed.outcome.totals();
+  const std::uint64_t entries = 2 * totals.payload_bytes;  // a position for every value
+  // Out once, back once into the own copy, and in at two neighbours.
+  const std::uint64_t reports = totals.messages / 2 * sizeof(device::Control);
+  CHECK(crossed.bytes == norms() + entries / 2 * 4 + reports);
+}
+
+}  // namespace
+}  // namespace hearsay

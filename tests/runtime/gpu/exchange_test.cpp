@@ -1,0 +1,221 @@
+// An exchange does the same wherever the replica lives: on a GPU every rank computes, sends and is sent what it is on the
+// processor, to the last bit; also on the emulated one, whose memory the processor cannot look at and whose passes are late.
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "tests/runtime/exchange/configuration.hpp"
+#include "tests/runtime/exchange/global_job.hpp"
+#include "tests/runtime/gpu/machine.hpp"
+
+namespace hearsay {
+namespace {
+
+using namespace test;
+
+bool runs_there(const ExchangePlan& plan) { return plan.runs_on(*replica_device(0)); }
+
+void check_same(const JobOutcome& there, const JobOutcome& here) {
+  CHECK(there.hashes() == here.hashes());
+  for (std::size_t r = 0; r < here.ranks.size(); ++r) {
+    CHECK(there.ranks[r].events == here.ranks[r].events);
+    CHECK(there.ranks[r].segment_payload_bytes == here.ranks[r].segment_payload_bytes);
+  }
+  CHECK(there.totals().index_bytes == here.totals().index_bytes);
+  CHECK(there.totals().header_bytes == here.totals().header_bytes);
+}
+
+void compare(const std::string& yaml, int ranks, Ranks run = Ranks::in_turns) {
+  CAPTURE(yaml);
+  CAPTURE(ranks);
+  const Layout layout = reference::small_layout();
+  const reference::Quadratic problem(layout, ranks, 7);
+  JobOptions options{.ranks = ranks, .iterations = 20, .run = run};
+  const JobOutcome here = train_locally(yaml, layout, problem.initial(), problem, options);
+  options.device = [](int rank) { return replica_device(rank); };
+  check_same(train_locally(yaml, layout, problem.initial(), problem, options), here);
+}
+
+TEST_CASE("dpsgd is the same on a device") {
+  REQUIRE(runs_there(Plan(std::string(ring) + dpsgd).exchange()));
+  for (const int ranks : {1, 2, 3, 5})
+    for (const auto& graph : graph_choices()) compare(graph.yaml + dpsgd, ranks);
+  compare(one_peer + dpsgd, 4);
+  compare(std::string(ring) + "exchange: {name: dpsgd, schedule: asynchronous}\n", 3);
+  compare(std::string(ring) + dpsgd, 4, Ranks::threads_with_communication_threads);
+}
+
+TEST_CASE("eventgrad is the same on a device: every trigger and mixing rule, whole and some values") {
+  for (const auto& trigger : trigger_choices())
+    for (const auto& mixing : mixing_choices())
+      for (const auto& sparsify : sparsify_choices()) {
+        const std::string yaml = ring + eventgrad(mixing.yaml) + trigger.yaml + sparsify.yaml;
+        REQUIRE(runs_there(Plan(yaml).exchange()));
+        compare(yaml, 3);
+      }
+}
+
+TEST_CASE("eventgrad is the same on a device: every kind of body, in lockstep and asynchronous") {
+  for (const std::string& sparsify : every_kind_of_body())
+    for (const std::string schedule : {"lockstep", "asynchronous"})
+      compare(ring + eventgrad("{name: difference, gamma: 0.3}", schedule) +
+                  "trigger: {name: constant, threshold: 0.05, warmup_iterations: 2}\nsparsify: " + sparsify + "\n",
+              4);
+}
+
+TEST_CASE("what a device cannot choose runs on a mirror, which is the same") {
+  const std::string sampled =
+      ring + eventgrad("{name: stale}") + "sparsify: {selector: {name: sampled, density: 0.1}}\n";
+  CHECK(!runs_there(Plan(sampled).exchange()));
+  compare(sampled, 3);
+}
+
+/// Gradients in, gradients out, residuals and bytes of every rank.
+void compare_global(const std::string& yaml) {
+  CAPTURE(yaml);
+  GlobalOptions options{.ranks = 4, .nodes = {0, 0, 1, 1}, .gradient = integer_gradient};
+  const GlobalOutcome here = run_global(yaml, options);
+  options.device = [](int rank) { return replica_device(rank); };
+  const GlobalOutcome there = run_global(yaml, options);
+  CHECK(there.put_in == here.put_in);
+  CHECK(there.came_out == here.came_out);
+  CHECK(there.residual == here.residual);
+  for (std::size_t r = 0; r < here.traffic.size(); ++r) CHECK(there.traffic[r].bytes == here.traffic[r].bytes);
+}
+
+TEST_CASE("the global path is the same on a device") {
+  const std::string tenth = "sparsify: {selector: {name: topk, density: 0.1}}\n";
+  for (const std::string& yaml :
+       {std::string("exchange: {name: allreduce, method: ring}\n"),
+        std::string("exchange: {name: allreduce, method: ring, overlap: false, bucket_bytes: 64}\n"),
+        "exchange: {name: topk}\n" + tenth, "exchange: {name: gtopk}\n" + tenth, "exchange: {name: hitopk}\n" + tenth,
+        "exchange: {name: hitopk, feedback: {clip_norm: 10}}\nsparsify: {selector: {name: mstopk, density: 0.1}}\n" +
+            std::string(),
+        "exchange: {name: lkgs}\n" + tenth,
+        "exchange: {name: lkgs, overlap: false, feedback: {momentum: 0.5}}\n" + tenth,
+        "exchange: {name: gtopk, merge: tree, residual: owner}\n" + tenth, "exchange: {name: gtopk_naive}\n" + tenth,
+        "exchange: {name: gtopk, feedback: {momentum: 0.9}}\n" + tenth,
+        "exchange: {name: topk, feedback: {momentum: 0.5, nesterov: true, factor_masking: false}}\n" + tenth,
+        "exchange: {name: topk, feedback: {clip_norm: 10}}\n" + tenth,
+        std::string("exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.2, scope: per_segment}}\n"),
+        std::string("exchange: {name: gtopk}\nsparsify: {selector: {name: topk, density: 0.1, scope: per_segment, "
+                    "dense_below: 50}, quantiser: {name: one_bit}}\n"),
+        std::string("exchange: {name: topk}\nsparsify: {selector: {name: dense}, quantiser: {name: int8}}\n"),
+        std::string("exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.1}, density_schedule: [1, "
+                    "0.5]}\n")}) {
+    CAPTURE(yaml);
+    REQUIRE(runs_there(*GlobalPlan(yaml)));
+    compare_global(yaml);
+  }
+}
+
+TEST_CASE("what of the global path has no passes on a device runs on a mirror") {
+  const std::string dropping = "exchange: {name: gradient_dropping}\n";
+  CHECK(!runs_there(*GlobalPlan(dropping)));
+  compare_global(dropping);
+  const std::string packed =
+      "exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.1, dense_below: 50}}\n";
+  CHECK(!runs_there(*GlobalPlan(packed)));
+  compare_global(packed);
+}
+
+TEST_CASE("a gradient that is not finite is refused by segment and position, on the processor and on a device") {
+  for (const std::string scope : {"global", "per_segment"}) {
+    for (const bool on_device : {false, true}) {
+      GlobalOptions options{.ranks = 2};
+      options.gradient = [](int rank, Iteration k, std::span<float> g) {
+        std::ranges::fill(g, 1.0F);
+        if (rank == 1 && k == 2) g[1 + 7 + 64 + 123] = NAN;
+      };
+      if (on_device) options.device = [](int rank) { return replica_device(rank); };
+      const std::string yaml =
+          "exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.1, scope: " + scope + "}}\n";
+      CHECK_THROWS_WITH_AS(run_global(yaml, options), doctest::Contains("gradient of segment 'embedding'"),
+                           DivergenceError);
+      CHECK_THROWS_WITH_AS(run_global(yaml, options), doctest::Contains("123"), DivergenceError);
+    }
+  }
+}
+
+TEST_CASE("momentum correction has the processor's bits, at any length and place") {
+  Random random(9);
+  for (const std::size_t n : {0, 1, 3, 4, 1023, 10007}) {
+    for (const std::size_t shift : {0, 1, 4}) {
+      for (const bool nesterov : {false, true}) {
+        CAPTURE(n);
+        CAPTURE(shift);
+        std::vector<float> g(shift + n), u(shift + n);
+        for (float& value : g) value = static_cast<float>(random.normal());
+        for (float& value : u) value = static_cast<float>(random.normal());
+        std::vector<std::vector<float>> results;
+        for (const auto& device : {processor(), replica_device(0)}) {
+          FloatBlock there_g = device->block(g.size()), there_u = device->block(u.size());
+          device->put(std::as_bytes(std::span(g)), there_g.span());
+          device->put(std::as_bytes(std::span(u)), there_u.span());
+          device->add_momentum(0.9F, nesterov, 0.7F, there_g.span().subspan(shift), there_u.span().subspan(shift));
+          results.push_back(fetched(*device, there_g.span()));
+          results.push_back(fetched(*device, there_u.span()));
+        }
+        CHECK(results[2] == results[0]);
+        CHECK(results[3] == results[1]);
+      }
+    }
+  }
+}
+
+TEST_CASE("copies come whole through less staging memory than they are long") {
+  Random random(3);
+  for (const std::size_t staging : {1, 4, 12, 1000, 4096}) {
+    CAPTURE(staging);
+    const auto device = replica_device(0, staging);
+    std::vector<float> first(100), second(57), got_first(100), got_second(57);
+    for (float& value : first) value = static_cast<float>(random.normal());
+    for (float& value : second) value = static_cast<float>(random.normal());
+    FloatBlock a = device->block(100), b = device->block(57);
+    auto given = first;
+    device->put(std::as_bytes(std::span(given)), a.span());
+    std::ranges::fill(given, -1.0F);  // read when the call has returned
+    device->put(std::as_bytes(std::span(second)), b.span());
+    device->fetch(a.span(), std::as_writable_bytes(std::span(got_first)));
+    device->copy(a.span().first(57), b.span());
+    device->fetch(b.span(), std::as_writable_bytes(std::span(got_second)));
+    device->wait();
+    CHECK(got_first == first);
+    CHECK(std::ranges::equal(got_second, std::span(first).first(57)));
+  }
+}
+
+TEST_CASE("a change that is not finite is refused by position, on the processor and on a device") {
+  Layout layout;
+  layout.append("a", {40});
+  layout.append("b", {3000});
+  Config section = Config::from_text("selector: {name: topk, density: 0.1}");
+  const Sparsifier sparsifier = read_sparsifier(section, {});
+  for (const auto& device : {processor(), replica_device(0), replica_device(1, 100)}) {
+    FloatBlock x = device->block(layout.size()), copy = device->block(layout.size());
+    const auto selection = device->select_changes(layout, sparsifier);
+    std::vector<float> values(layout.size(), 1.0F), kept;
+    std::vector<std::uint32_t> positions;
+    values[40 + 2345] = INFINITY;
+    device->put(std::as_bytes(std::span(values)), x.span());
+    for (SegmentId s = 0; s < 2; ++s)
+      selection->begin(s, x.segment(layout[s]), copy.segment(layout[s]), kept_count(0.1, layout[s].length));
+    device->wait();
+    selection->take(0, positions, kept);
+    CHECK(positions == std::vector<std::uint32_t>{0, 1, 2, 3});
+    CHECK(kept == std::vector<float>(4, 1.0F));
+    CHECK_THROWS_WITH_AS(selection->take(1, positions, kept), doctest::Contains("2345"), DivergenceError);
+    values[40 + 2345] = 2.0F;
+    device->put(std::as_bytes(std::span(values)), x.span());
+    selection->begin(1, x.segment(layout[1]), copy.segment(layout[1]), 1);
+    device->wait();
+    selection->take(1, positions, kept);
+    CHECK(positions == std::vector<std::uint32_t>{2345});
+    CHECK(kept == std::vector<float>{2.0F});
+  }
+}
+
+}  // namespace
+}  // namespace hearsay

@@ -1,0 +1,201 @@
+// The training loop, learning rates and the plan of a run: no LibTorch in here.
+#include "runtime/training/trainer.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "runtime/training/run_plan.hpp"
+
+namespace {
+
+using namespace hearsay;
+
+using Calls = std::vector<std::string>;
+
+struct RecordingExchange final : Exchange {
+  explicit RecordingExchange(Calls& c) : calls(c) {}
+  void start(Iteration k) override {
+    if (k == diverge_at) throw DivergenceError("segment 'w': the norm is nan");
+    calls.push_back("start " + std::to_string(k));
+  }
+  void finish(Iteration k) override { calls.push_back("finish " + std::to_string(k)); }
+  void stepped(Iteration k) override { calls.push_back("stepped " + std::to_string(k)); }
+  Calls& calls;
+  Iteration diverge_at = -1;
+};
+
+struct RecordingOptimizer final : Optimizer {
+  explicit RecordingOptimizer(Calls& c) : calls(c) {}
+  void step() override { calls.push_back("step"); }
+  void set_learning_rate(double rate) override { rates.push_back(rate); }
+  Calls& calls;
+  std::vector<double> rates;
+};
+
+/// A run without a model: the losses are given.
+struct Rehearsal {
+  explicit Rehearsal(std::vector<double> given, const std::string& optimizer_section = "{}")
+      : losses(std::move(given)), config(Config::from_text(optimizer_section)) {}
+
+  Iteration run(
+      Iteration iterations, const Trainer::Observer& observe = [](Iteration, double) { return true; }) {
+    Trainer trainer({.exchange = exchange,
+                     .loss_and_gradient =
+                         [this] {
+                           calls.push_back("gradient");
+                           return losses.at(next++);
+                         },
+                     .optimizer = optimizer,
+                     .learning_rate = learning_rate,
+                     .ledger = ledger,
+                     .rank = 3});
+    const Iteration done = trainer.run({.iterations_per_epoch = 2, .iterations = iterations}, observe);
+    CHECK(done == trainer.iterations_done());
+    return done;
+  }
+
+  std::vector<double> losses;
+  std::size_t next = 0;
+  Calls calls;
+  RecordingExchange exchange{calls};
+  RecordingOptimizer optimizer{calls};
+  Config config;
+  LearningRate learning_rate{config, 0.5};
+  Ledger ledger{0, 1};
+};
+
+TEST_CASE("an iteration is start, gradient, finish, step, stepped") {
+  Rehearsal rehearsal({1.0, 2.0});
+  std::vector<std::pair<Iteration, double>> observed;
+  CHECK(rehearsal.run(2, [&](Iteration k, double loss) {
+    observed.emplace_back(k, loss);
+    return true;
+  }) == 2);
+  CHECK(rehearsal.calls == Calls{"start 0", "gradient", "finish 0", "step", "stepped 0",  //
+                                 "start 1", "gradient", "finish 1", "step", "stepped 1"});
+  CHECK(observed == std::vector<std::pair<Iteration, double>>{{0, 1.0}, {1, 2.0}});
+}
+
+TEST_CASE("the observer ends training after the iteration that it was told of") {
+  Rehearsal rehearsal({1.0, 2.0, 3.0});
+  CHECK(rehearsal.run(3, [](Iteration k, double) { return k < 1; }) == 2);
+  CHECK(rehearsal.calls.back() == "stepped 1");
+}
+
+TEST_CASE("a loss or a norm that is not finite ends training before the step and says where") {
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    Rehearsal rehearsal({0.25, bad});
+    CHECK_THROWS_WITH_AS(rehearsal.run(5), doctest::Contains("rank 3 diverged at iteration 1 (epoch 0.5): the loss is"),
+                         DivergenceError);
+    CHECK(rehearsal.calls.back() == "gradient");
+  }
+  Rehearsal rehearsal({0.25, 0.75, 1.0});
+  rehearsal.exchange.diverge_at = 2;
+  CHECK_THROWS_WITH_AS(rehearsal.run(5),
+                       doctest::Contains("segment 'w': the norm is nan; the last finite loss was 0.75 at iteration 1"),
+                       DivergenceError);
+}
+
+TEST_CASE("the learning rate is base times warm-up times schedule") {
+  Rehearsal step({1, 1, 1, 1, 1, 1}, "{warmup_epochs: 1, schedule: {name: step, milestones: [1.5, 2.5], factor: 0.5}}");
+  step.run(6);
+  CHECK(step.optimizer.rates == std::vector<double>{0.0, 0.25, 0.5, 0.25, 0.25, 0.125});
+  Rehearsal constant({1, 1, 1});
+  constant.run(3);
+  CHECK(constant.optimizer.rates == std::vector<double>{0.5, 0.5, 0.5});
+}
+
+TEST_CASE("schedules: closed forms, in [0, 1], never rising") {
+  for (const auto& entry : learning_rate_schedules()) {
+    Config config = Config::from_text(entry.name == "step" ? "{milestones: [3, 7]}" : "{floor: 0.25}");
+    const auto schedule = entry.make(config);
+    CHECK(rc::check(std::string(entry.name), [&] {
+      const double epochs = *rc::gen::inRange(1, 1000) * 0.01;
+      const double a = epochs * *rc::gen::inRange(0, 1001) * 0.001;
+      const double b = epochs * *rc::gen::inRange(0, 1001) * 0.001;
+      const double early = schedule->factor(std::min(a, b), epochs), late = schedule->factor(std::max(a, b), epochs);
+      RC_ASSERT(schedule->factor(0.0, epochs) == 1.0);
+      RC_ASSERT(late >= 0.0);
+      RC_ASSERT(early <= 1.0);
+      RC_ASSERT(late <= early);
+      if (entry.name == "cosine")
+        RC_ASSERT(std::abs(early - (0.625 + 0.375 * std::cos(std::numbers::pi * std::min(a, b) / epochs))) < 1e-12);
+    }));
+  }
+}
+
+TEST_CASE("a step schedule without ascending milestones is an error") {
+  for (const char* section : {"{schedule: {name: step}}", "{schedule: {name: step, milestones: [3, 2]}}"}) {
+    Config config = Config::from_text(section);
+    const LearningRate rate(config, 1.0);
+    CHECK_THROWS_AS(config.throw_if_invalid(), ConfigError);
+  }
+}
+
+// ---------------------------------------------------------------- RunPlan
+
+Task task_without_model() {
+  Task task;
+  task.model_name = "none", task.dataset_name = "none";
+  return task;
+}
+
+TEST_CASE("an empty configuration is a whole run, and its dump gives the same plan") {
+  const RunPlan plan(Config(), task_without_model());
+  CHECK(plan.parts().exchange_name == "eventgrad");
+  CHECK(plan.parts().batch_size == 64);
+  CHECK(plan.parts().epochs == 10);
+  CHECK(plan.parts().evaluate_every_epochs == 1);
+  CHECK(plan.parts().optimizer->learning_rate() == 0.05);
+  CHECK(plan.report().directory == "runs/eventgrad-none");
+  const RunPlan again(Config::from_text(plan.dump()), task_without_model());
+  CHECK(again.dump() == plan.dump());
+}
+
+TEST_CASE("asynchronous training is not synchronised for evaluation unless asked for") {
+  const RunPlan plan(Config::from_text("exchange: {schedule: asynchronous}"), task_without_model());
+  CHECK(plan.parts().evaluate_every_epochs == 0);
+  const RunPlan asked(Config::from_text("{exchange: {schedule: asynchronous}, train: {evaluate_every_epochs: 3}}"),
+                      task_without_model());
+  CHECK(asked.parts().evaluate_every_epochs == 3);
+}
+
+TEST_CASE("an epoch is a pass over the data of all ranks together") {
+  const RunPlan plan(Config::from_text("{data: {batch_size: 10}, train: {epochs: 3}}"), task_without_model());
+  CHECK(plan.length(100, 1).iterations == 30);
+  CHECK(plan.length(101, 1).iterations_per_epoch == 11);
+  CHECK(plan.length(101, 4).iterations_per_epoch == 3);  // 26 examples a rank
+  CHECK(plan.length(3, 4).iterations == 3);
+  const RunPlan capped(Config::from_text("{data: {batch_size: 10}, train: {epochs: 3, iterations: 7}}"),
+                       task_without_model());
+  CHECK(capped.length(100, 1).iterations == 7);
+  CHECK(capped.length(20, 1).iterations == 6);
+}
+
+TEST_CASE("all mistakes of a configuration are reported at once") {
+  const char* const text =
+      "data: {batch_size: 0}\n"
+      "optimizer: {name: sdg}\n"
+      "train: {epochs: 0, treads: 2}\n"
+      "seeds: 3\n";
+  try {
+    const RunPlan plan(Config::from_text(text), task_without_model());
+    FAIL("accepted");
+  } catch (const ConfigError& error) {
+    const std::string message = error.what();
+    for (const char* part :
+         {"data.batch_size", "did you mean 'sgd'", "train.epochs", "did you mean 'threads'", "did you mean 'seed'"}) {
+      CAPTURE(part);
+      CHECK(message.find(part) != std::string::npos);
+    }
+  }
+}
+
+}  // namespace

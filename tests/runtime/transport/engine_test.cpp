@@ -1,0 +1,144 @@
+// The hand-off between the computing thread and the communication thread, without MPI.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "runtime/transport/engine.hpp"
+
+namespace hearsay {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("wait_until returns once the communication side has made it true") {
+  std::atomic<int> steps{0};
+  ThreadEngine engine([&] { return ++steps < 1000; });
+  engine.wait_until([&] { return steps.load() >= 500; });
+  CHECK(steps.load() >= 500);
+}
+
+TEST_CASE("jobs run on one other thread, in order, and what they throw comes back") {
+  ThreadEngine engine([] { return false; });
+  std::thread::id first;
+  std::thread::id second;
+  engine.run([&] { first = std::this_thread::get_id(); });
+  engine.run([&] { second = std::this_thread::get_id(); });
+  CHECK(first == second);
+  CHECK(first != std::this_thread::get_id());
+  CHECK_THROWS_AS(engine.run([] { throw std::runtime_error("job"); }), std::runtime_error);
+  CHECK_NOTHROW(engine.run([] {}));
+}
+
+TEST_CASE("an exception is handed over whole: the thread that threw it never touches it again") {
+  ThreadEngine engine([] { return false; });
+  for (int i = 0; i < 2000; ++i) {  // ThreadSanitizer judges
+    CHECK_THROWS_AS(engine.run([] { throw std::runtime_error("job"); }), std::runtime_error);
+  }
+}
+
+TEST_CASE("submitted jobs run in order while the computing thread goes on") {
+  ThreadEngine engine([] { return false; });
+  std::atomic<bool> released{false};
+  std::atomic<int> done{0};
+  std::vector<int> order;  // written by one thread, read after all jobs are done
+  for (int i = 0; i < 100; ++i) {
+    engine.submit([&, i] {
+      while (!released.load()) std::this_thread::yield();
+      order.push_back(i);
+      done.fetch_add(1);
+    });
+  }
+  CHECK(done.load() == 0);  // submit did not wait
+  released = true;
+  engine.wait_until([&] { return done.load() == 100; });
+  CHECK(std::ranges::is_sorted(order));
+  CHECK(order.size() == 100);
+}
+
+TEST_CASE("a submitted job that throws drops those behind it and is reported once; the engine goes on") {
+  ThreadEngine engine([] { return false; });
+  std::atomic<bool> released{false};
+  std::atomic<int> ran{0};
+  engine.submit([&] {
+    while (!released.load()) std::this_thread::yield();
+    throw std::runtime_error("collective");
+  });
+  engine.submit([&] { ran.fetch_add(1); });
+  released = true;
+  CHECK_THROWS_AS(engine.wait_until([] { return false; }), std::runtime_error);
+  CHECK(ran.load() == 0);
+  CHECK_NOTHROW(engine.run([&] { ran.fetch_add(1); }));
+  CHECK(ran.load() == 1);
+}
+
+TEST_CASE("a job that is waited for behind one that fails is not waited for in vain") {
+  ThreadEngine engine([] { return false; });
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<bool> ran{false};
+    engine.submit([&] {
+      std::this_thread::sleep_for(100us);
+      throw std::runtime_error("collective");
+    });
+    CHECK_THROWS_AS(engine.run([&] { ran = true; }), std::runtime_error);
+    CHECK_FALSE(ran.load());
+    CHECK_NOTHROW(engine.run([&] { ran = true; }));
+    CHECK(ran.load());
+  }
+}
+
+TEST_CASE("a failing step reaches the computing thread wherever it is") {
+  std::atomic<bool> fail{false};
+  ThreadEngine engine([&]() -> bool {
+    if (fail) throw std::runtime_error("network");
+    return false;
+  });
+  CHECK_NOTHROW(engine.wake());
+  fail = true;
+  CHECK_THROWS_AS(engine.wait_until([] { return false; }), std::runtime_error);
+  CHECK_THROWS_AS(engine.wake(), std::runtime_error);
+  CHECK_THROWS_AS(engine.run([] {}), std::runtime_error);
+}
+
+TEST_CASE("an idle engine sleeps") {
+  std::atomic<int> steps{0};
+  ThreadEngine engine([&] { return ++steps, false; }, 1000us);
+  std::this_thread::sleep_for(200ms);
+  CHECK(steps.load() < 2000);  // polling would reach hundreds of thousands
+}
+
+TEST_CASE("waking is noticed although the engine sleeps") {
+  std::atomic<bool> asked{false};
+  std::atomic<bool> answered{false};
+  ThreadEngine engine([&] { return asked.load() && !answered.exchange(true); }, 10s);
+  std::this_thread::sleep_for(20ms);
+  asked = true;
+  engine.wait_until([&] { return answered.load(); });
+  CHECK(answered.load());
+}
+
+TEST_CASE("the inline engine moves communication on when it is called") {
+  int steps = 0;
+  InlineEngine engine([&] { return ++steps % 3 != 0; });
+  engine.wake();
+  CHECK(steps == 3);
+  engine.poll();
+  CHECK(steps == 6);
+  engine.wait_until([&] { return steps >= 10; });
+  CHECK(steps == 10);
+  CHECK_THROWS_AS(engine.run([] { throw std::logic_error("job"); }), std::logic_error);
+}
+
+TEST_CASE("the inline engine is idle only after a step that moved nothing, and not if that was enough") {
+  int steps = 0, idle = 0;
+  InlineEngine engine([&] { return ++steps % 3 != 0; }, [&] { ++idle; });
+  engine.wait_until([&] { return steps == 9; });
+  CHECK(idle == 2);
+}
+
+}  // namespace
+}  // namespace hearsay

@@ -1,0 +1,131 @@
+// The mailbox between threads of one process: its law under load, its limits, and what it does with damaged bytes.
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "base/error.hpp"
+#include "tests/runtime/transport/local_mailboxes.hpp"
+#include "tests/runtime/transport/stress.hpp"
+
+namespace hearsay {
+namespace {
+
+using test::LocalMailboxes;
+using test::packet_of;
+using test::StressPlan;
+using test::StressRank;
+using test::StressResult;
+
+void flood_with_threads(int ranks, const StressPlan& plan, int patience = 0) {
+  LocalMailboxes mailboxes(ranks, MailboxMap::capacity_for(plan.largest_packet()), patience);
+  std::vector<StressResult> results(static_cast<std::size_t>(ranks));
+  std::atomic<int> running{ranks};
+  std::vector<std::thread> threads;
+  for (int r = 0; r < ranks; ++r) {
+    threads.emplace_back([&, r] {
+      ThreadEngine engine([&, r] { return mailboxes[r].progress(); });
+      results[static_cast<std::size_t>(r)] =
+          StressRank(plan, mailboxes.topology.neighbourhood(r), mailboxes[r], engine).run();
+      --running;
+      while (running > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const StressResult& result : results) test::check_stress(result, plan, static_cast<std::size_t>(ranks - 1));
+}
+
+TEST_CASE("exactly once, whole and in order between threads") {
+  for (const int ranks : {2, 3, 5}) {
+    CAPTURE(ranks);
+    flood_with_threads(ranks, {.packets_per_edge = 3000, .largest_body_words = 64, .seed = 1});
+    flood_with_threads(ranks, {.packets_per_edge = 200, .largest_body_words = 64, .consumer_naps = 0.3, .seed = 2});
+    flood_with_threads(ranks, {.packets_per_edge = 3000, .largest_body_words = 64, .seed = 3}, 64);
+  }
+}
+
+TEST_CASE("a full ring refuses, and takes again once a packet is consumed") {
+  LocalMailboxes mailboxes(2, MailboxMap::capacity_for(64));
+  for (int k = 0; k < 3; ++k) {
+    REQUIRE(mailboxes[0].fits(0, 64));
+    mailboxes[0].post(0, packet_of(64, 0, k));
+  }
+  CHECK_FALSE(mailboxes[0].fits(0, 64));
+  CHECK_THROWS_AS(mailboxes[0].post(0, packet_of(64, 0, 3)), std::logic_error);
+  mailboxes[0].progress();
+  mailboxes[1].progress();
+  mailboxes[1].pop(0);
+  CHECK_FALSE(mailboxes[0].fits(0, 64));  // the place is free, but the sender has not heard of it
+  mailboxes[1].progress();
+  mailboxes[0].progress();
+  CHECK(mailboxes[0].fits(0, 64));
+}
+
+TEST_CASE("two worst-case packets always fit an emptied ring's successor, wherever the first one starts") {
+  const auto two_fit = [](std::size_t largest, std::vector<std::size_t> history) {
+    LocalMailboxes mailboxes(2, MailboxMap::capacity_for(largest));
+    for (const std::size_t bytes : history) {
+      mailboxes[0].post(0, packet_of(bytes, 0, 0));
+      mailboxes[0].progress();
+      mailboxes[1].progress();
+      mailboxes[1].pop(0);
+      mailboxes[1].progress();
+      mailboxes[0].progress();
+    }
+    mailboxes[0].post(0, packet_of(largest, 0, 1));
+    return mailboxes[0].fits(0, largest);
+  };
+  CHECK(rc::check("any history of smaller packets", [&] {
+    const auto largest = *rc::gen::inRange<std::size_t>(32, 1000);
+    const auto history = *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(32, largest + 1));
+    RC_ASSERT(two_fit(largest, history));
+  }));
+}
+
+TEST_CASE("a mailbox without rings, as algorithms without one have it, has no edges and nothing to do") {
+  LocalMailboxes mailboxes(2, 0);
+  CHECK_FALSE(mailboxes[0].progress());
+}
+
+TEST_CASE("damaged bytes are an error that names the edge") {
+  const std::size_t capacity = MailboxMap::capacity_for(256);
+  const MailboxMap map{.degree = 1, .capacity_bytes = capacity};
+  for (const std::size_t damaged : {std::size_t{0}, std::size_t{8}, std::size_t{12}, std::size_t{200}}) {
+    CAPTURE(damaged);
+    LocalMailboxes mailboxes(2, capacity);
+    mailboxes[0].post(0, packet_of(256, 0, 7));
+    mailboxes[0].progress();
+    mailboxes.blocks[1][map.ring(0) + damaged] ^= std::byte{4};
+    try {
+      mailboxes[1].progress();
+      FAIL("the damage went unnoticed");
+    } catch (const CommunicationError& error) {
+      CHECK(std::string(error.what()).find("from rank 0 to rank 1") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("the ledger equals what went over: packets, markers, heads and tails") {
+  LocalMailboxes mailboxes(2, MailboxMap::capacity_for(128));
+  for (int k = 0; k < 10; ++k) {
+    mailboxes[0].post(0, packet_of(100, 0, k));
+    mailboxes[0].progress();
+    mailboxes[1].progress();
+    mailboxes[1].pop(0);
+    mailboxes[1].progress();
+    mailboxes[0].progress();
+  }
+  const LedgerTotals sender = mailboxes.ledgers[0]->totals();
+  const LedgerTotals receiver = mailboxes.ledgers[1]->totals();
+  CHECK(sender.packets == 10);
+  CHECK(sender.header_bytes == 1000);       // no values in these packets; 128-byte places need no marker
+  CHECK(sender.control_bytes == 10 * 8);    // heads
+  CHECK(receiver.control_bytes == 10 * 8);  // tails
+  CHECK(sender.puts == 20);
+  CHECK(receiver.packets == 0);
+}
+
+}  // namespace
+}  // namespace hearsay
