@@ -17,12 +17,12 @@ bool read_per_segment(Config& selector, const SparsifierDefaults& defaults) {
                          "select among all values at once, or k of every segment") == "per_segment";
 }
 
-std::unique_ptr<Codec> read_codec(Config& sparsify) {
+std::shared_ptr<const Codec> read_codec(Config& sparsify) {
   Config codec = sparsify.section("codec");
   Config quantiser = sparsify.section("quantiser");
   auto positions = chosen_entry(position_coders(), codec, "plain", "how positions are written").make(codec);
   auto values = chosen_entry(quantisers(), quantiser, "none", "how values are written").make(quantiser);
-  return std::make_unique<Codec>(std::move(positions), std::move(values));
+  return std::make_shared<const Codec>(std::move(positions), std::move(values));
 }
 
 }  // namespace
@@ -43,6 +43,16 @@ Sparsifier read_sparsifier(Config& sparsify, const SparsifierDefaults& defaults)
   sparsify.require(read.schedule.empty() || has_key(selector, "density"), "density_schedule",
                    "the selector '" + std::string(chosen.name) + "' has no density; choose one that has, as topk");
   return read;
+}
+
+Sparsifier Sparsifier::fresh() const {
+  return {.selector = selector->fresh(),
+          .codec = codec,
+          .name = name,
+          .dense = dense,
+          .per_segment = per_segment,
+          .dense_below = dense_below,
+          .schedule = schedule};
 }
 
 double Sparsifier::density(double epoch) const {

@@ -28,6 +28,8 @@ void require_finite(std::span<const float> values);
 class Selector {
  public:
   virtual ~Selector() = default;
+  /// One of the same settings that remembers nothing.
+  virtual std::unique_ptr<Selector> fresh() const = 0;
   /// Clears `indices` and fills it with the positions to keep in `values`, ascending and unique: `k` of them (k ≤ n), or
   /// about k where the selector says so. Throws DivergenceError (position and value) if a value is not finite.
   virtual void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) = 0;
@@ -126,13 +128,15 @@ std::span<const QuantiserEntry> quantisers();
 /// The section `sparsify:` read whole: what is selected, where, and how it is written.
 struct Sparsifier {
   std::unique_ptr<Selector> selector;  ///< never null; entry `dense` keeps everything
-  std::unique_ptr<Codec> codec;
+  std::shared_ptr<const Codec> codec;
   std::string_view name{};         ///< the selector's, as in its table
   bool dense = false;              ///< the selector is `dense`: whole segments can travel without positions
   bool per_segment = false;        ///< k = kept_count(ρ, n_s) of every segment; else of the whole block
   std::size_t dense_below = 0;     ///< segments of fewer values are sent whole
   std::vector<double> schedule{};  ///< densities of the first epochs, before the selector's own
 
+  /// The same with a selector of its own, which remembers nothing: one Sparsifier is the plan of many.
+  Sparsifier fresh() const;
   /// ρ in the given epoch.
   double density(double epoch) const;
   /// The largest ρ of any epoch: what a mailbox must have room for.

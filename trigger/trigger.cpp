@@ -25,18 +25,21 @@ void require_finite_norms(Iteration k, std::span<const double> norms) {
 
 double Observation::change() const { return std::abs(norm - norm_at_event); }
 
-TriggerEngine::TriggerEngine(Config& config, std::span<const double> initial_norms)
-    : norm_at_event_(initial_norms.begin(), initial_norms.end()),
+TriggerPlan::TriggerPlan(Config& config)
+    : policy(chosen_entry(triggers(), config, "adaptive", "when a segment has news worth sending (the trigger policy)")
+                 .make(config)),
+      warmup_iterations(config.integer("warmup_iterations", 30, Range::at_least(0),
+                                       "iterations at the start in which every segment is sent")),
+      maximum_silence(config.integer("maximum_silence", 0, Range::at_least(0),
+                                     "iterations after which a segment is sent whatever its threshold; 0 = never")) {}
+
+TriggerEngine::TriggerEngine(const TriggerPlan& plan, std::span<const double> initial_norms)
+    : policy_(plan.policy->for_segments(initial_norms.size())),
+      warmup_iterations_(plan.warmup_iterations),
+      maximum_silence_(plan.maximum_silence),
+      norm_at_event_(initial_norms.begin(), initial_norms.end()),
       iteration_of_event_(initial_norms.size(), -1),
-      thresholds_(initial_norms.size(), 0.0) {
-  const TriggerEntry& entry =
-      chosen_entry(triggers(), config, "adaptive", "when a segment has news worth sending (the trigger policy)");
-  policy_ = entry.make(config, initial_norms.size());
-  warmup_iterations_ = config.integer("warmup_iterations", 30, Range::at_least(0),
-                                      "iterations at the start in which every segment is sent");
-  maximum_silence_ = config.integer("maximum_silence", 0, Range::at_least(0),
-                                    "iterations after which a segment is sent whatever its threshold; 0 = never");
-}
+      thresholds_(initial_norms.size(), 0.0) {}
 
 void TriggerEngine::decide(Iteration k, std::span<const double> norms, std::span<std::uint8_t> fired) {
   if (norms.size() != norm_at_event_.size() || fired.size() != norms.size()) {

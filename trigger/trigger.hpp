@@ -30,6 +30,8 @@ struct Observation {
 class Trigger {
  public:
   virtual ~Trigger() = default;
+  /// The same policy, with nothing remembered, for a replica of so many segments.
+  virtual std::unique_ptr<Trigger> for_segments(std::size_t segments) const = 0;
   /// The threshold that `observation.change()` has to reach (≥) for an event, as a pure function of the policy's state.
   /// 0 fires always, +∞ never.
   virtual double threshold(const Observation& observation) const = 0;
@@ -39,17 +41,26 @@ class Trigger {
   virtual bool local_steps_between_events() const { return false; }
 };
 
-/// `segments`: how many segments the replica has.
-using TriggerEntry = Entry<Trigger, std::size_t>;
+/// `make` reads a policy's keys; what it makes is of no segments yet.
+using TriggerEntry = Entry<Trigger>;
 std::span<const TriggerEntry> triggers();
+
+/// The section `trigger:` read whole: `name`, the policy's keys, `warmup_iterations`, `maximum_silence`.
+struct TriggerPlan {
+  explicit TriggerPlan(Config& config);
+  bool local_steps_between_events() const { return policy->local_steps_between_events(); }
+
+  std::shared_ptr<const Trigger> policy;
+  Iteration warmup_iterations;
+  Iteration maximum_silence;  ///< 0 = off
+};
 
 /// Decides which segments are sent: at iteration k a segment fires if and only if
 ///   k < warmup_iterations,  or  change ≥ threshold,  or  maximum_silence > 0 and silence ≥ maximum_silence.
 class TriggerEngine {
  public:
-  /// `config`: the section `trigger:` itself (`name`, the policy's keys, `warmup_iterations`, `maximum_silence`).
   /// `initial_norms`: ‖x_0‖ per segment, known to every neighbour since all ranks start from the same model.
-  TriggerEngine(Config& config, std::span<const double> initial_norms);
+  TriggerEngine(const TriggerPlan& plan, std::span<const double> initial_norms);
 
   /// Decides every segment at iteration k. `norms` and `fired`: one entry a segment; fired[s] is 1 for an event, else
   /// 0. Must be called once per iteration, with k rising. Throws DivergenceError for a norm that is not finite; nothing

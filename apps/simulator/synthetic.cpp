@@ -6,42 +6,35 @@
 #include "base/config/seed.hpp"
 #include "base/random.hpp"
 #include "hearsay_version.hpp"
+#include "runtime/exchange/participant.hpp"
+#include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/driver.hpp"
-#include "runtime/mpi/peers.hpp"
 #include "runtime/report/event_file.hpp"
 #include "runtime/report/totals.hpp"
 
 namespace hearsay {
 namespace {
 
-/// One rank's replica, its exchange and all that this needs.
+/// One rank's replica and its participant.
 class SyntheticRank {
  public:
   SyntheticRank(const mpi::Environment& environment, const SyntheticRun& run);
   Summary operator()();
 
  private:
-  std::size_t ring_bytes() const { return MailboxMap::capacity_for(run_.exchange->packet_bound(replica_.layout)); }
-  void count(int to, const Message& message);
   void write_start();
-  void iterate(Exchange& exchange, Iteration k);
+  void iterate(Iteration k);
   void draw_gradient(Iteration k);
-  void record(const Exchange& exchange, Iteration k);
-  void settle();
+  void record(Iteration k);
   Summary summary() const;
-  double seconds() const { return std::chrono::duration<double>(ledger_.now() - start_).count(); }
+  double seconds() const { return std::chrono::duration<double>(member_.ledger().now() - start_).count(); }
 
   const mpi::Environment& environment_;
   const SyntheticRun& run_;
   const int rank_;
-  const Neighbourhood neighbourhood_;
   Parameters replica_;
-  Ledger ledger_;
   mpi::Communicator communicator_;
-  mpi::Peers peers_;
-  mpi::Window window_;
-  Mailbox mailbox_;
-  std::unique_ptr<CommunicationEngine> engine_;
+  Participant member_;
   MetricsWriter metrics_;
   std::optional<EventFile> events_;
   std::function<double(Iteration)> compute_time_;
@@ -52,23 +45,12 @@ SyntheticRank::SyntheticRank(const mpi::Environment& environment, const Syntheti
     : environment_(environment),
       run_(run),
       rank_(environment.rank()),
-      neighbourhood_(run.topology->neighbourhood(rank_)),
       replica_(run.simulation.layout()),
-      ledger_(neighbourhood_.neighbours.size(), replica_.layout.count(), mpi::clock()),
-      peers_({.idle = [] {}, .sent = [this](int to, const Message& message) { count(to, message); }}),
-      window_(MailboxMap{.degree = static_cast<int>(neighbourhood_.neighbours.size()), .capacity_bytes = ring_bytes()}
-                  .total_bytes()),
-      mailbox_(window_, *run.topology, rank_, ring_bytes(), ledger_),
-      engine_(mpi::make_engine([this] { return mailbox_.progress(); }, window_)),
+      communicator_([] {}, environment.communicator()),
+      member_(environment.communicator(), run.topology, *run.exchange, replica_, {.start_from_rank_0 = false}),
       metrics_(run.report.directory, rank_),
       events_(open_event_file(run.report, rank_, environment.host())),
       compute_time_(run.simulation.compute_time(run.seed, rank_)) {}
-
-void SyntheticRank::count(int to, const Message& message) {
-  ledger_.message_sent(neighbourhood_.slot(to),
-                       {.payload_bytes = message.payload_bytes, .index_bytes = message.index_bytes},
-                       message.bytes.size());
-}
 
 void SyntheticRank::write_start() {
   const auto hosts = gather_texts(communicator_, environment_.host());
@@ -94,44 +76,36 @@ void SyntheticRank::draw_gradient(Iteration k) {
 }
 
 /// The training loop of runtime/exchange/exchange.hpp.
-void SyntheticRank::iterate(Exchange& exchange, Iteration k) {
-  exchange.start(k);
+void SyntheticRank::iterate(Iteration k) {
+  member_.start(k);
   draw_gradient(k);
   {
-    const PhaseTimer timer(ledger_, Phase::compute);
-    mpi::pass_time(compute_time_(k), *engine_, window_);
+    const PhaseTimer timer(member_.ledger(), Phase::compute);
+    member_.pass_time(compute_time_(k));
   }
-  if (exchange.layer_wise()) {
-    for (std::size_t s = replica_.layout.count(); s-- > 0;) exchange.gradient_ready(static_cast<SegmentId>(s));
-  }
-  exchange.finish(k);
+  member_.all_gradients_ready();
+  member_.finish(k);
   const auto x = replica_.values.span();
   const auto g = replica_.gradients.span();
   const auto rate = static_cast<float>(run_.simulation.learning_rate);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] -= rate * g[i];
-  exchange.stepped(k);
+  member_.stepped(k);
 }
 
-void SyntheticRank::record(const Exchange& exchange, Iteration k) {
+void SyntheticRank::record(Iteration k) {
   if ((k + 1) % run_.report.every_iterations != 0 && k + 1 != run_.simulation.iterations) return;
-  const auto possible = static_cast<std::uint64_t>(k + 1) * replica_.layout.count() * neighbourhood_.sends();
+  const auto possible = static_cast<std::uint64_t>(k + 1) * replica_.layout.count() * member_.neighbourhood().sends();
   IterationRecord record{.iteration = k,
                          .epoch = 0.0,
                          .time_s = seconds(),
                          .loss = std::numeric_limits<double>::quiet_NaN(),
-                         .totals = ledger_.totals(),
-                         .staleness_max = ledger_.staleness_max(),
-                         .messages_possible = run_.exchange->uses_graph() ? possible : 0,
+                         .totals = member_.counts(),
+                         .staleness_max = member_.ledger().staleness_max(),
+                         .messages_possible = run_.exchange->laws().along_graph ? possible : 0,
                          .learning_rate = run_.simulation.learning_rate};
-  for (const Share& share : exchange.shares()) record.shares.emplace_back(share.name, share.fraction());
+  for (const Share& share : member_.exchange().shares()) record.shares.emplace_back(share.name, share.fraction());
   metrics_.write(record);
   if (events_) events_->write(record);
-}
-
-/// Everything posted is sent, and no rank leaves while another may still need it.
-void SyntheticRank::settle() {
-  engine_->wait_until([this] { return !mailbox_.sending(); });
-  engine_->run([this] { communicator_.barrier(); });
 }
 
 Summary SyntheticRank::summary() const {
@@ -147,33 +121,27 @@ Summary SyntheticRank::summary() const {
   summary.exchange = run_.exchange_name;
   summary.schedule = schedule_name(run_.exchange->schedule());
   summary.clock = mpi::clock_name();
-  count_possible(summary, run_.exchange->uses_graph());
+  count_possible(summary, run_.exchange->laws().along_graph);
   return summary;
 }
 
 Summary SyntheticRank::operator()() {
   write_start();
-  const auto exchange = run_.exchange->build({.neighbourhood = neighbourhood_,
-                                              .replica = replica_,
-                                              .mailbox = mailbox_,
-                                              .engine = *engine_,
-                                              .ledger = ledger_,
-                                              .peers = peers_});
   communicator_.barrier();
-  start_ = ledger_.now();
+  start_ = member_.ledger().now();
   if (events_) events_->start_clock();
   for (Iteration k = 0; k < run_.simulation.iterations; ++k) {
-    iterate(*exchange, k);
-    record(*exchange, k);
+    iterate(k);
+    record(k);
   }
   const RankResult result{.times = {.wall_s = seconds()},
                           .replica_hash = replica_hash(replica_.values.span()),
-                          .shares = exchange->shares()};
-  settle();
+                          .shares = member_.exchange().shares()};
+  member_.settle();
   Summary total = summary();
   complete_summary(total, communicator_,
-                   {.ledger = ledger_,
-                    .neighbourhood = neighbourhood_,
+                   {.ledger = member_.ledger(),
+                    .neighbourhood = member_.neighbourhood(),
                     .layout = replica_.layout,
                     .directory = run_.report.directory},
                    result);
@@ -196,7 +164,7 @@ SyntheticRun read_synthetic_run(Config root, SimulationPlan simulation, int rank
   Config report = root.section("report");
   run.report = read_report_options(report, "simulated-" + run.exchange_name);
   root.throw_if_invalid();
-  run.topology = topology->build(ranks);
+  run.topology = std::make_shared<const Topology>(topology->build(ranks));
   run.config_yaml = root.dump();
   return run;
 }

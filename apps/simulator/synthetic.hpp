@@ -17,7 +17,7 @@ struct SyntheticRun {
   std::uint64_t seed = 1;
   std::string exchange_name;
   std::unique_ptr<ExchangePlan> exchange;
-  std::optional<Topology> topology;  ///< always there in a read run
+  std::shared_ptr<const Topology> topology;
   ReportOptions report;
   std::string config_yaml, command;
 };

@@ -83,7 +83,30 @@ inline const char* schedule_name(Schedule schedule) {
   return schedule == Schedule::lockstep ? "lockstep" : "asynchronous";
 }
 
-/// A configured exchange before there is a replica: read and checked on every rank before any communication.
+/// What holds of an exchange as it is configured. Tests, benchmarks and reports ask for these, never for its name.
+struct ExchangeLaws {
+  enum class Mixes {
+    models,    ///< each rank steps by its own gradient and is pulled towards other ranks' models
+    gradients  ///< ranks step by a gradient that they have made together
+  };
+  Mixes mixes = Mixes::models;
+  /// Ranks talk along the edges of the configured graph. Else everybody may talk to everybody: the run's graph is the
+  /// complete one, and a section `topology:` is an error.
+  bool along_graph = false;
+  /// The graph may change from iteration to iteration. What mixes with copies that it holds cannot follow it: most copies
+  /// would be as old as the period.
+  bool follows_turns = false;
+  /// After every iteration all replicas are the same, to the last bit.
+  bool replicas_agree = false;
+  /// Models: mixing leaves the mean over ranks where it is. Gradients: what is applied and what stays owed (`add_residual`)
+  /// are what was put in. To rounding; exactly where sums are exact.
+  bool keeps_mass = false;
+  /// `finish` gives a rank the gradient of its own part of the block only (runtime/replica/layout.hpp, part_of).
+  bool sharded = false;
+};
+
+/// A configured exchange before there is a replica: read and checked on every rank before any communication. Nothing of it
+/// changes afterwards: many exchanges can be built of one plan, on any thread.
 class ExchangePlan {
  public:
   virtual ~ExchangePlan() = default;
@@ -103,12 +126,7 @@ class ExchangePlan {
     static_cast<void>(layout), static_cast<void>(topology), static_cast<void>(assumptions);
     return std::nullopt;
   }
-  /// Whether ranks talk along the edges of the configured graph. If not, everybody may talk to everybody: the run's
-  /// graph is the complete one, and a section `topology:` is an error.
-  virtual bool uses_graph() const { return true; }
-  /// Whether the graph may change from iteration to iteration. What mixes with copies that it holds cannot follow it: most
-  /// copies would be as old as the period.
-  virtual bool follows_turns() const { return false; }
+  virtual ExchangeLaws laws() const = 0;
   /// Throws ConfigError if this exchange cannot run on so many ranks.
   virtual void require_ranks(int ranks) const { static_cast<void>(ranks); }
 };

@@ -28,8 +28,9 @@ struct Communicator::Handle {
   MPI_Comm communicator = MPI_COMM_NULL;
 };
 
-Communicator::Communicator(std::function<void()> idle) : handle_(std::make_unique<Handle>()), idle_(std::move(idle)) {
-  check(MPI_Comm_dup(MPI_COMM_WORLD, &handle_->communicator), "MPI_Comm_dup");
+Communicator::Communicator(std::function<void()> idle, CommunicatorHandle of)
+    : handle_(std::make_unique<Handle>()), idle_(std::move(idle)) {
+  check(MPI_Comm_dup(of.as<MPI_Comm>(), &handle_->communicator), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(handle_->communicator, MPI_ERRORS_RETURN);
   MPI_Comm_rank(handle_->communicator, &rank_);
   MPI_Comm_size(handle_->communicator, &size_);
@@ -38,6 +39,8 @@ Communicator::Communicator(std::function<void()> idle) : handle_(std::make_uniqu
 Communicator::~Communicator() {
   if (handle_->communicator != MPI_COMM_NULL) MPI_Comm_free(&handle_->communicator);
 }
+
+CommunicatorHandle Communicator::handle() const { return CommunicatorHandle::of(handle_->communicator); }
 
 void Communicator::barrier() {
   MPI_Request request = MPI_REQUEST_NULL;

@@ -6,17 +6,21 @@
 #include <span>
 #include <vector>
 
+#include "runtime/mpi/communicator_handle.hpp"
+
 namespace hearsay::mpi {
 
-/// A duplicate of MPI_COMM_WORLD. Every operation is collective, in the same order on all ranks, and runs `idle` while
+/// A duplicate of a communicator. Every operation is collective, in the same order on all ranks, and runs `idle` while
 /// it waits, so that mailboxes go on being served. Sums are the same on every rank. Throws CommunicationError.
 class Communicator {
  public:
-  explicit Communicator(std::function<void()> idle = [] {});
+  explicit Communicator(
+      std::function<void()> idle = [] {}, CommunicatorHandle of = all_ranks());
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
+  CommunicatorHandle handle() const;
   int rank() const { return rank_; }
   int size() const { return size_; }
   void barrier();

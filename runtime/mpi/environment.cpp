@@ -22,13 +22,23 @@ long launched_ranks() {
 
 }  // namespace
 
-Environment::Environment() {
+CommunicatorHandle all_ranks() { return CommunicatorHandle::of(MPI_COMM_WORLD); }
+
+CommunicatorHandle CommunicatorHandle::from_fortran(int handle) { return of(MPI_Comm_f2c(handle)); }
+
+Environment::Environment(CommunicatorHandle of) : communicator_(of) {
   prepare_process();
-  int provided = 0;
-  check(MPI_Init_thread(nullptr, nullptr, needed_thread_level(), &provided), "MPI_Init_thread");
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+  int provided = 0, initialised = 0;
+  MPI_Initialized(&initialised);
+  if (initialised != 0)
+    check(MPI_Query_thread(&provided), "MPI_Query_thread");
+  else
+    check(MPI_Init_thread(nullptr, nullptr, needed_thread_level(), &provided), "MPI_Init_thread");
+  ends_mpi_ = initialised == 0;
+  const auto communicator = of.as<MPI_Comm>();
+  if (ends_mpi_) MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(communicator, &rank_);
+  MPI_Comm_size(communicator, &ranks_);
   if (provided < needed_thread_level()) {
     throw CommunicationError("this MPI offers thread level " + std::to_string(provided) +
                              ", Hearsay needs MPI_THREAD_SERIALIZED; use an MPI that was built with thread support");
@@ -42,7 +52,9 @@ Environment::Environment() {
   }
 }
 
-Environment::~Environment() { MPI_Finalize(); }
+Environment::~Environment() {
+  if (ends_mpi_) MPI_Finalize();
+}
 
 std::string Environment::host() const {
   char name[MPI_MAX_PROCESSOR_NAME];
@@ -53,7 +65,8 @@ std::string Environment::host() const {
 
 int Environment::rank_on_host() const {
   MPI_Comm host = MPI_COMM_NULL;
-  check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host), "MPI_Comm_split_type");
+  check(MPI_Comm_split_type(communicator_.as<MPI_Comm>(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host),
+        "MPI_Comm_split_type");
   int rank = 0;
   MPI_Comm_rank(host, &rank);
   MPI_Comm_free(&host);
@@ -68,6 +81,6 @@ std::string Environment::library_version() {
   return version.substr(0, version.find('\n'));
 }
 
-void Environment::abort(int exit_code) { end_job(exit_code); }
+void Environment::abort(int exit_code) { end_job(all_ranks(), exit_code); }
 
 }  // namespace hearsay::mpi

@@ -2,18 +2,22 @@
 // MPI's lifetime, and what a rank may know about its job. No <mpi.h> here: it stays inside runtime/mpi/*.cpp.
 #include <string>
 
+#include "runtime/mpi/communicator_handle.hpp"
+
 namespace hearsay::mpi {
 
-/// MPI_Init_thread(MPI_THREAD_SERIALIZED) … MPI_Finalize. One per process, or per simulated rank. MPI errors become CommunicationError.
+/// MPI_Init_thread(MPI_THREAD_SERIALIZED) … MPI_Finalize; an MPI that is initialised already is adopted, and not finalised.
+/// One per process, or per simulated rank. MPI errors become CommunicationError.
 class Environment {
  public:
-  /// Throws CommunicationError if MPI gives a lower thread level than SERIALIZED, or if the launcher belongs to another
+  /// The ranks of a communicator. Throws CommunicationError if MPI gives a lower thread level than SERIALIZED, or if the launcher belongs to another
   /// MPI, so that every process believes that it is alone.
-  Environment();
+  explicit Environment(CommunicatorHandle of = all_ranks());
   ~Environment();
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
+  CommunicatorHandle communicator() const { return communicator_; }
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   std::string host() const;
@@ -25,6 +29,8 @@ class Environment {
   [[noreturn]] static void abort(int exit_code);
 
  private:
+  CommunicatorHandle communicator_;
+  bool ends_mpi_ = false;
   int rank_ = 0;
   int ranks_ = 1;
 };

@@ -3,19 +3,18 @@
 #include <functional>
 #include <memory>
 
+#include "runtime/mpi/communicator_handle.hpp"
 #include "runtime/transport/peers.hpp"
+#include "runtime/transport/transport.hpp"
 
 namespace hearsay::mpi {
 
-/// All ranks, on a duplicate of MPI_COMM_WORLD. Collective to make.
+/// The ranks of a communicator, on a duplicate of it. Collective to make.
 class Peers final : public hearsay::Peers {
  public:
-  struct Hooks {
-    std::function<void()> idle = [] {};  ///< runs while an operation waits
-    /// Told of every message as it is handed to MPI.
-    std::function<void(int to, const Message& message)> sent = [](int, const Message&) {};
-  };
-  explicit Peers(Hooks hooks);
+  using Hooks = hearsay::Transport::Hooks;
+  explicit Peers(Hooks hooks = {.idle = [] {}, .sent = [](int, const Message&) {}},
+                 CommunicatorHandle of = all_ranks());
   ~Peers() override;
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;

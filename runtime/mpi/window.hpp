@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 
+#include "runtime/mpi/communicator_handle.hpp"
 #include "runtime/transport/remote_memory.hpp"
 
 namespace hearsay::mpi {
@@ -11,9 +12,9 @@ namespace hearsay::mpi {
 /// died) inside one passive-target epoch (MPI_Win_lock_all). Collective to make and to destroy.
 class Window final : public RemoteMemory {
  public:
-  /// `bytes` may differ between ranks. Throws CommunicationError, naming launch options that work, if this choice of
+  /// The ranks of a communicator; `bytes` may differ between them. Throws CommunicationError, naming launch options that work, if this choice of
   /// MPI components cannot make windows or has no unified memory model.
-  explicit Window(std::size_t bytes);
+  explicit Window(std::size_t bytes, CommunicatorHandle of = all_ranks());
   ~Window() override;
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;

@@ -18,6 +18,9 @@ struct Parameters {
   /// In the processor's memory.
   explicit Parameters(Layout layout);
   Parameters(Layout layout, std::shared_ptr<Device> device);
+  /// In somebody else's memory, the processor's: layout.size() floats each, which outlive this. Throws ConfigError for
+  /// another length.
+  Parameters(Layout layout, std::span<float> values, std::span<float> gradients);
   Layout layout;
   std::shared_ptr<Device> device;
   FloatBlock values;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/timing.hpp"
+#include "runtime/exchange/participant.hpp"
 #include "runtime/training/process/threads.hpp"
 #include "runtime/training/set_up.hpp"
 
@@ -14,19 +15,17 @@ DryRun dry_run(const RunPlan& plan, int ranks) {
   const Model model = make_model(plan.parts(), data.train, 0);
   const Layout& layout = model.replica().layout;
   const RunLength length = plan.length(data.train.size(), ranks);
-  int degree = 0;
-  for (int rank = 0; rank < ranks; ++rank)
-    degree = std::max(degree, static_cast<int>(topology.neighbourhood(rank).neighbours.size()));
-  return {
-      .ranks = ranks,
-      .directed_edges = topology.directed_edges(),
-      .spectral_gap = topology.spectrum.gap,
-      .parameters = layout.size(),
-      .segments = layout.count(),
-      .window_bytes = MailboxMap{.degree = degree, .capacity_bytes = ring_bytes(plan.parts(), layout)}.total_bytes(),
-      .worst_case_bytes_per_iteration = plan.parts().exchange->worst_case_bytes(layout, topology),
-      .iterations_per_epoch = length.iterations_per_epoch,
-      .iterations = length.iterations};
+  std::size_t degree = 0;
+  for (int rank = 0; rank < ranks; ++rank) degree = std::max(degree, topology.neighbourhood(rank).neighbours.size());
+  return {.ranks = ranks,
+          .directed_edges = topology.directed_edges(),
+          .spectral_gap = topology.spectrum.gap,
+          .parameters = layout.size(),
+          .segments = layout.count(),
+          .window_bytes = Participant::window_bytes(*plan.parts().exchange, layout, degree),
+          .worst_case_bytes_per_iteration = plan.parts().exchange->worst_case_bytes(layout, topology),
+          .iterations_per_epoch = length.iterations_per_epoch,
+          .iterations = length.iterations};
 }
 
 MeasuredModel measure_model(const RunPlan& plan, int ranks) {

@@ -63,7 +63,7 @@ IterationRecord RunLog::record(Iteration k, double loss, const std::vector<Share
           .loss = loss,
           .totals = sources_.ledger.totals(),
           .staleness_max = sources_.ledger.staleness_max(),
-          .messages_possible = plan.exchange->uses_graph() ? done * sources_.layout.count() * sends_ : 0,
+          .messages_possible = plan.exchange->laws().along_graph ? done * sources_.layout.count() * sends_ : 0,
           .learning_rate = plan.learning_rate->at(length.epoch(k), length.epoch(length.iterations)),
           .shares = std::move(fractions),
           .neighbour_bytes = std::move(neighbour_bytes)};
@@ -73,7 +73,7 @@ void RunLog::report_progress(Iteration k, double loss) {
   const RunLength& length = sources_.length;
   const LedgerTotals totals = sources_.ledger.totals();
   const double done = static_cast<double>(k + 1);
-  const bool neighbours = sources_.plan.parts().exchange->uses_graph();
+  const bool neighbours = sources_.plan.parts().exchange->laws().along_graph;
   const double possible = neighbours ? done * static_cast<double>(sources_.layout.count() * sends_) : 0.0;
   last_progress_s_ = seconds();
   const double rate = done / std::max(last_progress_s_, 1e-9);
@@ -118,7 +118,7 @@ Summary RunLog::summary(const std::string& status, Iteration done) const {
   summary.exchange = plan.exchange_name;
   summary.schedule = schedule_name(plan.exchange->schedule());
   summary.clock = mpi::clock_name();
-  count_possible(summary, plan.exchange->uses_graph());
+  count_possible(summary, plan.exchange->laws().along_graph);
   return summary;
 }
 
@@ -126,7 +126,7 @@ void write_start(const RunLog::Sources& sources, const std::vector<std::string>&
   const RunPlan::Parts& plan = sources.plan.parts();
   write_manifest(plan.report.directory,
                  {.command = sources.options.command,
-                  .config_yaml = sources.plan.dump(),
+                  .config_yaml = sources.plan.config_yaml(),
                   .hosts = hosts,
                   .versions = {{"hearsay", std::string(full_version)},
                                {"mpi", mpi::Environment::library_version()},

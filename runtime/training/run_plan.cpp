@@ -44,7 +44,7 @@ void read_train(Config& root, RunPlan::Parts& parts) {
   parts.mix_buffers = train.flag("mix_buffers", false,
                                  "send and mix normalisation buffers like parameters, as segments behind them; false: "
                                  "they stay on their rank and are averaged for evaluation only");
-  train.require(!parts.mix_buffers || parts.exchange->uses_graph(), "mix_buffers",
+  train.require(!parts.mix_buffers || parts.exchange->laws().mixes == ExchangeLaws::Mixes::models, "mix_buffers",
                 "buffers can be mixed on the neighbour path only; on the global path they are averaged for evaluation");
   parts.common_dropout = train.flag("common_dropout", false,
                                     "all ranks drop the same units, as the released EventGraD code's equal seeds do; "
@@ -65,7 +65,6 @@ void read_report(Config& root, RunPlan::Parts& parts) {
 
 RunPlan::Parts read(Config root, Task task) {
   RunPlan::Parts parts{};
-  parts.config = root;
   parts.task = std::move(task);
   parts.seed = read_seed(root);
   read_data(root, parts);
@@ -74,6 +73,7 @@ RunPlan::Parts read(Config root, Task task) {
   read_train(root, parts);
   read_report(root, parts);
   root.throw_if_invalid();
+  parts.config_yaml = root.dump();
   return parts;
 }
 

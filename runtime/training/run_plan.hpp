@@ -31,7 +31,7 @@ struct Task {
 class RunPlan {
  public:
   struct Parts {
-    Config config;  ///< whole and valid
+    std::string config_yaml;  ///< whole and valid, with all defaults: YAML that gives the same run
     Task task;
     std::uint64_t seed;
     // data:
@@ -64,8 +64,7 @@ class RunPlan {
 
   const Parts& parts() const { return parts_; }
   const ReportOptions& report() const { return parts_.report; }
-  /// The configuration with all defaults: YAML that gives the same run.
-  std::string dump() const { return parts_.config.dump(); }
+  const std::string& config_yaml() const { return parts_.config_yaml; }
   /// Builds graph and weights for so many ranks: ConfigError if they, or the exchange, do not fit.
   Topology topology(int ranks) const {
     parts_.exchange->require_ranks(ranks);

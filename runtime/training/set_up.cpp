@@ -63,17 +63,9 @@ TrainingBatches make_batches(const RunPlan::Parts& plan, const ImageData& data, 
   return {data, std::move(sampler), plan.augmentation, stream_seed(plan.seed, "augmentation", stream)};
 }
 
-std::size_t ring_bytes(const RunPlan::Parts& plan, const Layout& layout) {
-  return MailboxMap::capacity_for(plan.exchange->packet_bound(layout));
-}
-
-void start_from_rank_0(Model& model, mpi::Communicator& communicator) {
+void broadcast_other_state(Model& model, mpi::Communicator& communicator) {
   const torch::NoGradGuard no_gradient;
-  Parameters& replica = model.replica();
-  std::vector<float> values = fetched(*replica.device, replica.values.span());
-  communicator.broadcast(std::as_writable_bytes(std::span(values)), 0);
-  replica.device->put(std::as_bytes(std::span(values)), replica.values.span());
-  const ComputeTurn turn(*replica.device);
+  const ComputeTurn turn(*model.replica().device);
   for (const torch::Tensor& tensor : model.other_state()) {
     torch::Tensor copy = tensor.cpu().contiguous();
     communicator.broadcast({static_cast<std::byte*>(copy.data_ptr()), copy.nbytes()}, 0);

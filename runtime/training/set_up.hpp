@@ -22,10 +22,7 @@ Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64
 /// All ranks compute the same partition; this is the stream of batches from one rank's share. `data` must outlive it.
 TrainingBatches make_batches(const RunPlan::Parts& plan, const ImageData& data, int ranks, int rank);
 
-/// Of one in-edge.
-std::size_t ring_bytes(const RunPlan::Parts& plan, const Layout& layout);
-
-/// Rank 0's x_0 and buffers everywhere. Collective; calls MPI.
-void start_from_rank_0(Model& model, mpi::Communicator& communicator);
+/// Rank 0's buffers (what belongs to the model and is no parameter) everywhere. Collective; calls MPI.
+void broadcast_other_state(Model& model, mpi::Communicator& communicator);
 
 }  // namespace hearsay

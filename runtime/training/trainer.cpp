@@ -35,21 +35,21 @@ Iteration Trainer::run(const RunLength& length, const Observer& observe) {
 }
 
 double Trainer::iterate(Iteration k, const RunLength& length) {
-  parts_.exchange.start(k);
+  parts_.participant.start(k);
   double loss = 0.0;
   {
-    const PhaseTimer timer(parts_.ledger, Phase::compute);
+    const PhaseTimer timer(parts_.participant.ledger(), Phase::compute);
     loss = parts_.loss_and_gradient();
   }
   if (!std::isfinite(loss))
     throw DivergenceError(std::isnan(loss) ? "the loss is not a number" : "the loss is infinite");
-  parts_.exchange.finish(k);
+  parts_.participant.finish(k);
   {
-    const PhaseTimer timer(parts_.ledger, Phase::optimizer);
+    const PhaseTimer timer(parts_.participant.ledger(), Phase::optimizer);
     parts_.optimizer.set_learning_rate(parts_.learning_rate.at(length.epoch(k), length.epoch(length.iterations)));
     parts_.optimizer.step();
   }
-  parts_.exchange.stepped(k);
+  parts_.participant.stepped(k);
   return loss;
 }
 

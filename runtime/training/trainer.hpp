@@ -3,7 +3,7 @@
 #include <functional>
 #include <limits>
 
-#include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/participant.hpp"
 #include "runtime/training/model/learning_rate.hpp"
 #include "runtime/training/model/optimizer.hpp"
 
@@ -24,11 +24,10 @@ class Trainer {
   using Observer = std::function<bool(Iteration k, double loss)>;
 
   struct Parts {
-    Exchange& exchange;
+    Participant& participant;
     LossAndGradient loss_and_gradient;
     Optimizer& optimizer;
     const LearningRate& learning_rate;
-    Ledger& ledger;
     int rank = 0;
   };
   explicit Trainer(Parts parts) : parts_(std::move(parts)) {}

@@ -11,6 +11,7 @@ namespace {
 
 class Dense final : public Selector {
  public:
+  std::unique_ptr<Selector> fresh() const override { return std::make_unique<Dense>(*this); }
   void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
     require_selectable(k, values.size());
     require_finite(values);

@@ -115,6 +115,11 @@ class MsTopK final : public Selector {
         steps_(config.integer("steps", 30, Range::between(1, 1000), "passes that halve the range of thresholds")),
         seed_(read_seed(config)) {}
 
+  std::unique_ptr<Selector> fresh() const override {
+    auto same = std::make_unique<MsTopK>(*this);
+    same->calls_ = 0;
+    return same;
+  }
   void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
     require_selectable(k, values.size());
     const auto [mean, largest] = mean_and_maximum(values);

@@ -19,6 +19,11 @@ class RandomK final : public Selector {
  public:
   explicit RandomK(Config& config) : density_(read_density(config)), seed_(read_seed(config)) {}
 
+  std::unique_ptr<Selector> fresh() const override {
+    auto same = std::make_unique<RandomK>(*this);
+    same->calls_ = 0;
+    return same;
+  }
   void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
     const std::size_t n = values.size();
     require_selectable(k, n);

@@ -31,12 +31,9 @@ bool too_few(std::size_t count, std::size_t k) { return 10 * count < 8 * k; }
 
 class Sampled final : public Selector {
  public:
-  explicit Sampled(Config& config)
-      : density_(read_density(config)),
-        sample_(config.real("sample", 0.001, Range::fraction_above_zero(),
-                            "fraction of the values in the sample; more where that is too few to tell")),
-        seed_(read_seed(config)) {}
+  Sampled(double density, double sample, std::uint64_t seed) : density_(density), sample_(sample), seed_(seed) {}
 
+  std::unique_ptr<Selector> fresh() const override { return std::make_unique<Sampled>(density_, sample_, seed_); }
   void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
     require_selectable(k, values.size());
     const std::uint64_t call = calls_++;
@@ -99,7 +96,12 @@ class Sampled final : public Selector {
   std::vector<std::uint32_t> kept_;
 };
 
-std::unique_ptr<Selector> make(Config& config) { return std::make_unique<Sampled>(config); }
+std::unique_ptr<Selector> make(Config& config) {
+  const double density = read_density(config);
+  const double sample = config.real("sample", 0.001, Range::fraction_above_zero(),
+                                    "fraction of the values in the sample; more where that is too few to tell");
+  return std::make_unique<Sampled>(density, sample, read_seed(config));
+}
 
 }  // namespace
 

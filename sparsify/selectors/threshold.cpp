@@ -17,6 +17,7 @@ class Threshold final : public Selector {
       : threshold_(static_cast<float>(config.real("threshold", 0.001, Range::at_least(0.0),
                                                   "magnitude from which on a value is kept; 0: all values are"))) {}
 
+  std::unique_ptr<Selector> fresh() const override { return std::make_unique<Threshold>(*this); }
   void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
     require_selectable(k, values.size());
     require_finite(values);

@@ -16,8 +16,9 @@ namespace {
 
 class TopK final : public Selector {
  public:
-  explicit TopK(Config& config) : density_(read_density(config)) {}
+  explicit TopK(double density) : density_(density) {}
 
+  std::unique_ptr<Selector> fresh() const override { return std::make_unique<TopK>(density_); }
   void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
     select_.largest(values, k, indices);
   }
@@ -34,7 +35,7 @@ class TopK final : public Selector {
   CarriedSelect carried_;
 };
 
-std::unique_ptr<Selector> make(Config& config) { return std::make_unique<TopK>(config); }
+std::unique_ptr<Selector> make(Config& config) { return std::make_unique<TopK>(read_density(config)); }
 
 }  // namespace
 

@@ -15,12 +15,12 @@ using namespace test;
 
 struct Pair {
   std::string name;
-  Codec codec;
+  std::shared_ptr<const Codec> codec;
 };
-Codec make_codec(const std::string& coder, const std::string& quantiser) {
+std::shared_ptr<const Codec> make_codec(const std::string& coder, const std::string& quantiser) {
   Config sparsify =
       Config::from_text("{selector: {name: dense}, codec: {name: " + coder + "}, quantiser: " + quantiser + "}");
-  return std::move(*read_sparsifier(sparsify, {}).codec);
+  return read_sparsifier(sparsify, {}).codec;
 }
 std::vector<Pair> pairs() {
   std::vector<Pair> all;
@@ -62,7 +62,8 @@ Decoded decoded(const Codec& codec, std::span<const std::byte> bytes, std::size_
 }
 
 TEST_CASE("positions come back, values as the quantiser makes them, within the bound for any smaller count") {
-  for (const auto& [name, codec] : pairs()) {
+  for (const auto& [name, shared] : pairs()) {
+    const Codec& codec = *shared;
     CAPTURE(name);
     for (const std::size_t n : {0U, 1U, 2U, 9U, 60U}) {
       std::size_t longest = 0;
@@ -82,7 +83,8 @@ TEST_CASE("positions come back, values as the quantiser makes them, within the b
 }
 
 TEST_CASE("nobody needs positions of nothing or of everything") {
-  for (const auto& [name, codec] : pairs()) {
+  for (const auto& [name, shared] : pairs()) {
+    const Codec& codec = *shared;
     CAPTURE(name);
     CHECK(encoded(codec, {}, {}, 100).bytes.empty());
     const auto values = normal_values(1, 100);
@@ -92,9 +94,10 @@ TEST_CASE("nobody needs positions of nothing or of everything") {
 }
 
 TEST_CASE("bytes that are no encoding are refused, never believed") {
-  for (const auto& [name, codec] : pairs()) {
+  for (const auto& [name, shared] : pairs()) {
+    const Codec& codec = *shared;
     CAPTURE(name);
-    CHECK(rc::check(name, [&codec = codec](std::uint64_t seed) {
+    CHECK(rc::check(name, [&codec](std::uint64_t seed) {
       Random random(seed);
       const std::size_t n = random.below(20);
       const std::size_t count = random.below(random.below(4) == 0 ? 24 : n + 1);
@@ -115,7 +118,8 @@ TEST_CASE("bytes that are no encoding are refused, never believed") {
 }
 
 TEST_CASE("a damaged length is refused") {
-  for (const auto& [name, codec] : pairs()) {
+  for (const auto& [name, shared] : pairs()) {
+    const Codec& codec = *shared;
     CAPTURE(name);
     for (const std::size_t k : {10U, 100U}) {
       const Bytes bytes = encoded(codec, random_positions(1, k, 100), normal_values(1, k), 100).bytes;
@@ -131,7 +135,8 @@ TEST_CASE("a damaged length is refused") {
 }
 
 TEST_CASE("plain and none: positions, then values, little endian, never longer than the whole segment") {
-  const Codec codec = make_codec("plain", "{name: none}");
+  const std::shared_ptr<const Codec> shared = make_codec("plain", "{name: none}");
+  const Codec& codec = *shared;
   const std::vector<float> values{1.0F, -2.0F};
   const Message few = encoded(codec, {3, 258}, values, 1000);
   CHECK(few.bytes == bytes_of({3, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}));
@@ -148,7 +153,8 @@ TEST_CASE("rows share a mean where the quantiser goes by rows, else all values d
   const std::vector<float> values{1, 3, 5, 10, 16};
   const std::vector<std::uint32_t> rows{3, 6, 9};
   const auto means = [&](const std::string& centre, std::span<const std::uint32_t> row_ends) {
-    const Codec codec = make_codec("plain", "{name: one_bit, centre: " + centre + "}");
+    const std::shared_ptr<const Codec> shared = make_codec("plain", "{name: one_bit, centre: " + centre + "}");
+    const Codec& codec = *shared;
     Bytes bytes(codec.bound(5, 9));
     bytes.resize(codec.encode(indices, values, 9, row_ends, bytes).total());
     Decoded back;
@@ -161,8 +167,10 @@ TEST_CASE("rows share a mean where the quantiser goes by rows, else all values d
 }
 
 TEST_CASE("wrong arguments are a bug and found") {
-  const Codec codec = make_codec("plain", "{name: none}");
-  const Codec by_rows = make_codec("plain", "{name: one_bit, centre: row_mean}");
+  const std::shared_ptr<const Codec> shared = make_codec("plain", "{name: none}");
+  const Codec& codec = *shared;
+  const std::shared_ptr<const Codec> shared_by_rows = make_codec("plain", "{name: one_bit, centre: row_mean}");
+  const Codec& by_rows = *shared_by_rows;
   const Indices indices{0, 1, 2};
   const std::vector<float> values{1, 2, 3};
   Bytes out(codec.bound(3, 10));

@@ -98,11 +98,17 @@ class PostOffice {
 
 class LocalPeers final : public Peers {
  public:
-  LocalPeers(PostOffice& office, int rank) : office_(office), rank_(rank) {}
+  /// `sent` is told of every message.
+  LocalPeers(
+      PostOffice& office, int rank, std::function<void(int, const Message&)> sent = [](int, const Message&) {})
+      : office_(office), rank_(rank), sent_(std::move(sent)) {}
   int rank() const override { return rank_; }
   int size() const override { return office_.ranks(); }
   void exchange(int to, const Message& out, int from, std::vector<std::byte>& in) override {
-    if (to != nobody) office_.post(rank_, to, out);
+    if (to != nobody) {
+      sent_(to, out);
+      office_.post(rank_, to, out);
+    }
     if (from != nobody) in = office_.take(from, rank_);
   }
   void exchange(int to, const Message& out, int from, std::span<std::byte> in) override {
@@ -118,6 +124,7 @@ class LocalPeers final : public Peers {
  private:
   PostOffice& office_;
   int rank_;
+  std::function<void(int, const Message&)> sent_;
 };
 
 /// Runs `body` on every rank, each on a thread of its own, and rethrows what was thrown first.

@@ -1,6 +1,5 @@
 #pragma once
-// Runs a function once per rank, every rank a thread of this process with its own ledger, mailbox, peers and engine: all
-// algorithms without MPI.
+// Runs a function once per rank, every rank a participant on a thread of this process: all algorithms without MPI.
 #include <atomic>
 #include <barrier>
 #include <exception>
@@ -12,25 +11,43 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/exchange/exchange.hpp"
-#include "tests/support/local_memory.hpp"
-#include "tests/support/local_peers.hpp"
+#include "runtime/exchange/participant.hpp"
+#include "tests/support/local_transport.hpp"
 
 namespace hearsay::test {
 
-enum class EngineKind { inline_engine, thread_engine };
+/// An exchange that does nothing, for tests that post packets themselves.
+class IdlePlan final : public ExchangePlan {
+ public:
+  explicit IdlePlan(std::size_t packet_bound) : packet_bound_(packet_bound) {}
+  std::size_t packet_bound(const Layout&) const override { return packet_bound_; }
+  std::unique_ptr<Exchange> build(const ExchangeContext&) const override {
+    struct Idle final : Exchange {
+      void start(Iteration) override {}
+      void finish(Iteration) override {}
+    };
+    return std::make_unique<Idle>();
+  }
+  Schedule schedule() const override { return Schedule::asynchronous; }
+  bool runs_on(const Device&) const override { return true; }
+  ExchangeLaws laws() const override { return {.along_graph = true}; }
+
+ private:
+  std::size_t packet_bound_;
+};
 
 /// What all ranks have in common.
 struct LocalJob {
   const Topology& topology;
   const Layout& layout;
   std::span<const float> initial;  ///< x_0
-  std::size_t packet_bound;        ///< bytes of the largest packet: sizes the rings
+  const ExchangePlan& plan;        ///< of every rank's participant
   EngineKind engine = EngineKind::inline_engine;
   std::vector<int> nodes{};               ///< the machine of every rank; empty: one machine
   std::optional<std::uint64_t> delays{};  ///< seed: messages between ranks are late at random
   /// Where a rank's replica lives. Its memory is to be looked at during a ComputeTurn only.
   std::function<std::shared_ptr<Device>(int rank)> device = [](int) { return processor(); };
+  Iteration iterations_per_epoch = 1;
 };
 
 /// One rank, as the function that runs on it sees it.
@@ -46,50 +63,37 @@ class LocalRank {
 
   LocalRank(const LocalJob& job, int rank, Shared shared)
       : topology(job.topology),
-        neighbourhood(job.topology.neighbourhood(rank)),
-        replica(job.layout, job.device(rank)),
-        ledger(neighbourhood.neighbours.size(), job.layout.count()),
-        memory(shared.blocks, rank),
-        mailbox(memory, job.topology, rank, MailboxMap::capacity_for(job.packet_bound), ledger),
-        peers(shared.office, rank),
-        shared_(shared) {
-    replica.device->put(std::as_bytes(job.initial), replica.values.span());
-    const auto step = [this] { return mailbox.progress(); };
-    if (job.engine == EngineKind::thread_engine) {
-      engine_ = std::make_unique<ThreadEngine>(step);
-    } else {
-      engine_ = std::make_unique<InlineEngine>(step);
-    }
-  }
+        replica(started(job, rank)),
+        member(std::make_unique<LocalTransport>(shared.blocks, shared.office, shared.everybody, rank, job.engine),
+               std::shared_ptr<const Topology>(&job.topology, [](const Topology*) {}), job.plan, replica,
+               {.iterations_per_epoch = job.iterations_per_epoch,
+                .start_from_rank_0 = false,
+                .interrupted = [&failed = shared.failed] { return failed.load(); }}),
+        ledger(member.ledger()),
+        mailbox(member.context().mailbox),
+        shared_(shared) {}
 
-  int rank() const { return neighbourhood.rank; }
-  CommunicationEngine& engine() { return *engine_; }
-  /// Waits end where another rank has failed.
-  ExchangeContext context() {
-    return {.neighbourhood = neighbourhood,
-            .replica = replica,
-            .mailbox = mailbox,
-            .engine = *engine_,
-            .ledger = ledger,
-            .peers = peers,
-            .interrupted = [this] { return shared_.failed.load(); }};
-  }
+  int rank() const { return member.rank(); }
+  CommunicationEngine& engine() { return member.engine(); }
+  /// For what tests build themselves. Waits end where another rank has failed.
+  ExchangeContext context() { return member.context(); }
   /// Waits for all ranks that have not returned or failed.
   void barrier() { shared_.everybody.arrive_and_wait(); }
-  /// Everything posted is sent and counted; the engine must not be used again.
-  void stop_engine() { engine_.reset(); }
 
   const Topology& topology;
-  const Neighbourhood neighbourhood;
   Parameters replica;
-  Ledger ledger;
-  LocalMemory memory;
-  Mailbox mailbox;
-  LocalPeers peers;
+  Participant member;
+  Ledger& ledger;
+  Mailbox& mailbox;
 
  private:
+  static Parameters started(const LocalJob& job, int rank) {
+    Parameters replica(job.layout, job.device(rank));
+    replica.device->put(std::as_bytes(job.initial), replica.values.span());
+    return replica;
+  }
+
   Shared shared_;
-  std::unique_ptr<CommunicationEngine> engine_;  // last: it drives all of the above
 };
 
 /// The memories of a job and what its ranks share.
@@ -128,12 +132,9 @@ class LocalWorld {
 
  private:
   static std::vector<std::size_t> sizes(const LocalJob& job) {
-    const std::size_t capacity = MailboxMap::capacity_for(job.packet_bound);
     std::vector<std::size_t> bytes;
-    for (int r = 0; r < job.topology.ranks(); ++r) {
-      const auto degree = static_cast<int>(job.topology.neighbourhood(r).neighbours.size());
-      bytes.push_back(MailboxMap{.degree = degree, .capacity_bytes = capacity}.total_bytes());
-    }
+    for (int r = 0; r < job.topology.ranks(); ++r)
+      bytes.push_back(Participant::window_bytes(job.plan, job.layout, job.topology.neighbourhood(r).neighbours.size()));
     return bytes;
   }
 

@@ -19,8 +19,9 @@ using Trace = std::vector<double>;  // the norm of one segment, iteration by ite
 /// The iterations at which the one segment fires.
 std::vector<Iteration> events(const std::string& yaml, const Trace& trace, std::vector<double>* thresholds = nullptr) {
   Config config = Config::from_text(yaml);
-  TriggerEngine trigger(config, std::span(trace).first(1));
+  const TriggerPlan plan(config);
   config.throw_if_invalid();
+  TriggerEngine trigger(plan, std::span(trace).first(1));
   std::vector<Iteration> fired_at;
   std::vector<std::uint8_t> fired(1);
   for (std::size_t k = 0; k < trace.size(); ++k) {
@@ -130,7 +131,7 @@ TEST_CASE("periodic fires at multiples of its period, and says that the steps be
   for (const TriggerEntry& entry : triggers()) {
     CAPTURE(entry.name);
     Config config;
-    CHECK(entry.make(config, 1)->local_steps_between_events() == (entry.name == "periodic"));
+    CHECK(entry.make(config)->local_steps_between_events() == (entry.name == "periodic"));
   }
 }
 
@@ -219,7 +220,7 @@ TEST_CASE("compounding: without a slope the threshold is 0 after any silence, al
   Config config = Config::from_text("horizon: 50");
   for (const TriggerEntry& entry : triggers()) {
     if (entry.name != "adaptive_compounding") continue;
-    CHECK(entry.make(config, 1)->threshold(
+    CHECK(entry.make(config)->for_segments(1)->threshold(
               {.segment = 0, .iteration = 100000, .norm = 1.0, .norm_at_event = 1.0, .iteration_of_event = 3}) == 0.0);
   }
 }

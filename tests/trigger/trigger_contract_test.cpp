@@ -22,8 +22,9 @@ using Events = std::vector<std::vector<uint8_t>>;  // (iterations, segments)
 
 TriggerEngine engine(const std::string& yaml, std::span<const double> initial_norms) {
   Config config = Config::from_text(yaml);
-  TriggerEngine made(config, initial_norms);
+  const TriggerPlan plan(config);
   config.throw_if_invalid();
+  TriggerEngine made(plan, initial_norms);
   return made;
 }
 
@@ -135,7 +136,7 @@ TEST_CASE("a threshold is a pure function of the policy's state") {
   for (const TriggerEntry& entry : triggers()) {
     CAPTURE(entry.name);
     Config config;
-    const auto policy = entry.make(config, 1);
+    const auto policy = entry.make(config)->for_segments(1);
     for (int e = 1; e <= 3; ++e)
       policy->fired({.segment = 0, .iteration = e, .norm = 2.5 * e, .norm_at_event = 0, .iteration_of_event = e - 1});
     const auto at = [](Iteration k) {

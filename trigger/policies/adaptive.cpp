@@ -20,12 +20,18 @@ namespace {
 
 class Adaptive final : public Trigger {
  public:
-  Adaptive(Config& config, std::size_t segments)
+  explicit Adaptive(Config& config)
       : horizon_(config.real("horizon", 1.0, {.min = 0.0, .max = 1e9, .min_excluded = true},
                              "iterations that the threshold looks ahead: about so long a steady drift stays silent")),
-        slopes_(segments, static_cast<std::size_t>(config.integer("history", 2, Range::between(1, 10000),
-                                                                  "events whose slopes are averaged"))),
-        thresholds_(segments, 0.0) {}
+        slopes_(0, static_cast<std::size_t>(
+                       config.integer("history", 2, Range::between(1, 10000), "events whose slopes are averaged"))) {}
+
+  std::unique_ptr<Trigger> for_segments(std::size_t segments) const override {
+    auto fresh = std::make_unique<Adaptive>(*this);
+    fresh->slopes_ = SlopeHistory(segments, slopes_.length());
+    fresh->thresholds_.assign(segments, 0.0);
+    return fresh;
+  }
 
   double threshold(const Observation& observation) const override { return thresholds_[observation.segment]; }
 
@@ -42,9 +48,7 @@ class Adaptive final : public Trigger {
   std::vector<double> thresholds_;  // held, one a segment
 };
 
-std::unique_ptr<Trigger> make(Config& config, std::size_t segments) {
-  return std::make_unique<Adaptive>(config, segments);
-}
+std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<Adaptive>(config); }
 
 }  // namespace
 

@@ -23,12 +23,18 @@ namespace {
 
 class AdaptiveCompounding final : public Trigger {
  public:
-  AdaptiveCompounding(Config& config, std::size_t segments)
+  explicit AdaptiveCompounding(Config& config)
       : horizon_(config.real("horizon", 1.0, {.min = 0.0, .max = 1e9, .min_excluded = true},
                              "factor on the threshold at every iteration; above 1 a segment can fall silent for ever")),
-        slopes_(segments, static_cast<std::size_t>(config.integer("history", 2, Range::between(1, 10000),
-                                                                  "events whose slopes are averaged"))),
-        means_(segments, 0.0) {}
+        slopes_(0, static_cast<std::size_t>(
+                       config.integer("history", 2, Range::between(1, 10000), "events whose slopes are averaged"))) {}
+
+  std::unique_ptr<Trigger> for_segments(std::size_t segments) const override {
+    auto fresh = std::make_unique<AdaptiveCompounding>(*this);
+    fresh->slopes_ = SlopeHistory(segments, slopes_.length());
+    fresh->means_.assign(segments, 0.0);
+    return fresh;
+  }
 
   double threshold(const Observation& observation) const override {
     const double mean = means_[observation.segment];
@@ -48,9 +54,7 @@ class AdaptiveCompounding final : public Trigger {
   std::vector<double> means_;  // frozen at the event, one a segment
 };
 
-std::unique_ptr<Trigger> make(Config& config, std::size_t segments) {
-  return std::make_unique<AdaptiveCompounding>(config, segments);
-}
+std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<AdaptiveCompounding>(config); }
 
 }  // namespace
 

@@ -11,10 +11,11 @@ namespace {
 
 class Always final : public Trigger {
  public:
+  std::unique_ptr<Trigger> for_segments(std::size_t) const override { return std::make_unique<Always>(*this); }
   double threshold(const Observation&) const override { return 0.0; }
 };
 
-std::unique_ptr<Trigger> make(Config&, std::size_t) { return std::make_unique<Always>(); }
+std::unique_ptr<Trigger> make(Config&) { return std::make_unique<Always>(); }
 
 }  // namespace
 

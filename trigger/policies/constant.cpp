@@ -17,13 +17,14 @@ class Constant final : public Trigger {
       : threshold_(config.real("threshold", 0.0, Range::at_least(0.0),
                                "change of a segment's norm that is worth sending; 0 sends always")) {}
 
+  std::unique_ptr<Trigger> for_segments(std::size_t) const override { return std::make_unique<Constant>(*this); }
   double threshold(const Observation&) const override { return threshold_; }
 
  private:
   double threshold_;
 };
 
-std::unique_ptr<Trigger> make(Config& config, std::size_t) { return std::make_unique<Constant>(config); }
+std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<Constant>(config); }
 
 }  // namespace
 

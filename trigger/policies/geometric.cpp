@@ -21,6 +21,7 @@ class Geometric final : public Trigger {
         ratio_(config.real("ratio", 0.999, {.min = 0.0, .max = 1.0, .min_excluded = true, .max_excluded = true},
                            "factor on the threshold from one iteration to the next")) {}
 
+  std::unique_ptr<Trigger> for_segments(std::size_t) const override { return std::make_unique<Geometric>(*this); }
   double threshold(const Observation& observation) const override {
     return scale_ * std::pow(ratio_, static_cast<double>(observation.iteration));
   }
@@ -29,7 +30,7 @@ class Geometric final : public Trigger {
   double scale_, ratio_;
 };
 
-std::unique_ptr<Trigger> make(Config& config, std::size_t) { return std::make_unique<Geometric>(config); }
+std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<Geometric>(config); }
 
 }  // namespace
 

@@ -19,6 +19,7 @@ class Periodic final : public Trigger {
   explicit Periodic(Config& config)
       : period_(config.integer("period", 10, Range::at_least(1), "iterations from one event to the next (H)")) {}
 
+  std::unique_ptr<Trigger> for_segments(std::size_t) const override { return std::make_unique<Periodic>(*this); }
   double threshold(const Observation& observation) const override {
     return observation.iteration % period_ == 0 ? 0.0 : std::numeric_limits<double>::infinity();
   }
@@ -28,7 +29,7 @@ class Periodic final : public Trigger {
   Iteration period_;
 };
 
-std::unique_ptr<Trigger> make(Config& config, std::size_t) { return std::make_unique<Periodic>(config); }
+std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<Periodic>(config); }
 
 }  // namespace
 

@@ -10,9 +10,9 @@
 #include "apps/bench/between_ranks/variants.hpp"
 #include "base/random.hpp"
 #include "base/timing.hpp"
+#include "runtime/exchange/participant.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/peers.hpp"
-#include "runtime/mpi/window.hpp"
 
 namespace hearsay {
 namespace {
@@ -27,10 +27,10 @@ Layout even_layout(std::size_t values, int segments) {
   return layout;
 }
 
-/// Neighbour exchanges run on a ring, the others need everybody.
-Topology topology_of(bool uses_graph, int ranks) {
-  Config config = Config::from_text(uses_graph ? "graph: {name: ring}\nweights: {name: metropolis}"
-                                               : "graph: {name: complete}\nweights: {name: metropolis}");
+/// What goes along a graph runs on a ring, the rest needs everybody.
+Topology topology_of(const ExchangePlan& plan, int ranks) {
+  Config config = Config::from_text(plan.laws().along_graph ? "graph: {name: ring}\nweights: {name: metropolis}"
+                                                            : "graph: {name: complete}\nweights: {name: metropolis}");
   return TopologyPlan(config).build(ranks);
 }
 
@@ -52,40 +52,25 @@ class Noise {
   std::vector<float> block_;
 };
 
-/// One exchange on this rank, with everything that it works with (runtime/training/session.cpp, without a model).
+/// One exchange on this rank: a session (runtime/training/session.cpp) without a model.
 class Job {
  public:
-  Job(const ExchangePlan& plan, const Layout& layout, int rank, int ranks)
-      : topology_(topology_of(plan.uses_graph(), ranks)),
-        neighbourhood_(topology_.neighbourhood(rank)),
+  Job(const ExchangePlan& plan, const Layout& layout, mpi::Communicator& world)
+      : world_(world),
         replica_(layout),
-        ledger_(neighbourhood_.neighbours.size(), layout.count()),
-        world_([this] { mailbox_.progress(); }),
-        peers_({.idle = [this] { mailbox_.progress(); }, .sent = [this](int to, const Message& m) { count(to, m); }}),
-        window_(MailboxMap{.degree = static_cast<int>(neighbourhood_.neighbours.size()), .capacity_bytes = ring(plan)}
-                    .total_bytes()),
-        mailbox_(window_, topology_, rank, ring(plan), ledger_),
-        engine_([this] { return mailbox_.progress(); }),
-        exchange_(plan.build({.neighbourhood = neighbourhood_,
-                              .replica = replica_,
-                              .mailbox = mailbox_,
-                              .engine = engine_,
-                              .ledger = ledger_,
-                              .peers = peers_})) {}
+        member_(world.handle(), std::make_shared<const Topology>(topology_of(plan, world.size())), plan, replica_) {}
 
   /// Seconds of iteration k on the slowest rank.
   double iterate(Iteration k, Noise& noise) {
-    const auto g = replica_.gradients.span();
-    noise.fill(g);
-    engine_.run([this] { world_.barrier(); });
+    noise.fill(replica_.gradients.span());
+    member_.engine().run([this] { world_.barrier(); });
     std::array<double, 1> slowest{exchange(k) + step(k)};
-    engine_.run([&] { world_.maximum(slowest); });
+    member_.engine().run([&] { world_.maximum(slowest); });
     return slowest[0];
   }
-  /// The laws of the global path, in the first two iterations: some algorithms begin with a dense one. Throws
+  /// The laws of what sums gradients, in the first two iterations: some algorithms begin with a dense one. Throws
   /// std::logic_error on rank 0.
-  void check(const ExchangeVariant& variant, std::uint64_t seed, Noise& noise) {
-    const bool sharded = variant.name == "gradient_dropping";  // a rank gets the mean of its own shard, and 0 elsewhere
+  void check(const ExchangeVariant& variant, const ExchangeLaws& laws, std::uint64_t seed, Noise& noise) {
     const auto g = replica_.gradients.span();
     MassBalance balance(stream_seed(seed, "balance"));
     for (Iteration k = 0; k < 2; ++k) {
@@ -93,15 +78,15 @@ class Job {
       for (float& value : g) value = std::nearbyint(1024.0F * value);
       balance.put_in(g);
       exchange(k);
-      if (sharded || world_.rank() == 0) balance.applied(g, world_.size());
+      if (laws.sharded || world_.rank() == 0) balance.applied(g, world_.size());
       step(k);
     }
     std::vector<float> residual(g.size());
-    exchange_->add_residual(residual);
+    member_.exchange().add_residual(residual);
     balance.kept(residual);
     const std::array own{balance.statement(replica_.values.span())};
     std::vector<MassBalance::Statement> all;
-    engine_.run([&] {
+    member_.engine().run([&] {
       for (const auto& bytes : world_.gather(std::as_bytes(std::span(own)))) {
         all.emplace_back();
         std::memcpy(&all.back(), bytes.data(), sizeof all.back());
@@ -111,24 +96,22 @@ class Job {
   }
   /// Bytes sent until now, without control bytes, which formulas leave out; mean over ranks.
   double sent_bytes() {
+    member_.flush();
     std::array<double, 1> sum{};
-    engine_.run([&] {
-      while (mailbox_.sending()) mailbox_.progress();
-      const LedgerTotals totals = ledger_.totals();
+    member_.engine().run([&] {
+      const LedgerTotals totals = member_.counts();
       sum[0] = static_cast<double>(totals.bytes() - totals.control_bytes);
       world_.sum(sum);
     });
-    return sum[0] / topology_.ranks();
+    return sum[0] / world_.size();
   }
-  const Topology& topology() const { return topology_; }
 
  private:
   double exchange(Iteration k) {
     return seconds_taken([&] {
-      exchange_->start(k);
-      if (exchange_->layer_wise())
-        for (std::size_t s = replica_.layout.count(); s-- > 0;) exchange_->gradient_ready(static_cast<SegmentId>(s));
-      exchange_->finish(k);
+      member_.start(k);
+      member_.all_gradients_ready();
+      member_.finish(k);
     });
   }
   /// Seconds of what the exchange does after it.
@@ -136,35 +119,19 @@ class Job {
     const auto g = replica_.gradients.span(), x = replica_.values.span();
     constexpr float rate = 1e-3F;
     for (std::size_t i = 0; i < x.size(); ++i) x[i] -= rate * g[i];
-    return seconds_taken([&] { exchange_->stepped(k); });
-  }
-  std::size_t ring(const ExchangePlan& plan) const {
-    return MailboxMap::capacity_for(plan.packet_bound(replica_.layout));
-  }
-  void count(int to, const Message& message) {
-    const auto neighbour = std::ranges::lower_bound(neighbourhood_.neighbours, to);
-    ledger_.message_sent(static_cast<std::size_t>(neighbour - neighbourhood_.neighbours.begin()),
-                         {.payload_bytes = message.payload_bytes, .index_bytes = message.index_bytes},
-                         message.bytes.size());
+    return seconds_taken([&] { member_.stepped(k); });
   }
 
-  Topology topology_;
-  Neighbourhood neighbourhood_;
+  mpi::Communicator& world_;
   Parameters replica_;
-  Ledger ledger_;
-  mpi::Communicator world_;
-  mpi::Peers peers_;
-  mpi::Window window_;
-  Mailbox mailbox_;
-  ThreadEngine engine_;
-  std::unique_ptr<Exchange> exchange_;
+  Participant member_;
 };
 
 constexpr int warmup = 20;  // iterations until residuals have found their size, and selectors their level
 
 ExchangeTiming measure(const ExchangesOptions& options, const ExchangePlan& plan, const Layout& layout,
-                       const mpi::Communicator& world, Noise& noise) {
-  Job job(plan, layout, world.rank(), world.size());
+                       mpi::Communicator& world, Noise& noise) {
+  Job job(plan, layout, world);
   Iteration k = 0;
   // The same numbers on all ranks, so all of them stop at the same iteration.
   const auto iterate = [&](int most) {
@@ -197,7 +164,7 @@ std::vector<Candidate> candidates(const ExchangesOptions& options, const Layout&
   for (const ExchangeVariant& variant : exchange_variants(options.density)) {
     if (variant.name.find(options.only) == std::string::npos) continue;
     auto plan = plan_variant(variant);
-    const auto cost = plan->cost(layout, topology_of(plan->uses_graph(), ranks), {.hosts = hosts});
+    const auto cost = plan->cost(layout, topology_of(*plan, ranks), {.hosts = hosts});
     if (cost && cost->waits) all.push_back({.variant = variant, .plan = std::move(plan), .cost = *cost});
   }
   return all;
@@ -217,8 +184,9 @@ std::vector<ExchangeTiming> measure_exchanges(const ExchangesOptions& options, c
     begun({.index = static_cast<int>(timings.size()) + 1,
            .count = static_cast<int>(chosen.size()),
            .what = candidate.variant.name});
-    if (!candidate.plan->uses_graph())
-      Job(*candidate.plan, layout, world.rank(), world.size()).check(candidate.variant, options.seed, noise);
+    const ExchangeLaws laws = candidate.plan->laws();
+    if (laws.mixes == ExchangeLaws::Mixes::gradients && laws.keeps_mass)
+      Job(*candidate.plan, layout, world).check(candidate.variant, laws, options.seed, noise);
     ExchangeTiming timing = measure(options, *candidate.plan, layout, world, noise);
     timing.algorithm = candidate.variant.name;
     timing.predicted_bytes = candidate.cost.sent_bytes;

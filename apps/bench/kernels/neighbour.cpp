@@ -34,7 +34,7 @@ void norms_and_decisions(benchmark::State& state) {
   std::vector<double> norms(lengths.size(), 1.0);
   std::vector<std::uint8_t> fired(lengths.size());
   Config config = Config::from_text("{name: adaptive, horizon: 1.0}");
-  TriggerEngine engine(config, norms);
+  TriggerEngine engine(TriggerPlan(config), norms);
   Iteration k = 0;
   for (auto _ : state) {
     std::size_t offset = 0;

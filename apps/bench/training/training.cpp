@@ -10,11 +10,8 @@
 #include "apps/models/models.hpp"
 #include "base/error.hpp"
 #include "base/timing.hpp"
-#include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/participant.hpp"
 #include "runtime/mpi/communicator.hpp"
-#include "runtime/mpi/driver.hpp"
-#include "runtime/mpi/peers.hpp"
-#include "runtime/mpi/window.hpp"
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/process/threads.hpp"
 #include "runtime/training/set_up.hpp"
@@ -102,75 +99,40 @@ Config config_of(const std::string& exchange, const std::vector<std::string>& se
   return config;
 }
 
-/// The same under an exchange. Destroyed in the reverse of the order in which things depend on each other.
+/// The same under an exchange.
 class HearsayLoop {
  public:
   HearsayLoop(Config config, Model model, const mpi::Environment& environment)
       : model_(std::move(model)),
         optimizer_(model_.trainable(), torch::optim::SGDOptions(learning_rate)),
-        plan_(plan_exchange(config)),
-        topology_(graph_of(config, *plan_, environment.ranks())),
-        neighbourhood_(topology_.neighbourhood(environment.rank())),
-        ledger_(neighbourhood_.neighbours.size(), layout().count()),
-        peers_({.idle = [this] { mailbox_->progress(); }, .sent = [](int, const Message&) {}}) {
-    const std::size_t ring = MailboxMap::capacity_for(plan_->packet_bound(layout()));
-    const int degree = static_cast<int>(neighbourhood_.neighbours.size());
-    window_.emplace(MailboxMap{.degree = degree, .capacity_bytes = ring}.total_bytes());
-    mailbox_.emplace(*window_, topology_, environment.rank(), ring, ledger_);
-    engine_.emplace([this] { return mailbox_->progress(); });
-    exchange_ = build_exchange(*plan_, {neighbourhood_, model_.replica(), *mailbox_, *engine_, ledger_, peers_});
-    if (exchange_->layer_wise()) model_.on_gradient([this](SegmentId s) { exchange_->gradient_ready(s); });
+        plan_(std::move(config)),
+        member_(environment.communicator(), plan_.topology(environment.ranks()), plan_.exchange(), model_.replica()) {
+    if (member_.layer_wise()) model_.on_gradient([this](SegmentId s) { member_.gradient_ready(s); });
   }
 
   void run(int iterations, const std::vector<Batch>& batches) {
     for (int i = 0; i < iterations; ++i, ++k_) {
-      exchange_->start(k_);
+      member_.start(k_);
       {
-        const PhaseTimer timer(ledger_, Phase::compute);
+        const PhaseTimer timer(member_.ledger(), Phase::compute);
         model_.loss_and_gradient(batches[static_cast<std::size_t>(k_) % batches.size()]);
       }
-      exchange_->finish(k_);
+      member_.finish(k_);
       {
-        const PhaseTimer timer(ledger_, Phase::optimizer);
+        const PhaseTimer timer(member_.ledger(), Phase::optimizer);
         const ComputeTurn turn(*model_.replica().device);
         optimizer_.step();
       }
-      exchange_->stepped(k_);
+      member_.stepped(k_);
     }
   }
-  /// Everything posted is sent and seen, so that the window can go.
-  void settle(mpi::Communicator& world) {
-    engine_->wait_until([this] { return !mailbox_->sending(); });
-    engine_->run([&] {
-      world.barrier();
-      mailbox_->progress();
-      world.barrier();
-    });
-  }
-  CommunicationEngine& engine() { return *engine_; }
-  Mailbox& mailbox() { return *mailbox_; }
-  const Ledger& ledger() const { return ledger_; }
+  Participant& member() { return member_; }
 
  private:
-  const Layout& layout() const { return model_.replica().layout; }
-  static Topology graph_of(Config& config, const ExchangePlan& plan, int ranks) {
-    const auto graph = plan_topology(config, plan);
-    config.throw_if_invalid();
-    plan.require_ranks(ranks);
-    return graph->build(ranks);
-  }
-
   Model model_;
   torch::optim::SGD optimizer_;
-  std::unique_ptr<ExchangePlan> plan_;
-  Topology topology_;
-  Neighbourhood neighbourhood_;
-  Ledger ledger_;
-  mpi::Peers peers_;
-  std::optional<mpi::Window> window_;
-  std::optional<Mailbox> mailbox_;
-  std::optional<ThreadEngine> engine_;
-  std::unique_ptr<Exchange> exchange_;
+  ParticipantPlan plan_;
+  Participant member_;
   Iteration k_ = 0;
 };
 
@@ -186,30 +148,30 @@ PhaseSeconds phases_of(const Ledger& ledger) {
 TrainingTiming measure_one(const std::string& exchange, const TrainingOptions& options,
                            const mpi::Environment& environment) {
   const Network network(options.model, options.device, environment);
-  HearsayLoop* serving = nullptr;
-  mpi::Communicator world([&] { serving->mailbox().progress(); });
+  Participant* serving = nullptr;
+  mpi::Communicator world([&] { serving->progress(); });
   HearsayLoop hearsay(config_of(exchange, options.settings), network.make(), environment);
-  serving = &hearsay;
+  serving = &hearsay.member();
   BareLoop bare(network.make());
   const auto batches = network.batches(options.batch_size);
   const auto timed = [&](auto& loop) {
-    hearsay.engine().run([&] { world.barrier(); });
+    serving->engine().run([&] { world.barrier(); });
     double slowest[1] = {seconds_taken([&] { loop.run(options.iterations, batches); })};
-    hearsay.engine().run([&] { world.maximum(slowest); });
+    serving->engine().run([&] { world.maximum(slowest); });
     return slowest[0] / options.iterations;
   };
   timed(bare), timed(hearsay);  // warms up
-  const PhaseSeconds before = phases_of(hearsay.ledger());
+  const PhaseSeconds before = phases_of(serving->ledger());
   std::vector<double> bare_s, hearsay_s, ratios;
   for (int block = 0; block < options.blocks; ++block) {
     bare_s.push_back(timed(bare)), hearsay_s.push_back(timed(hearsay));
     ratios.push_back(hearsay_s.back() / bare_s.back());
   }
-  PhaseSeconds phase_s = phases_of(hearsay.ledger());
+  PhaseSeconds phase_s = phases_of(serving->ledger());
   for (std::size_t p = 0; p < phase_s.size(); ++p)
     phase_s[p] = (phase_s[p] - before[p]) / (options.blocks * options.iterations * environment.ranks());
-  hearsay.engine().run([&] { world.sum(phase_s); });
-  hearsay.settle(world);
+  serving->engine().run([&] { world.sum(phase_s); });
+  serving->settle();
   const auto [lowest, highest] = std::ranges::minmax(ratios);
   return {.exchange = exchange,
           .bare_s = median(std::move(bare_s)),

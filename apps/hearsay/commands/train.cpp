@@ -49,7 +49,7 @@ Topology planned_topology(const ConfigArguments& config, int ranks) { return rea
 PlannedModel planned_model(const ConfigArguments& config, int ranks) {
   const ChosenRun run = read_run(config);
   Config ring = Config::from_text("graph: {name: ring}");
-  const bool has_graph = run.plan().parts().exchange->uses_graph();
+  const bool has_graph = run.plan().parts().exchange->laws().along_graph;
   Topology topology = has_graph ? run.plan().topology(ranks) : TopologyPlan(ring).build(ranks);
   MeasuredModel measured = measure_model(run.plan(), ranks);
   return {.layout = std::move(measured.layout), .topology = std::move(topology), .compute_s = measured.step_s};
@@ -58,7 +58,7 @@ PlannedModel planned_model(const ConfigArguments& config, int ranks) {
 int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
   default_to_one_thread();
   if (arguments.dump_config) {
-    const std::string yaml = read_run(arguments).plan().dump();
+    const std::string yaml = read_run(arguments).plan().config_yaml();
     if (launched_rank() == 0) std::printf("%s", yaml.c_str());
     return 0;
   }
@@ -75,7 +75,7 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
   if (code != 0) return code;
   {
     mpi::Communicator communicator;
-    require_same_run(communicator, run->plan().dump());  // before `--overwrite` takes an earlier run away
+    require_same_run(communicator, run->plan().config_yaml());  // before `--overwrite` takes an earlier run away
   }
   const int folder_code = attempt_together(*mpi, [&] {
     if (mpi->rank() == 0) prepare_run_folder(run->plan().report());

@@ -10,11 +10,11 @@ namespace {
 
 std::optional<PlanRow> predicted(const ExchangeVariant& variant, const PlanSubject& subject, const Network& network) {
   const auto plan = plan_variant(variant);
-  if (plan->uses_graph() && subject.topology.changes() && !plan->follows_turns()) return std::nullopt;
+  if (plan->laws().along_graph && subject.topology.changes() && !plan->laws().follows_turns) return std::nullopt;
   const auto cost = plan->cost(subject.layout, subject.topology, subject.assumptions);
   if (!cost) return std::nullopt;
   return PlanRow{.algorithm = variant.name,
-                 .neighbours = plan->uses_graph(),
+                 .neighbours = plan->laws().along_graph,
                  .cost = *cost,
                  .communication_s = communication_s(*cost, network),
                  .local_s = cost->local.seconds(network),

@@ -39,7 +39,7 @@ class GradientDroppingPlan final : public ExchangePlan {
     if (schedule_ == Schedule::asynchronous) return ExchangePlan::worst_case_bytes(layout, topology);
     const auto p = static_cast<std::size_t>(topology.ranks());
     if (p == 1) return 0;
-    const Sparsifier sparsifier = settings_.push.read();
+    const Sparsifier& sparsifier = *settings_.push.sparsifier;
     const double density = sparsifier.largest_density();
     const std::size_t longest = part_of(layout.size(), topology.ranks(), 0).length;
     const SparseWire wire(*sparsifier.codec, longest, {});
@@ -57,7 +57,7 @@ class GradientDroppingPlan final : public ExchangePlan {
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
     SparseShape shape = settings_.push.shape(layout, topology.ranks());
-    const Sparsifier sparsifier = settings_.push.read();
+    const Sparsifier& sparsifier = *settings_.push.sparsifier;
     const std::size_t shard = part_of(layout.size(), shape.ranks, 0).length;
     const SparseWire wire(*sparsifier.codec, shard, {});
     shape.message_bytes = wire.bound(shape.k / static_cast<std::size_t>(shape.ranks));
@@ -76,7 +76,12 @@ class GradientDroppingPlan final : public ExchangePlan {
                                                : make_lockstep_dropping(context, settings_);
   }
   Schedule schedule() const override { return schedule_; }
-  bool uses_graph() const override { return false; }
+  ExchangeLaws laws() const override {
+    return {.mixes = ExchangeLaws::Mixes::gradients,
+            .replicas_agree = schedule_ == Schedule::lockstep,
+            .keeps_mass = true,
+            .sharded = true};
+  }
 
  private:
   Schedule schedule_;

@@ -39,8 +39,8 @@ class AsynchronousDropping final : public Exchange {
   AsynchronousDropping(const ExchangeContext& context, const DroppingSettings& settings)
       : context_(context),
         me_(context.peers.rank()),
-        push_sparsifier_(settings.push.read()),
-        pull_sparsifier_(settings.push.read()),
+        push_sparsifier_(settings.push.sparsifier->fresh()),
+        pull_sparsifier_(settings.push.sparsifier->fresh()),
         shards_(*push_sparsifier_.codec, context.replica.layout, context.peers.size()),
         own_(shards_.part(me_)),
         push_(context_, settings, push_sparsifier_, shards_),
@@ -195,7 +195,7 @@ std::unique_ptr<Exchange> make_asynchronous_dropping(const ExchangeContext& cont
 
 // The more ranks, the shorter the shards: two have the longest.
 std::size_t dropping_packet_bound(const DroppingSettings& settings, const Layout& layout) {
-  const Sparsifier sparsifier = settings.push.read();
+  const Sparsifier& sparsifier = *settings.push.sparsifier;
   const double density = sparsifier.largest_density();
   const std::size_t n = layout.size(), shard = part_of(n, 2, 0).length;
   const SparseWire wire(*sparsifier.codec, shard, {});

@@ -94,7 +94,9 @@ class AllReducePlan final : public ExchangePlan {
   }
   Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device&) const override { return true; }
-  bool uses_graph() const override { return false; }
+  ExchangeLaws laws() const override {
+    return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = true};
+  }
 
  private:
   Settings settings_;

@@ -48,6 +48,7 @@ class GTopK final : public SparseCollective {
     return {
         .total = std::move(found.result), .returned = std::move(found.returned), .included = std::move(found.included)};
   }
+  bool keeps_mass() const override { return settings_.rule != ResidualRule::published; }
   std::vector<Share> shares() const override {
     return {{.name = "lost_mass_fraction", .part = lost_, .whole = selected_}};
   }
@@ -79,7 +80,7 @@ ExchangeEntry gtopk_exchange() {
           .make = [](Config& exchange, Config& root) -> std::unique_ptr<ExchangePlan> {
             const Settings settings = read_settings(exchange);
             SparseSgdSettings common(exchange, root);
-            exchange.require(settings.rule != ResidualRule::owner || common.read().codec->exact(), "residual",
+            exchange.require(settings.rule != ResidualRule::owner || common.sparsifier->codec->exact(), "residual",
                              "owner needs sparsify.quantiser none: sums of rounded values have no owner; use merger");
             return plan_sparse_sgd(std::move(common), [settings] { return std::make_unique<GTopK>(settings); });
           }};

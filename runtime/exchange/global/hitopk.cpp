@@ -60,7 +60,7 @@ class HiTopK final : public Exchange {
       : context_(context),
         here_(context.device(), context.replica.gradients.span()),
         groups_(std::move(groups)),
-        sparsifier_(settings.read()),
+        sparsifier_(settings.sparsifier->fresh()),
         shards_(make_shards(context.replica.layout, *sparsifier_.codec, static_cast<int>(groups_.local.size()),
                             context.ledger)),
         shard_(shards_[static_cast<std::size_t>(groups_.local_index)]),
@@ -147,8 +147,9 @@ class HiTopKPlan final : public ExchangePlan {
   HiTopKPlan(Config& exchange, Config& root) : settings_(exchange, root, "mstopk", true) {
     node_size_ = static_cast<int>(
         exchange.integer("node_size", 0, Range::between(0, 1e6), "ranks a node, consecutive ones; 0: the machines'"));
-    settings_.sparsify_section.section("selector")
-        .require(settings_.read().dense_below == 0, "dense_below",
+    root.section("sparsify")
+        .section("selector")
+        .require(settings_.sparsifier->dense_below == 0, "dense_below",
                  "hitopk selects in shards, which are not made of whole segments; use 0");
   }
   std::size_t packet_bound(const Layout&) const override { return 0; }
@@ -169,7 +170,7 @@ class HiTopKPlan final : public ExchangePlan {
     const int ranks = topology.ranks(), nodes = node_size_ > 0 ? ranks / node_size_ : assumptions.hosts;
     if (nodes == 0 || ranks % nodes != 0) return std::nullopt;
     const auto n = static_cast<std::size_t>(ranks / nodes);
-    const Sparsifier sparsifier = settings_.read();
+    const Sparsifier& sparsifier = *settings_.sparsifier;
     const double density = sparsifier.selector->density();
     const LastStep last = plan_last_step(sparsifier, density, layout.size(), n, static_cast<std::size_t>(nodes));
     const std::size_t k = kept_count(density, part_of(layout.size(), ranks / nodes, 0).length);
@@ -185,12 +186,14 @@ class HiTopKPlan final : public ExchangePlan {
   }
   Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device&) const override { return true; }
-  bool uses_graph() const override { return false; }
+  ExchangeLaws laws() const override {
+    return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = true};
+  }
 
  private:
   std::size_t bytes_with(int node_size, const Layout& layout, int ranks) const {
     require_equal_nodes(node_size, ranks);
-    const Sparsifier sparsifier = settings_.read();
+    const Sparsifier& sparsifier = *settings_.sparsifier;
     const auto n = static_cast<std::size_t>(node_size), m = static_cast<std::size_t>(ranks / node_size);
     const std::size_t ring = (n - 1) * layout.size() * sizeof(float);  // a node's, dense
     const LastStep last = plan_last_step(sparsifier, sparsifier.largest_density(), layout.size(), n, m);

@@ -39,7 +39,7 @@ class LayerWiseTopK final : public Exchange {
         here_(context.device(), context.replica.gradients.span()),
         layout_(context.replica.layout),
         overlap_(overlap),
-        sparsifier_(settings.read()),
+        sparsifier_(settings.sparsifier->fresh()),
         selection_(sparsifier_, layout_),
         feedback_(settings.feedback, layout_.size(), context.peers.size()),
         budgets_(layout_, sparsifier_.dense_below),
@@ -156,7 +156,7 @@ class LayerWiseTopKPlan final : public ExchangePlan {
   // The first iteration, which is dense, and the counts of the later ones.
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     const auto p = static_cast<std::size_t>(topology.ranks());
-    const Sparsifier sparsifier = settings_.read();
+    const Sparsifier& sparsifier = *settings_.sparsifier;
     std::size_t bytes = 2 * (p - 1) * layout.count() * sizeof(float);
     for (const Segment& s : layout.segments())
       if (s.length > 0)
@@ -169,7 +169,7 @@ class LayerWiseTopKPlan final : public ExchangePlan {
     shape.k = std::max(shape.k, layout.count());  // at least one value a segment
     // The budgets are not known before training, so entries are counted as in one message, headers segment by segment.
     constexpr std::size_t wire_header_bytes = 8;
-    const Sparsifier sparsifier = settings_.read();
+    const Sparsifier& sparsifier = *settings_.sparsifier;
     const SparseWire wire(*sparsifier.codec, layout.size(), {});
     shape.message_bytes = wire.bound(shape.k) + layout.count() * (wire_header_bytes + gather_header_bytes);
     ExchangeCost cost = layerwise_cost(shape, layout.count(), assumptions);
@@ -181,7 +181,9 @@ class LayerWiseTopKPlan final : public ExchangePlan {
   }
   Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device&) const override { return true; }
-  bool uses_graph() const override { return false; }
+  ExchangeLaws laws() const override {
+    return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = true};
+  }
 
  private:
   SparseSgdSettings settings_;

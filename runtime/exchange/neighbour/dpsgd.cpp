@@ -56,7 +56,10 @@ class DPsgdPlan final : public ExchangePlan {
   }
   Schedule schedule() const override { return options_.schedule; }
   bool runs_on(const Device&) const override { return true; }
-  bool follows_turns() const override { return options_.schedule == Schedule::lockstep && options_.delay == 0; }
+  ExchangeLaws laws() const override {
+    const bool exact = options_.schedule == Schedule::lockstep && options_.delay == 0;
+    return {.along_graph = true, .follows_turns = exact, .keeps_mass = exact};
+  }
 
  private:
   NeighbourLink::Options options_;

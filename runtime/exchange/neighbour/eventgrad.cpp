@@ -22,7 +22,7 @@ namespace {
 class EventGrad final : public Exchange {
  public:
   EventGrad(const ExchangeContext& context, NeighbourLink::Options options, Sparsifier sparsifier,
-            std::unique_ptr<MixingRule> mixing, Config trigger)
+            std::shared_ptr<const MixingRule> mixing, const TriggerPlan& trigger)
       : context_(context),
         link_(context, options, std::move(sparsifier)),
         mixing_(std::move(mixing)),
@@ -65,7 +65,7 @@ class EventGrad final : public Exchange {
 
   ExchangeContext context_;
   NeighbourLink link_;
-  std::unique_ptr<MixingRule> mixing_;
+  std::shared_ptr<const MixingRule> mixing_;
   Device::Norms compute_norms_;
   std::vector<double> norms_;
   TriggerEngine trigger_;
@@ -77,46 +77,47 @@ Sparsifier read_segment_sparsifier(Config sparsify) {
   return read_sparsifier(sparsify, {.selector = "dense", .per_segment = true, .scope_is_fixed = true});
 }
 
+std::shared_ptr<const MixingRule> read_mixing(Config mixing) {
+  return chosen_entry(mixing_rules(), mixing, "stale", "how copies pull the replica").make(mixing);
+}
+
+TriggerPlan read_trigger(Config trigger) { return TriggerPlan(trigger); }
+
 class EventGradPlan final : public ExchangePlan {
  public:
   EventGradPlan(Config& exchange, Config& root)
-      : options_(read_link_options(exchange)),
-        mixing_section_(exchange.section("mixing")),
-        trigger_section_(root.section("trigger")),
-        sparsify_section_(root.section("sparsify")),
-        bound_with_(read_segment_sparsifier(sparsify_section_)) {
-    const bool own_copies = make_mixing()->needs_own_copy();  // reads and checks the rule's keys, whatever the delay
-    exchange.require(
-        options_.delay == 0 || !own_copies, "delay",
-        "only for mixing: stale. The other rules keep the mean, which needs both ends of an edge to mix the "
-        "same two copies at the same time");
-    Config trigger = trigger_section_;
-    const TriggerEngine engine(trigger, {});  // reads and checks the policy's keys
-    exchange.require(options_.delay == 0 || !engine.local_steps_between_events(), "delay",
+      : link_(read_link_options(exchange)),
+        mixing_(read_mixing(exchange.section("mixing"))),
+        trigger_(read_trigger(root.section("trigger"))),
+        sparsifier_(read_segment_sparsifier(root.section("sparsify"))) {
+    link_.keep_own_copies = mixing_->needs_own_copy();
+    exchange.require(link_.delay == 0 || !mixing_->needs_own_copy(), "delay",
+                     "only for mixing: stale. The other rules keep the mean, which needs both ends of an edge to mix "
+                     "the same two copies at the same time");
+    exchange.require(link_.delay == 0 || !trigger_.local_steps_between_events(), "delay",
                      "not with trigger: periodic, which mixes only when it sends: its copies would be a period old");
   }
 
   std::size_t packet_bound(const Layout& layout) const override {
     std::size_t bytes = sizeof(PacketHeader);
-    for (const Segment& s : layout.segments()) bytes += segment_bound(bound_with_, s.length);
+    for (const Segment& s : layout.segments()) bytes += segment_bound(sparsifier_, s.length);
     return bytes;
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
-    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), selection(layout),
-                                  make_mixing()->needs_own_copy(), assumptions);
-    cost.waits = options_.schedule == Schedule::lockstep;
+    ExchangeCost cost =
+        link_cost(layout, topology, packet_bound(layout), selection(layout), link_.keep_own_copies, assumptions);
+    cost.waits = link_.schedule == Schedule::lockstep;
     return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
-    auto mixing = make_mixing();
-    NeighbourLink::Options options = options_;
-    options.keep_own_copies = mixing->needs_own_copy();
-    return std::make_unique<EventGrad>(context, options, read_segment_sparsifier(sparsify_section_), std::move(mixing),
-                                       trigger_section_);
+    return std::make_unique<EventGrad>(context, link_, sparsifier_.fresh(), mixing_, trigger_);
   }
-  Schedule schedule() const override { return options_.schedule; }
-  bool runs_on(const Device& device) const override { return device.selects_changes(bound_with_); }
+  Schedule schedule() const override { return link_.schedule; }
+  ExchangeLaws laws() const override {
+    return {.along_graph = true, .keeps_mass = mixing_->keeps_mean() && link_.schedule == Schedule::lockstep};
+  }
+  bool runs_on(const Device& device) const override { return device.selects_changes(sparsifier_); }
 
  private:
   /// The values x − x̂ are written into a block of their own and read twice, where error feedback reads its sum once.
@@ -124,22 +125,19 @@ class EventGradPlan final : public ExchangePlan {
     constexpr double words_of_difference = 3.0;
     LocalWork work;
     for (const Segment& s : layout.segments()) {
-      if (travels_whole(bound_with_, s.length)) continue;
-      const std::size_t k = kept_count(bound_with_.selector->density(), s.length);
+      if (travels_whole(sparsifier_, s.length)) continue;
+      const std::size_t k = kept_count(sparsifier_.selector->density(), s.length);
       const auto length = static_cast<double>(s.length);
-      work = work + selection_work(length, static_cast<double>(k), bound_with_.selector->reads(k));
+      work = work + selection_work(length, static_cast<double>(k), sparsifier_.selector->reads(k));
       work.moved_bytes += words_of_difference * sizeof(float) * length;
     }
     return work;
   }
-  std::unique_ptr<MixingRule> make_mixing() const {
-    Config section = mixing_section_;
-    return chosen_entry(mixing_rules(), section, "stale", "how copies pull the replica").make(section);
-  }
 
-  NeighbourLink::Options options_;
-  Config mixing_section_, trigger_section_, sparsify_section_;
-  Sparsifier bound_with_;
+  NeighbourLink::Options link_;
+  std::shared_ptr<const MixingRule> mixing_;
+  TriggerPlan trigger_;
+  Sparsifier sparsifier_;
 };
 
 }  // namespace

@@ -18,8 +18,8 @@ void prepare_process() {
 
 int needed_thread_level() { return MPI_THREAD_SERIALIZED; }
 
-void end_job(int exit_code) {
-  MPI_Abort(MPI_COMM_WORLD, exit_code);
+void end_job(CommunicatorHandle all, int exit_code) {
+  MPI_Abort(all.as<MPI_Comm>(), exit_code);
   std::_Exit(exit_code);
 }
 

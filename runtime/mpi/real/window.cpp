@@ -43,11 +43,11 @@ MPI_Aint front_of(const void* base) {
   return static_cast<MPI_Aint>(line + (line - address % line) % line);
 }
 
-std::vector<MPI_Aint> fronts_of_all(MPI_Aint own) {
+std::vector<MPI_Aint> fronts_of_all(MPI_Aint own, MPI_Comm communicator) {
   int ranks = 0;
-  check(MPI_Comm_size(MPI_COMM_WORLD, &ranks), "MPI_Comm_size");
+  check(MPI_Comm_size(communicator, &ranks), "MPI_Comm_size");
   std::vector<MPI_Aint> fronts(static_cast<std::size_t>(ranks));
-  check(MPI_Allgather(&own, 1, MPI_AINT, fronts.data(), 1, MPI_AINT, MPI_COMM_WORLD), "MPI_Allgather");
+  check(MPI_Allgather(&own, 1, MPI_AINT, fronts.data(), 1, MPI_AINT, communicator), "MPI_Allgather");
   return fronts;
 }
 
@@ -69,10 +69,11 @@ struct Window::Handle {
   }
 };
 
-Window::Window(std::size_t bytes) : handle_(std::make_unique<Handle>()) {
+Window::Window(std::size_t bytes, CommunicatorHandle of) : handle_(std::make_unique<Handle>()) {
+  const auto ranks = of.as<MPI_Comm>();
   void* base = nullptr;
   const auto size = static_cast<MPI_Aint>(2 * line + whole_lines(bytes));
-  const int code = MPI_Win_allocate(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &handle_->window);
+  const int code = MPI_Win_allocate(size, 1, MPI_INFO_NULL, ranks, &base, &handle_->window);
   if (code != MPI_SUCCESS) throw no_window(error_text(code));
   MPI_Win_set_errhandler(handle_->window, MPI_ERRORS_RETURN);
   int* model = nullptr;
@@ -81,16 +82,16 @@ Window::Window(std::size_t bytes) : handle_(std::make_unique<Handle>()) {
   if (found == 0 || *model != MPI_WIN_UNIFIED) throw no_window("its memory model is not MPI_WIN_UNIFIED");
   const MPI_Aint front = front_of(base);
   handle_->memory = {static_cast<std::byte*>(base) + front, bytes};
-  handle_->fronts = fronts_of_all(front);
+  handle_->fronts = fronts_of_all(front, ranks);
   check(MPI_Win_lock_all(MPI_MODE_NOCHECK, handle_->window), "MPI_Win_lock_all");
   std::memset(base, 0, static_cast<std::size_t>(size));
   check(MPI_Win_sync(handle_->window), "MPI_Win_sync");
   if (library_is_mpich()) handle_->polite.emplace(handle_->window);
-  check(MPI_Comm_dup(MPI_COMM_WORLD, &handle_->idle_communicator), "MPI_Comm_dup");
+  check(MPI_Comm_dup(ranks, &handle_->idle_communicator), "MPI_Comm_dup");
   check(MPI_Irecv(&handle_->idle_byte, 1, MPI_BYTE, MPI_ANY_SOURCE, 0, handle_->idle_communicator,
                   &handle_->idle_request),
         "MPI_Irecv");
-  check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");  // nobody puts before everybody has zeroed
+  check(MPI_Barrier(ranks), "MPI_Barrier");  // nobody puts before everybody has zeroed
 }
 
 Window::~Window() {

@@ -13,7 +13,7 @@ void prepare_process() {}
 int needed_thread_level() { return MPI_THREAD_SINGLE; }
 
 // All ranks are one process.
-void end_job(int exit_code) {
+void end_job(CommunicatorHandle, int exit_code) {
   std::fflush(nullptr);
   std::_Exit(exit_code);
 }

@@ -71,6 +71,7 @@ struct OutEdge {
 }  // namespace
 
 struct Window::Handle {
+  MPI_Comm communicator = MPI_COMM_NULL;
   std::unique_ptr<std::byte[], AlignedDelete> memory;
   std::size_t bytes;
   sim::ActorPtr owner = sim::Actor::self();
@@ -104,7 +105,8 @@ std::vector<sim::CommPtr> Window::Handle::events() const {
   return all;
 }
 
-Window::Window(std::size_t bytes) : handle_(std::make_unique<Handle>()) {
+Window::Window(std::size_t bytes, CommunicatorHandle of) : handle_(std::make_unique<Handle>()) {
+  handle_->communicator = of.as<MPI_Comm>();
   handle_->bytes = bytes;
   handle_->memory.reset(new (alignment) std::byte[bytes]());
   // The time keeps the mailboxes of windows apart that are made one after the other.
@@ -113,10 +115,10 @@ Window::Window(std::size_t bytes) : handle_(std::make_unique<Handle>()) {
   handle_->door->set_receiver(handle_->owner);
   handle_->expect_announcement();
   int size = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_size(handle_->communicator, &size);
   handle_->ranks.resize(static_cast<std::size_t>(size));
   Handle* const own = handle_.get();
-  check(MPI_Allgather(&own, sizeof own, MPI_BYTE, handle_->ranks.data(), sizeof own, MPI_BYTE, MPI_COMM_WORLD),
+  check(MPI_Allgather(&own, sizeof own, MPI_BYTE, handle_->ranks.data(), sizeof own, MPI_BYTE, handle_->communicator),
         "MPI_Allgather");
 }
 
@@ -125,7 +127,7 @@ Window::~Window() {
   for (auto& [target, edge] : handle_->out) {
     for (const sim::CommPtr& put : edge.under_way) put->wait();
   }
-  MPI_Barrier(MPI_COMM_WORLD);  // everything has arrived
+  MPI_Barrier(handle_->communicator);  // everything has arrived
   sync();
   for (const InEdge& edge : handle_->in) edge.next->cancel();
   handle_->next_announced->cancel();

@@ -63,31 +63,24 @@ inline void integer_gradient(int rank, Iteration k, std::span<float> g) {
   for (float& value : g) value = static_cast<float>(static_cast<int>(random.below(17)) - 8);
 }
 
-inline void run_rank(const ExchangePlan& plan, LocalRank& rank, const GlobalOptions& options, GlobalOutcome& outcome) {
+inline void run_rank(LocalRank& rank, const GlobalOptions& options, GlobalOutcome& outcome) {
   const auto me = static_cast<std::size_t>(rank.rank());
-  ExchangeContext context = rank.context();
-  context.iterations_per_epoch = options.iterations_per_epoch;
-  {
-    const auto exchange = build_exchange(plan, context);
-    Device& device = *rank.replica.device;
-    const auto g = rank.replica.gradients.span();
-    for (Iteration k = 0; k < options.iterations; ++k) {
-      exchange->start(k);
-      outcome.put_in[me].emplace_back(g.size());
-      options.gradient(rank.rank(), k, outcome.put_in[me].back());
-      device.put(std::as_bytes(std::span(outcome.put_in[me].back())), g);
-      if (exchange->layer_wise()) {
-        for (std::size_t s = rank.replica.layout.count(); s-- > 0;) exchange->gradient_ready(static_cast<SegmentId>(s));
-      }
-      exchange->finish(k);
-      outcome.came_out[me].push_back(fetched(device, g));
-      exchange->stepped(k);
-    }
-    outcome.residual[me].assign(g.size(), 0.0F);
-    exchange->add_residual(outcome.residual[me]);
-    outcome.shares[me] = exchange->shares();
+  Device& device = *rank.replica.device;
+  const auto g = rank.replica.gradients.span();
+  for (Iteration k = 0; k < options.iterations; ++k) {
+    rank.member.start(k);
+    outcome.put_in[me].emplace_back(g.size());
+    options.gradient(rank.rank(), k, outcome.put_in[me].back());
+    device.put(std::as_bytes(std::span(outcome.put_in[me].back())), g);
+    rank.member.all_gradients_ready();
+    rank.member.finish(k);
+    outcome.came_out[me].push_back(fetched(device, g));
+    rank.member.stepped(k);
   }
-  rank.stop_engine();
+  outcome.residual[me].assign(g.size(), 0.0F);
+  rank.member.exchange().add_residual(outcome.residual[me]);
+  outcome.shares[me] = rank.member.exchange().shares();
+  rank.member.leave();
   for (std::size_t phase = 0; phase < phase_names.size(); ++phase)
     outcome.seconds[me][phase] = rank.ledger.seconds(static_cast<Phase>(phase));
 }
@@ -107,21 +100,17 @@ inline GlobalOutcome run_global(const std::string& yaml, const GlobalOptions& op
   const LocalJob job{.topology = topology,
                      .layout = layout,
                      .initial = initial,
-                     .packet_bound = plan->packet_bound(layout),
+                     .plan = *plan,
                      .engine = options.engine,
                      .nodes = options.nodes,
                      .delays = options.delays,
-                     .device = options.device};
+                     .device = options.device,
+                     .iterations_per_epoch = options.iterations_per_epoch};
   LocalWorld world(job);
   {
     std::vector<std::jthread> threads;
     for (int r = 0; r < options.ranks; ++r)
-      threads.emplace_back([&, r] {
-        world.run(r, [&](LocalRank& rank) {
-          const GlobalPlan own(yaml);  // a Config must not be shared between threads
-          run_rank(*own, rank, options, outcome);
-        });
-      });
+      threads.emplace_back([&, r] { world.run(r, [&](LocalRank& rank) { run_rank(rank, options, outcome); }); });
   }
   outcome.failed_rank = world.failed_rank();
   if (!options.keep_failure) world.rethrow();

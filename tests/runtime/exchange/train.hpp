@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/participant.hpp"
 #include "tests/reference/simulation.hpp"
 #include "tests/support/local_ranks.hpp"
 
@@ -40,60 +40,55 @@ class Plan {
 /// x_{k+1} ← exchange(x_k) − η g(x_k) on one rank, from the replica as it is.
 class RankTrainer {
  public:
-  RankTrainer(std::unique_ptr<Exchange> exchange, Parameters& replica, int rank,
-              const reference::GradientSource& problem, double learning_rate)
-      : exchange_(std::move(exchange)),
-        replica_(replica),
-        rank_(rank),
-        problem_(problem),
-        rate_(static_cast<float>(learning_rate)) {}
+  RankTrainer(Participant& member, const reference::GradientSource& problem, double learning_rate)
+      : member_(member), replica_(member.replica()), problem_(problem), rate_(static_cast<float>(learning_rate)) {}
 
   void start(Iteration k) {
-    exchange_->start(k);
-    const auto events = exchange_->events();
+    member_.start(k);
+    const auto events = member_.exchange().events();
     outcome_.events.emplace_back(events.begin(), events.end());
     const std::vector<float> x = fetched(*replica_.device, replica_.values.span());
     std::vector<float> g(x.size());
-    problem_.gradient(rank_, k, x, g);
+    problem_.gradient(member_.rank(), k, x, g);
     put(g, replica_.gradients);
-    for (std::size_t s = replica_.layout.count(); s-- > 0;) exchange_->gradient_ready(static_cast<SegmentId>(s));
+    member_.all_gradients_ready();
   }
   void finish(Iteration k) {
-    exchange_->finish(k);
+    member_.finish(k);
     std::vector<float> x = fetched(*replica_.device, replica_.values.span());
     const std::vector<float> g = fetched(*replica_.device, replica_.gradients.span());
     for (std::size_t e = 0; e < x.size(); ++e) x[e] -= rate_ * g[e];
     put(x, replica_.values);
-    exchange_->stepped(k);
+    member_.stepped(k);
   }
-  /// Ends the exchange. The ledger's numbers are not in it yet.
+  /// Ends the participant.
   RankOutcome outcome() {
-    exchange_.reset();
+    member_.leave();
     outcome_.x = fetched(*replica_.device, replica_.values.span());
     outcome_.hash = replica_hash(outcome_.x);
+    read_ledger();
     return std::move(outcome_);
   }
 
  private:
   void put(std::span<const float> here, FloatBlock& block) { replica_.device->put(std::as_bytes(here), block.span()); }
 
-  std::unique_ptr<Exchange> exchange_;
+  void read_ledger() {
+    const Ledger& ledger = member_.ledger();
+    for (SegmentId s = 0; s < ledger.segments(); ++s) {
+      outcome_.segment_events.push_back(ledger.segment(s).events.value());
+      outcome_.segment_messages.push_back(ledger.segment(s).messages.value());
+      outcome_.segment_payload_bytes.push_back(ledger.segment(s).payload_bytes.value());
+    }
+    outcome_.totals = ledger.totals();
+  }
+
+  Participant& member_;
   Parameters& replica_;
-  int rank_;
   const reference::GradientSource& problem_;
   float rate_;
   RankOutcome outcome_;
 };
-
-/// What the ledger says; all engines that write to it have stopped.
-inline void read_ledger(const Ledger& ledger, RankOutcome& outcome) {
-  for (SegmentId s = 0; s < ledger.segments(); ++s) {
-    outcome.segment_events.push_back(ledger.segment(s).events.value());
-    outcome.segment_messages.push_back(ledger.segment(s).messages.value());
-    outcome.segment_payload_bytes.push_back(ledger.segment(s).payload_bytes.value());
-  }
-  outcome.totals = ledger.totals();
-}
 
 /// What all ranks did.
 struct JobOutcome {
@@ -134,37 +129,28 @@ struct JobOptions {
   std::function<std::shared_ptr<Device>(int rank)> device = [](int) { return processor(); };  ///< as LocalJob has it
 };
 
-inline RankTrainer make_trainer(const ExchangePlan& plan, LocalRank& rank, const reference::GradientSource& problem,
-                                const JobOptions& options) {
-  auto exchange = build_exchange(plan, rank.context());
+inline RankTrainer make_trainer(LocalRank& rank, const reference::GradientSource& problem, const JobOptions& options) {
   {
     const ComputeTurn turn(*rank.replica.device);
     options.prepare(rank);
   }
-  return RankTrainer(std::move(exchange), rank.replica, rank.rank(), problem, options.learning_rate);
+  return RankTrainer(rank.member, problem, options.learning_rate);
 }
 
-inline RankOutcome close(RankTrainer& trainer, LocalRank& rank) {
-  RankOutcome outcome = trainer.outcome();
-  rank.stop_engine();
-  read_ledger(rank.ledger, outcome);
-  return outcome;
-}
-
-inline void train_in_turns(const ExchangePlan& plan, const LocalJob& job, const reference::GradientSource& problem,
-                           const JobOptions& options, JobOutcome& outcome) {
+inline void train_in_turns(const LocalJob& job, const reference::GradientSource& problem, const JobOptions& options,
+                           JobOutcome& outcome) {
   LocalWorld world(job);
   std::vector<std::unique_ptr<LocalRank>> ranks;
   std::vector<RankTrainer> trainers;
   for (int r = 0; r < options.ranks; ++r) {
     ranks.push_back(world.make_rank(r));
-    trainers.push_back(make_trainer(plan, *ranks.back(), problem, options));
+    trainers.push_back(make_trainer(*ranks.back(), problem, options));
   }
   for (Iteration k = 0; k < options.iterations; ++k) {
     for (auto& trainer : trainers) trainer.start(k);
     for (auto& trainer : trainers) trainer.finish(k);
   }
-  for (std::size_t r = 0; r < ranks.size(); ++r) outcome.ranks[r] = close(trainers[r], *ranks[r]);
+  for (std::size_t r = 0; r < ranks.size(); ++r) outcome.ranks[r] = trainers[r].outcome();
 }
 
 inline JobOutcome train_locally(const std::string& yaml, const Layout& layout, std::span<const float> initial,
@@ -176,22 +162,21 @@ inline JobOutcome train_locally(const std::string& yaml, const Layout& layout, s
   const LocalJob job{.topology = topology,
                      .layout = layout,
                      .initial = initial,
-                     .packet_bound = plan.exchange().packet_bound(layout),
+                     .plan = plan.exchange(),
                      .engine = options.run == Ranks::threads_with_communication_threads ? EngineKind::thread_engine
                                                                                         : EngineKind::inline_engine,
                      .device = options.device};
   if (options.run == Ranks::in_turns) {
-    train_in_turns(plan.exchange(), job, problem, options, outcome);
+    train_in_turns(job, problem, options, outcome);
     return outcome;
   }
   run_local_ranks(job, [&](LocalRank& rank) {
-    const Plan own(yaml);  // a Config must not be shared between threads
-    RankTrainer trainer = make_trainer(own.exchange(), rank, problem, options);
+    RankTrainer trainer = make_trainer(rank, problem, options);
     for (Iteration k = 0; k < options.iterations; ++k) {
       trainer.start(k);
       trainer.finish(k);
     }
-    outcome.ranks[static_cast<std::size_t>(rank.rank())] = close(trainer, rank);
+    outcome.ranks[static_cast<std::size_t>(rank.rank())] = trainer.outcome();
   });
   return outcome;
 }

@@ -12,7 +12,7 @@ class SparseSgd final : public Exchange {
   SparseSgd(const ExchangeContext& context, const SparseSgdSettings& settings,
             std::unique_ptr<SparseCollective> collective)
       : context_(context),
-        sparsifier_(settings.read()),
+        sparsifier_(settings.sparsifier->fresh()),
         selection_(context.device().select_sums(context.replica.layout, sparsifier_)),
         collective_(std::move(collective)),
         feedback_(settings.feedback, context.replica.layout.size(), context.peers.size(), context.replica.device),
@@ -58,7 +58,7 @@ class SparseSgdPlan final : public ExchangePlan {
 
   std::size_t packet_bound(const Layout&) const override { return 0; }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
-    const Sparsifier sparsifier = settings_.read();
+    const Sparsifier& sparsifier = *settings_.sparsifier;
     const std::size_t k = BlockSelection(sparsifier, layout).count(sparsifier.largest_density());
     const SparseWire wire(*sparsifier.codec, layout.size(), {});
     const std::size_t longest = wire.bound(sparsifier.selector->most(k, layout.size()));
@@ -72,8 +72,10 @@ class SparseSgdPlan final : public ExchangePlan {
     return make_sparse_sgd(context, settings_, make_());
   }
   Schedule schedule() const override { return Schedule::lockstep; }
-  bool runs_on(const Device& device) const override { return device.selects_sums(settings_.read()); }
-  bool uses_graph() const override { return false; }
+  bool runs_on(const Device& device) const override { return device.selects_sums(*settings_.sparsifier); }
+  ExchangeLaws laws() const override {
+    return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = make_()->keeps_mass()};
+  }
 
  private:
   SparseSgdSettings settings_;
@@ -82,29 +84,22 @@ class SparseSgdPlan final : public ExchangePlan {
 
 }  // namespace
 
-SparseSgdSettings::SparseSgdSettings(Config& exchange, Config& root, std::string_view selector, bool fixed)
-    : feedback(read_feedback(exchange)),
-      sparsify_section(root.section("sparsify")),
-      default_selector(selector),
-      scope_is_fixed(fixed) {
-  read();
-}
-
-Sparsifier SparseSgdSettings::read() const {
-  Config section = sparsify_section;
-  return read_sparsifier(section,
-                         {.selector = default_selector, .per_segment = false, .scope_is_fixed = scope_is_fixed});
+SparseSgdSettings::SparseSgdSettings(Config& exchange, Config& root, std::string_view default_selector,
+                                     bool scope_is_fixed)
+    : feedback(read_feedback(exchange)) {
+  Config section = root.section("sparsify");
+  sparsifier = std::make_shared<const Sparsifier>(
+      read_sparsifier(section, {.selector = default_selector, .per_segment = false, .scope_is_fixed = scope_is_fixed}));
 }
 
 SparseShape SparseSgdSettings::shape(const Layout& layout, int ranks) const {
-  const Sparsifier sparsifier = read();
-  const std::size_t k = BlockSelection(sparsifier, layout).count(sparsifier.selector->density());
-  const SparseWire wire(*sparsifier.codec, layout.size(), {});
+  const std::size_t k = BlockSelection(*sparsifier, layout).count(sparsifier->selector->density());
+  const SparseWire wire(*sparsifier->codec, layout.size(), {});
   return {.ranks = ranks,
           .values = layout.size(),
           .k = k,
           .message_bytes = wire.bound(k),
-          .selector_reads = sparsifier.selector->reads(k)};
+          .selector_reads = sparsifier->selector->reads(k)};
 }
 
 void accumulate_and_select(ErrorFeedback& feedback, BlockSelection& selection, std::span<const float> g, double density,

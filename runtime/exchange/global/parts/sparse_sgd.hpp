@@ -21,6 +21,8 @@ class SparseCollective {
   /// `k` is the number of entries that the density asks for, the same on every rank.
   virtual SparseSum sum(const Group& group, const SparseVector& own, const SparseWire& wire, std::size_t k) = 0;
   virtual std::vector<Share> shares() const { return {}; }
+  /// Whether `total` and what all ranks are returned are together what they gave.
+  virtual bool keeps_mass() const { return true; }
   /// Bytes that all ranks together may send in one iteration; `message` is the longest that one rank's k entries make.
   virtual std::size_t worst_case_bytes(int ranks, std::size_t message) const = 0;
   virtual ExchangeCost cost(SparseShape shape, const CostAssumptions& assumptions) const = 0;
@@ -37,10 +39,7 @@ struct SparseSgdSettings {
   SparseShape shape(const Layout& layout, int ranks) const;
 
   FeedbackOptions feedback;
-  Config sparsify_section;
-  Sparsifier read() const;  ///< a Sparsifier of its own for every exchange
-  std::string_view default_selector;
-  bool scope_is_fixed;
+  std::shared_ptr<const Sparsifier> sparsifier;  ///< to ask; every exchange selects with a copy
 };
 
 /// The client's half of an iteration: r ← r + g, with momentum and clipping as `feedback` says, and what of r to send; in

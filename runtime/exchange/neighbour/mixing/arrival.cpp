@@ -29,6 +29,7 @@ class Arrival final : public MixingRule {
       }
     }
   }
+  bool keeps_mean() const override { return true; }
   bool needs_own_copy() const override { return true; }
 };
 

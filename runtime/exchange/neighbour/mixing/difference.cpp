@@ -18,6 +18,7 @@ class Difference final : public MixingRule {
   void mix(const Layout&, float, std::span<const MixEdge> edges, std::span<float> x, Device& device) const override {
     device.add_differences(gamma_, edges, x);
   }
+  bool keeps_mean() const override { return true; }
   bool needs_own_copy() const override { return true; }
 
  private:

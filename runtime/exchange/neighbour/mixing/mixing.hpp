@@ -16,6 +16,8 @@ class MixingRule {
   /// elementwise, whatever the device.
   virtual void mix(const Layout& layout, float self_weight, std::span<const MixEdge> edges, std::span<float> x,
                    Device& device) const = 0;
+  /// Whether, in lockstep, the mean over ranks stays where it is for any pattern of events.
+  virtual bool keeps_mean() const { return false; }
   /// Whether `MixEdge::ours` is read; keeping it costs one block (lockstep) or one block an edge (asynchronous).
   virtual bool needs_own_copy() const { return false; }
 };

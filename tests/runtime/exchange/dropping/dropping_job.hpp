@@ -22,20 +22,16 @@ struct DroppingOutcome {
 /// One rank and its exchange, driven from outside.
 class DroppingRank {
  public:
-  DroppingRank(const std::string& yaml, LocalRank& rank, Iteration iterations_per_epoch = 1)
-      : rank_(rank), plan_(yaml), part_(part_of(rank.replica.layout.size(), rank.topology.ranks(), rank.rank())) {
-    ExchangeContext context = rank.context();
-    context.iterations_per_epoch = iterations_per_epoch;
-    exchange_ = plan_->build(context);
-  }
+  explicit DroppingRank(LocalRank& rank)
+      : rank_(rank), part_(part_of(rank.replica.layout.size(), rank.topology.ranks(), rank.rank())) {}
 
   /// One iteration with the gradient that `gradient` fills in.
   void iterate(const std::function<void(int rank, Iteration k, std::span<float> g)>& gradient) {
     const auto g = rank_.replica.gradients.span(), x = rank_.replica.values.span();
-    exchange_->start(k_);
+    rank_.member.start(k_);
     gradient(rank_.rank(), k_, g);
     outcome.put_in.emplace_back(g.begin(), g.end());
-    exchange_->finish(k_);
+    rank_.member.finish(k_);
     outcome.came_out.emplace_back(g.begin(), g.end());
     outcome.found.push_back(own());
     // What weight decay does to all of x; on the own shard it would be meant.
@@ -44,12 +40,12 @@ class DroppingRank {
     for (std::size_t i = 0; i < x.size(); ++i)
       x[i] -= static_cast<float>(times_ranks(g[i], static_cast<std::size_t>(rank_.topology.ranks())));
     outcome.moved.push_back(own());
-    exchange_->stepped(k_++);
+    rank_.member.stepped(k_++);
     outcome.x.emplace_back(x.begin(), x.end());
   }
   Vector residual() const {
     Vector r(rank_.replica.layout.size());
-    exchange_->add_residual(r);
+    rank_.member.exchange().add_residual(r);
     return r;
   }
   const Part& part() const { return part_; }
@@ -62,9 +58,7 @@ class DroppingRank {
 
  private:
   LocalRank& rank_;
-  GlobalPlan plan_;  // of its own: a Config must not be shared between threads
   Part part_;
-  std::unique_ptr<Exchange> exchange_;
   Iteration k_ = 0;
 };
 
@@ -89,16 +83,19 @@ inline Vector settled(const std::vector<DroppingOutcome>& ranks, std::size_t n) 
 /// The ranks of a job, their memories and their messages.
 struct DroppingWorld {
   DroppingWorld(const std::string& yaml, int ranks, EngineKind engine = EngineKind::inline_engine,
-                Layout of = reference::small_layout(), std::optional<std::uint64_t> delays = {})
-      : layout(std::move(of)),
+                Layout of = reference::small_layout(), std::optional<std::uint64_t> delays = {},
+                Iteration iterations_per_epoch = 1)
+      : plan(yaml),
+        layout(std::move(of)),
         topology(complete_topology(ranks)),
         initial(dropping_start(layout.size())),
         job{.topology = topology,
             .layout = layout,
             .initial = initial,
-            .packet_bound = GlobalPlan(yaml)->packet_bound(layout),
+            .plan = *plan,
             .engine = engine,
-            .delays = delays},
+            .delays = delays,
+            .iterations_per_epoch = iterations_per_epoch},
         world(job) {}
   DroppingWorld(const DroppingWorld&) = delete;
   DroppingWorld& operator=(const DroppingWorld&) = delete;
@@ -112,6 +109,9 @@ struct DroppingWorld {
     world.rethrow();
   }
 
+  std::size_t packet_bound() const { return plan->packet_bound(layout); }
+
+  const GlobalPlan plan;
   const Layout layout;
   const Topology topology;
   const Vector initial;
@@ -133,7 +133,7 @@ inline std::vector<DroppingOutcome> run_dropping(const std::string& yaml, const 
   DroppingWorld world(yaml, options.ranks, options.engine, options.layout, options.delays);
   std::vector<DroppingOutcome> outcomes(static_cast<std::size_t>(options.ranks));
   world.run([&](LocalRank& rank) {
-    DroppingRank one(yaml, rank);
+    DroppingRank one(rank);
     for (Iteration k = 0; k < options.iterations; ++k) one.iterate(options.gradient);
     for (Iteration k = 0; k < options.quiet_iterations; ++k) one.iterate(no_gradient);
     one.outcome.residual = one.residual();

@@ -31,11 +31,7 @@ void large_gradient(int rank, Iteration k, std::span<float> g) {
 /// Two ranks on one thread, to be driven in any order.
 struct Pair {
   explicit Pair(const std::string& yaml)
-      : world(yaml, 2),
-        first(world.world.make_rank(0)),
-        second(world.world.make_rank(1)),
-        a(yaml, *first),
-        b(yaml, *second) {}
+      : world(yaml, 2), first(world.world.make_rank(0)), second(world.world.make_rank(1)), a(*first), b(*second) {}
   DroppingWorld world;
   std::unique_ptr<LocalRank> first, second;
   DroppingRank a, b;
@@ -84,7 +80,7 @@ TEST_CASE("a rank that stops receiving holds nobody up, and what it misses stays
     CHECK(totals.deferred > 0);
     CHECK(totals.packets >= 2);
     CHECK(totals.messages <= 2 * totals.packets);
-    CHECK(totals.bytes() - totals.control_bytes <= totals.packets * pair.world.job.packet_bound + 64);
+    CHECK(totals.bytes() - totals.control_bytes <= totals.packets * pair.world.packet_bound() + 64);
     const Vector residual = pair.a.residual();
     CHECK(std::ranges::any_of(residual, [](float r) { return r != 0.0F; }));
     for (int k = 0; k < 60; ++k) {
@@ -115,7 +111,7 @@ TEST_CASE("after all gradients are in, every rank comes to hold every master, wi
         std::vector<DroppingOutcome> outcomes(static_cast<std::size_t>(ranks));
         std::atomic<int> settled_ranks{0};
         world.run([&](LocalRank& rank) {
-          DroppingRank one(yaml, rank);
+          DroppingRank one(rank);
           Random random(stream_seed(31, "delays", static_cast<std::uint64_t>(rank.rank())));
           for (int k = 0; k < 20; ++k) {
             one.iterate(large_gradient);
@@ -172,14 +168,14 @@ TEST_CASE("a packet is never longer than its bound, even if all that is pushed g
       };
       pair.a.iterate(half(0));  // the own shard moves: something to pull, more than one packet holds
       const std::uint64_t first = bytes();
-      CHECK(first <= pair.world.job.packet_bound);
+      CHECK(first <= pair.world.packet_bound());
       pair.a.iterate([&](int rank, Iteration k, std::span<float> g) {
         half(1)(rank, k, g);
         g[0] = g[1] = 1.0F;
       });
       CHECK(pair.first->ledger.totals().packets == 2);
       CHECK(pair.first->ledger.totals().messages >= 2);
-      CHECK(bytes() - first <= pair.world.job.packet_bound);
+      CHECK(bytes() - first <= pair.world.packet_bound());
       if (std::string(sparsifier) == "name: dense") CHECK(first == 32 + 8 + 8 + 4 * 186);
     }
   }

@@ -126,14 +126,11 @@ TEST_CASE("the last layers travel while the first ones still have no gradient") 
     const Topology topology = complete_topology(3);
     const Layout layout = reference::small_layout();
     const Vector initial(layout.size());
-    const LocalJob job{.topology = topology,
-                       .layout = layout,
-                       .initial = initial,
-                       .packet_bound = 0,
-                       .engine = EngineKind::thread_engine};
+    const LocalJob job{
+        .topology = topology, .layout = layout, .initial = initial, .plan = *plan, .engine = EngineKind::thread_engine};
     LocalWorld world(job);
     const auto body = [&](LocalRank& rank) {
-      const auto exchange = plan->build(rank.context());
+      Participant* const exchange = &rank.member;
       const auto sent = [&] { return world.office().traffic(rank.rank()).messages; };
       REQUIRE(exchange->layer_wise());
       for (Iteration k = 0; k < 3; ++k) {
@@ -148,7 +145,7 @@ TEST_CASE("the last layers travel while the first ones still have no gradient") 
         for (const SegmentId s : {2U, 1U, 0U}) exchange->gradient_ready(s);
         exchange->finish(k);
       }
-      rank.stop_engine();
+      rank.member.leave();
     };
     {
       std::vector<std::jthread> threads;

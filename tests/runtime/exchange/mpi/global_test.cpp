@@ -4,9 +4,6 @@
 #include <cstring>
 
 #include "runtime/mpi/communicator.hpp"
-#include "runtime/mpi/driver.hpp"
-#include "runtime/mpi/peers.hpp"
-#include "runtime/mpi/window.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
 
 namespace hearsay {
@@ -21,44 +18,27 @@ struct Outcome {
 };
 
 Outcome train(const std::string& yaml, Iteration iterations) {
-  mpi::Communicator world;
   const GlobalPlan plan(yaml);
-  const Topology topology = complete_topology(world.size());
-  const Neighbourhood neighbourhood = topology.neighbourhood(world.rank());
+  mpi::Communicator world;
   Parameters replica(reference::small_layout());
+  Participant member(world.handle(), std::make_shared<const Topology>(complete_topology(world.size())), *plan, replica);
   const std::size_t n = replica.layout.size();
-  Ledger ledger(neighbourhood.neighbours.size(), replica.layout.count());
-  const std::size_t capacity = MailboxMap::capacity_for(plan->packet_bound(replica.layout));
-  const MailboxMap map{.degree = static_cast<int>(neighbourhood.neighbours.size()), .capacity_bytes = capacity};
-  mpi::Window window(map.total_bytes());
-  Mailbox mailbox(window, topology, world.rank(), capacity, ledger);
-  mpi::Peers peers({.idle = [&] { mailbox.progress(); }});
   Outcome outcome{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n), {}};
-  {
-    const auto engine = mpi::make_engine([&] { return mailbox.progress(); }, window);
-    const auto exchange = plan->build({.neighbourhood = neighbourhood,
-                                       .replica = replica,
-                                       .mailbox = mailbox,
-                                       .engine = *engine,
-                                       .ledger = ledger,
-                                       .peers = peers});
-    const auto g = replica.gradients.span();
-    for (Iteration k = 0; k < iterations; ++k) {
-      exchange->start(k);
-      integer_gradient(world.rank(), k, g);
-      for (std::size_t i = 0; i < n; ++i) outcome.put_in[i] += static_cast<double>(g[i]);
-      if (exchange->layer_wise())
-        for (std::size_t s = replica.layout.count(); s-- > 0;) exchange->gradient_ready(static_cast<SegmentId>(s));
-      exchange->finish(k);
-      outcome.hashes.push_back(replica_hash(g));
-      for (std::size_t i = 0; i < n; ++i)
-        outcome.applied[i] += times_ranks(g[i], static_cast<std::size_t>(world.size()));
-      exchange->stepped(k);
-    }
-    std::vector<float> residual(n);
-    exchange->add_residual(residual);
-    for (std::size_t i = 0; i < n; ++i) outcome.owed[i] = static_cast<double>(residual[i]);
+  const auto g = replica.gradients.span();
+  for (Iteration k = 0; k < iterations; ++k) {
+    member.start(k);
+    integer_gradient(world.rank(), k, g);
+    for (std::size_t i = 0; i < n; ++i) outcome.put_in[i] += static_cast<double>(g[i]);
+    member.all_gradients_ready();
+    member.finish(k);
+    outcome.hashes.push_back(replica_hash(g));
+    for (std::size_t i = 0; i < n; ++i) outcome.applied[i] += times_ranks(g[i], static_cast<std::size_t>(world.size()));
+    member.stepped(k);
   }
+  std::vector<float> residual(n);
+  member.exchange().add_residual(residual);
+  for (std::size_t i = 0; i < n; ++i) outcome.owed[i] = static_cast<double>(residual[i]);
+  member.leave();
   world.sum(outcome.put_in);
   world.sum(outcome.owed);
   return outcome;

@@ -5,9 +5,6 @@
 #include <doctest/doctest.h>
 
 #include "runtime/mpi/communicator.hpp"
-#include "runtime/mpi/driver.hpp"
-#include "runtime/mpi/peers.hpp"
-#include "runtime/mpi/window.hpp"
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
@@ -27,40 +24,18 @@ constexpr reference::TriggerRule adaptive_rule{
 /// Trains this rank of the job. Collective.
 RankOutcome train(const std::string& yaml) {
   mpi::Communicator world;
-  const Plan plan(yaml);
-  const Topology topology = plan.topology(world.size());
-  const Neighbourhood neighbourhood = topology.neighbourhood(world.rank());
+  const ParticipantPlan plan(Config::from_text(yaml));
   const reference::Quadratic problem(reference::small_layout(), world.size(), 7);
   Parameters replica(reference::small_layout());
-  std::copy(problem.initial().begin(), problem.initial().end(), replica.values.span().begin());
-  Ledger ledger(neighbourhood.neighbours.size(), replica.layout.count());
-  const std::size_t capacity = MailboxMap::capacity_for(plan.exchange().packet_bound(replica.layout));
-  const MailboxMap map{.degree = static_cast<int>(neighbourhood.neighbours.size()), .capacity_bytes = capacity};
-  mpi::Window window(map.total_bytes());
-  Mailbox mailbox(window, topology, world.rank(), capacity, ledger);
-  mpi::Communicator serving([&] { mailbox.progress(); });
-  mpi::Peers peers({.idle = [&] { mailbox.progress(); }});
-  RankOutcome outcome;
-  {
-    const auto engine = mpi::make_engine([&] { return mailbox.progress(); }, window);
-    const ExchangeContext context{.neighbourhood = neighbourhood,
-                                  .replica = replica,
-                                  .mailbox = mailbox,
-                                  .engine = *engine,
-                                  .ledger = ledger,
-                                  .peers = peers};
-    RankTrainer trainer(plan.exchange().build(context), replica, world.rank(), problem, learning_rate);
-    for (Iteration k = 0; k < iterations; ++k) {
-      trainer.start(k);
-      trainer.finish(k);
-    }
-    outcome = trainer.outcome();
-    engine->wait_until([&] { return !mailbox.sending(); });
-    engine->run([&] { serving.barrier(); });  // serves the others until all are done
+  if (world.rank() == 0) std::ranges::copy(problem.initial(), replica.values.span().begin());
+  Participant member(world.handle(), plan.topology(world.size()), plan.exchange(), replica);
+  RankTrainer trainer(member, problem, learning_rate);
+  for (Iteration k = 0; k < iterations; ++k) {
+    trainer.start(k);
+    trainer.finish(k);
   }
-  world.barrier();
-  read_ledger(ledger, outcome);
-  return outcome;
+  member.settle();
+  return trainer.outcome();
 }
 
 reference::Outcome simulation(int ranks, const reference::TriggerRule& trigger, reference::Mixing mixing,

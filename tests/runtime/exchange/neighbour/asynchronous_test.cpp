@@ -55,7 +55,7 @@ void settle(LocalRank& rank, NeighbourLink& link, Iteration k, Views& views) {
     std::this_thread::sleep_for(microseconds(20));
   }
   views.deferred += rank.ledger.totals().deferred;
-  rank.stop_engine();
+  rank.member.leave();
   views.packets += rank.ledger.totals().packets;
   rank.barrier();
   rank.mailbox.progress();
@@ -95,11 +95,8 @@ void run_links(const Topology& topology, const std::string& sparsify, EngineKind
                const std::function<void(LocalRank&, NeighbourLink&)>& work) {
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 1.0F);
-  const LocalJob job{.topology = topology,
-                     .layout = layout,
-                     .initial = initial,
-                     .packet_bound = packet_bound(layout, sparsify),
-                     .engine = engine};
+  const IdlePlan plan(packet_bound(layout, sparsify));
+  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan, .engine = engine};
   run_local_ranks(job, [&](LocalRank& rank) {
     NeighbourLink link(rank.context(), keep_copies, sparsifier(sparsify));
     work(rank, link);
@@ -166,8 +163,8 @@ TEST_CASE("a segment counts as moved until it has been mixed") {
   const Topology topology = build(ring, 2);
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 1.0F);
-  const LocalJob job{
-      .topology = topology, .layout = layout, .initial = initial, .packet_bound = packet_bound(layout, whole)};
+  const IdlePlan plan(packet_bound(layout, whole));
+  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan};
   LocalWorld world(job);
   const auto sender = world.make_rank(0);
   const auto receiver = world.make_rank(1);
@@ -206,19 +203,17 @@ TEST_CASE("a stalled neighbour does not hold up an exchange") {
     const LocalJob job{.topology = topology,
                        .layout = layout,
                        .initial = initial,
-                       .packet_bound = plan.exchange().packet_bound(layout),
+                       .plan = plan.exchange(),
                        .engine = EngineKind::thread_engine};
     LedgerTotals sender;
     run_local_ranks(job, [&](LocalRank& rank) {
       if (rank.rank() == 0) {
-        const Plan own(ring + exchange);
-        RankTrainer trainer(own.exchange().build(rank.context()), rank.replica, 0, problem, 0.1);
+        RankTrainer trainer(rank.member, problem, 0.1);
         for (Iteration k = 0; k < 50; ++k) {
           trainer.start(k);
           trainer.finish(k);
         }
-        rank.stop_engine();
-        sender = rank.ledger.totals();
+        sender = trainer.outcome().totals;
       }
       rank.barrier();
     });
@@ -248,25 +243,21 @@ TEST_CASE("asynchronous ranks with no gradients come to agree") {
   for (const std::string& exchange : exchanges) {
     for (const auto engine : {EngineKind::inline_engine, EngineKind::thread_engine}) {
       CAPTURE(exchange);
-      const Topology topology = Plan(ring + exchange).topology(5);
-      const LocalJob job{.topology = topology,
-                         .layout = layout,
-                         .initial = initial,
-                         .packet_bound = Plan(ring + exchange).exchange().packet_bound(layout),
-                         .engine = engine};
+      const Plan plan(ring + exchange);
+      const Topology topology = plan.topology(5);
+      const LocalJob job{
+          .topology = topology, .layout = layout, .initial = initial, .plan = plan.exchange(), .engine = engine};
       std::vector<std::vector<float>> x(5);
       run_local_ranks(job, [&](LocalRank& rank) {
         Random random(stream_seed(23, "delays", static_cast<std::uint64_t>(rank.rank())));
-        const Plan own(ring + exchange);
-        const auto built = own.exchange().build(rank.context());
         for (float& v : rank.replica.values.span()) v = static_cast<float>(rank.rank() + 1);
         // How many iterations it takes is up to the machine: a starved rank hears little in one. That it happens is
         // not.
         bool agreed = false;
         for (Iteration k = 0; k < 20000 && !agreed; ++k) {
-          built->start(k);
+          rank.member.start(k);
           std::this_thread::sleep_for(microseconds(random.below(300)));
-          built->finish(k);
+          rank.member.finish(k);
           if (k % 10 != 9) continue;
           const auto values = rank.replica.values.span();
           x[static_cast<std::size_t>(rank.rank())].assign(values.begin(), values.end());

@@ -27,7 +27,7 @@ class Pair {
         layout_(reference::small_layout()),
         topology_(plan_.topology(2)),
         initial_(layout_.size(), 1.0F),
-        job_{.topology = topology_, .layout = layout_, .initial = initial_, .packet_bound = 4096},
+        job_{.topology = topology_, .layout = layout_, .initial = initial_, .plan = idle_},
         world_(job_),
         sender_(world_.make_rank(0)),
         receiver_(world_.make_rank(1)),
@@ -56,6 +56,7 @@ class Pair {
   Layout layout_;
   Topology topology_;
   std::vector<float> initial_;
+  IdlePlan idle_{4096};
   LocalJob job_;
   LocalWorld world_;
   std::unique_ptr<LocalRank> sender_, receiver_;

@@ -1,0 +1,102 @@
+#include "runtime/exchange/participant.hpp"
+
+#include <utility>
+
+#include "runtime/mpi/transport.hpp"
+
+namespace hearsay {
+namespace {
+
+std::size_t ring_bytes(const ExchangePlan& plan, const Layout& layout) {
+  return MailboxMap::capacity_for(plan.packet_bound(layout));
+}
+
+}  // namespace
+
+ParticipantPlan::ParticipantPlan(Config root)
+    : exchange_(plan_exchange(root)), topology_(plan_topology(root, *exchange_)) {
+  root.throw_if_invalid();
+}
+
+std::shared_ptr<const Topology> ParticipantPlan::topology(int ranks) const {
+  exchange_->require_ranks(ranks);
+  return std::make_shared<const Topology>(topology_->build(ranks));
+}
+
+std::size_t Participant::window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours) {
+  return MailboxMap{.degree = static_cast<int>(neighbours), .capacity_bytes = ring_bytes(plan, layout)}.total_bytes();
+}
+
+Participant::Participant(mpi::CommunicatorHandle ranks, std::shared_ptr<const Topology> topology,
+                         const ExchangePlan& plan, Parameters& replica, ParticipantOptions options)
+    : Participant(std::make_unique<mpi::Transport>(ranks), std::move(topology), plan, replica, std::move(options)) {}
+
+Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<const Topology> topology,
+                         const ExchangePlan& plan, Parameters& replica, ParticipantOptions options)
+    : transport_(std::move(transport)),
+      topology_(std::move(topology)),
+      neighbourhood_(topology_->neighbourhood(transport_->rank())),
+      replica_(replica),
+      options_(std::move(options)),
+      ledger_(neighbourhood_.neighbours.size(), replica.layout.count(), transport_->clock()),
+      peers_(transport_->open_peers({.idle = [this] { serve(); },
+                                     .sent =
+                                         [this](int to, const Message& message) {
+                                           ledger_.message_sent(neighbourhood_.slot(to),
+                                                                {.payload_bytes = message.payload_bytes,
+                                                                 .index_bytes = message.index_bytes},
+                                                                message.bytes.size());
+                                         }})),
+      mailbox_(transport_->open_memory(window_bytes(plan, replica.layout, neighbourhood_.neighbours.size())),
+               *topology_, neighbourhood_.rank, ring_bytes(plan, replica.layout), ledger_),
+      engine_(transport_->make_engine([this] { return mailbox_.progress(); })) {
+  if (options_.start_from_rank_0) broadcast_replica();
+  exchange_ = build_exchange(plan, context());
+}
+
+ExchangeContext Participant::context() {
+  return {.neighbourhood = neighbourhood_,
+          .replica = replica_,
+          .mailbox = mailbox_,
+          .engine = *engine_,
+          .ledger = ledger_,
+          .peers = peers_,
+          .iterations_per_epoch = options_.iterations_per_epoch,
+          .interrupted = options_.interrupted};
+}
+
+void Participant::broadcast_replica() {
+  std::vector<float> x = fetched(*replica_.device, replica_.values.span());
+  engine_->run([&] { transport_->broadcast(std::as_writable_bytes(std::span(x)), 0); });
+  replica_.device->put(std::as_bytes(std::span(x)), replica_.values.span());
+}
+
+void Participant::all_gradients_ready() {
+  if (!layer_wise()) return;
+  for (std::size_t s = replica_.layout.count(); s-- > 0;) gradient_ready(static_cast<SegmentId>(s));
+}
+
+void Participant::serve() {
+  mailbox_.progress();
+  if (options_.interrupted()) throw WaitInterrupted();
+}
+
+void Participant::flush() {
+  engine_->wait_until([this] { return !mailbox_.sending(); });
+}
+
+void Participant::settle() {
+  flush();
+  engine_->run([this] {
+    transport_->barrier();
+    mailbox_.progress();
+    transport_->barrier();
+  });
+}
+
+void Participant::leave() {
+  exchange_.reset();
+  engine_.reset();
+}
+
+}  // namespace hearsay

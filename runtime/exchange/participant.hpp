@@ -1,0 +1,122 @@
+#pragma once
+// A participant: one rank's end of the job. It owns what that takes, in the order in which one part needs another: the
+// transport, the ledger, the mailbox, the engine that drives communication, the exchange. No LibTorch.
+//
+//   mpi::Environment mpi;                                          // initialises MPI, or adopts it
+//   Parameters replica(layout, x, g);                              // somebody's memory
+//   ParticipantPlan plan(Config::from_file("gossip.yaml"));        // exchange, topology, trigger, sparsify
+//   Participant member(mpi.communicator(), plan.topology(mpi.ranks()), plan.exchange(), replica);
+//   for k = 0, 1, …:
+//     member.start(k)                                              // x_k is final
+//     g ← the gradient at x                                        // may call member.gradient_ready(s), last layer first
+//     member.finish(k)                                             // mixes x, or replaces g
+//     x ← x − η g
+//     member.stepped(k)
+//   member.settle()
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "runtime/exchange/exchange.hpp"
+#include "runtime/mpi/communicator_handle.hpp"
+#include "runtime/transport/transport.hpp"
+
+namespace hearsay {
+
+/// The sections `exchange`, `topology`, `trigger` and `sparsify` of a configuration, read and checked once; participants
+/// can be made from it many times, on any thread.
+class ParticipantPlan {
+ public:
+  /// Throws ConfigError, with file, line and column, for anything that is wrong and for any other section.
+  explicit ParticipantPlan(Config root);
+
+  const ExchangePlan& exchange() const { return *exchange_; }
+  /// Throws ConfigError if graph, weights or exchange do not fit so many ranks.
+  std::shared_ptr<const Topology> topology(int ranks) const;
+
+ private:
+  std::unique_ptr<ExchangePlan> exchange_;
+  std::unique_ptr<TopologyPlan> topology_;
+};
+
+struct ParticipantOptions {
+  /// Iterations that see the data once; densities that change by the epoch go by it.
+  Iteration iterations_per_epoch = 1;
+  /// All ranks get rank 0's x; without it the caller sees to it that they begin with the same.
+  bool start_from_rank_0 = true;
+  /// Ends waiting (a stop signal has come): asked while a rank waits, from any thread; must be cheap.
+  std::function<bool()> interrupted = [] { return false; };
+};
+
+/// All ranks make their participants together, and call the functions of the loop in the order above, with k rising by one.
+/// Everything throws CommunicationError, DivergenceError (a value that is not finite), and WaitInterrupted once
+/// `interrupted` is true; a rank that leaves by an exception must end the job (mpi::Environment::abort), for others may
+/// wait for it.
+class Participant {
+ public:
+  /// The ranks of a communicator, which is duplicated. `plan` is used here only; `replica` must outlive the participant.
+  Participant(mpi::CommunicatorHandle ranks, std::shared_ptr<const Topology> topology, const ExchangePlan& plan,
+              Parameters& replica, ParticipantOptions options = {});
+  /// Over any transport.
+  Participant(std::unique_ptr<Transport> transport, std::shared_ptr<const Topology> topology, const ExchangePlan& plan,
+              Parameters& replica, ParticipantOptions options = {});
+  Participant(const Participant&) = delete;
+  Participant& operator=(const Participant&) = delete;
+
+  // The loop: see runtime/exchange/exchange.hpp.
+  void start(Iteration k) { exchange_->start(k); }
+  void gradient_ready(SegmentId segment) { exchange_->gradient_ready(segment); }
+  void finish(Iteration k) { exchange_->finish(k); }
+  void stepped(Iteration k) { exchange_->stepped(k); }
+  /// Whether `gradient_ready` is to be called at all.
+  bool layer_wise() const { return exchange_->layer_wise(); }
+  /// Every gradient is ready: for loops that do not know when each of them was.
+  void all_gradients_ready();
+
+  /// Waits until everything posted has been sent.
+  void flush();
+  /// Everything that any rank has posted has arrived. Collective: no rank returns while another may still need it.
+  void settle();
+  /// Ends the exchange and the communication of this rank; what is counted stays.
+  void leave();
+
+  /// Messages, bytes by kind, what was deferred: sent by this rank so far.
+  LedgerTotals counts() const { return ledger_.totals(); }
+  Ledger& ledger() { return ledger_; }
+  const Ledger& ledger() const { return ledger_; }
+  const Exchange& exchange() const { return *exchange_; }
+  const Topology& topology() const { return *topology_; }
+  const Neighbourhood& neighbourhood() const { return neighbourhood_; }
+  Parameters& replica() { return replica_; }
+  int rank() const { return neighbourhood_.rank; }
+
+  /// What an exchange works with: for one that is built elsewhere.
+  ExchangeContext context();
+  /// Runs what calls MPI where MPI may be called.
+  CommunicationEngine& engine() { return *engine_; }
+  /// What communication does while it waits for other ranks elsewhere: serves the mailbox, ends if interrupted.
+  void serve();
+  /// Serves the mailbox, whatever has come.
+  bool progress() { return mailbox_.progress(); }
+  /// Lets `seconds` pass while communication goes on; in a simulation simulated ones.
+  void pass_time(double seconds) { transport_->pass_time(seconds, *engine_); }
+
+  /// Bytes of the window of a rank with so many neighbours.
+  static std::size_t window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours);
+
+ private:
+  void broadcast_replica();
+
+  std::unique_ptr<Transport> transport_;
+  std::shared_ptr<const Topology> topology_;
+  Neighbourhood neighbourhood_;
+  Parameters& replica_;
+  ParticipantOptions options_;
+  Ledger ledger_;
+  Peers& peers_;
+  Mailbox mailbox_;
+  std::unique_ptr<CommunicationEngine> engine_;  // joins its thread before anything above goes
+  std::unique_ptr<Exchange> exchange_;
+};
+
+}  // namespace hearsay

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# The examples of the README run, and do what they are there to show. Usage: examples_test.sh OWN_LOOP
+set -euo pipefail
+own_loop=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+run() { "$MPIEXEC" -n "$1" ${mpiexec_args[@]+"${mpiexec_args[@]}"} "${@:2}"; }
+mpiexec_args=()
+if "$MPIEXEC" --version 2>&1 | grep -qE 'Open MPI|OpenRTE'; then mpiexec_args=(--oversubscribe --bind-to none); fi
+fail() { echo "FAILED: $1"; exit 1; }
+
+# Ranks with even numbers see a slope of 1.5, the others one of 2.5: alone they would stay there, together they meet.
+for exchange in '{name: dpsgd}' '{name: allreduce}' '{name: eventgrad, mixing: {name: arrival}}'; do
+  echo "exchange: $exchange" >gossip.yaml
+  run 4 "$own_loop" gossip.yaml >output || fail "own_loop with $exchange"
+  [[ $(wc -l <output) == 4 ]] || fail "own_loop with $exchange: four ranks, $(wc -l <output) lines"
+  awk -v exchange="$exchange" '
+    { slope = $5; sum += slope; if (slope < 1.6 || slope > 2.4) print "FAILED: " exchange ": " $0 > "/dev/stderr"; if (slope < 1.6 || slope > 2.4) bad = 1 }
+    $10 == 0 { print "FAILED: no messages: " $0 > "/dev/stderr"; bad = 1 }
+    END { if (sum < 7.6 || sum > 8.4) { print "FAILED: mean slope " sum / 4 > "/dev/stderr"; bad = 1 } exit bad }' output
+done
+echo 'exchange: {name: dpsgd, epochs: 3}' >wrong.yaml
+if run 2 "$own_loop" wrong.yaml >output 2>&1; then fail "a wrong key is taken"; fi
+grep -q 'wrong.yaml:1:.*exchange.epochs: unknown key' output || fail "the message of a wrong key"
+echo "own_loop learns together under three exchanges, and says where a configuration is wrong"
