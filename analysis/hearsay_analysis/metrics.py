@@ -1,4 +1,4 @@
-"""metrics.rankNNNN.jsonl of all ranks, as tables and arrays. Fields and units: docs/report_format.md."""
+"""metrics.rankNNNN.jsonl of all ranks, as tables and arrays. Fields and units: docs/guide/report-format.md."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,7 +96,7 @@ def read_metrics(folder, ranks):
             tables.append(_table(records, "iteration"))
             history = _history(records)
         except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"{path}: records have not the fields of docs/report_format.md ({error!r})") from None
+            raise DataError(f"{path}: records have not the fields of docs/guide/report-format.md ({error!r})") from None
         if history is not None:
             histories[rank] = history
         if rank == 0:

@@ -1,4 +1,4 @@
-"""Run folders: finished, broken off, still in progress. The format: docs/report_format.md."""
+"""Run folders: finished, broken off, still in progress. The format: docs/guide/report-format.md."""
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-// hearsay: the program. Command line in, exit code out (docs/errors.md); what the commands do stands in a file each.
+// hearsay: the program. Command line in, exit code out (docs/guide/errors.md); each command has a file of its own.
 #include <CLI/CLI.hpp>
 
 #include <map>
@@ -184,7 +184,7 @@ void add_bench(CLI::App& app, CommandLine& line) {
   command.add_flag("--json", arguments.json, "JSON instead of tables");
   command.footer(
       "The first call of each algorithm is checked against an oracle; a wrong result is exit code 1.\n"
-      "docs/running.md explains the columns.\n"
+      "docs/guide/running.md explains the columns.\n"
       "Examples:\n"
       "  mpirun -n 4 hearsay bench collectives\n"
       "  mpirun -n 8 hearsay bench collectives --values 25e6 --density 0.001,0.01,0.1 --calls 50 --json");

@@ -7,7 +7,7 @@
 
 namespace hearsay {
 
-/// How a rank fails: exit code (docs/errors.md) and words.
+/// How a rank fails: exit code (docs/guide/errors.md) and words.
 struct Failure {
   int code = 0;
   std::string message;

@@ -1,5 +1,5 @@
 #pragma once
-// What a run leaves behind: runs/NAME/ (schema in docs/report_format.md).
+// What a run leaves behind: runs/NAME/ (schema in docs/guide/report-format.md).
 //
 // Every rank writes its own metrics file; nothing is communicated for logging. Rank 0 writes the rest.
 #include <cstddef>
@@ -90,7 +90,7 @@ struct Manifest {
 void write_manifest(const std::filesystem::path& directory, const Manifest& manifest, const Topology& topology,
                     const Layout& layout);
 
-/// The totals of a run over all ranks: summary.json. Names and units as in docs/report_format.md.
+/// The totals of a run over all ranks: summary.json. Names and units as in docs/guide/report-format.md.
 struct Summary {
   std::string status = "finished";  ///< finished, diverged, stopped
   std::string message;              ///< why, if not finished

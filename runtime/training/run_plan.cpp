@@ -52,7 +52,7 @@ void read_train(Config& root, RunPlan::Parts& parts) {
   parts.device =
       train.choice("device", "cpu", {"cpu", "cuda"},
                    "where the replica lives and is trained; cuda: on the host's GPUs, which its ranks share in turn "
-                   "(needs a LibTorch with CUDA; docs/cuda.md says what crosses the bus)");
+                   "(needs a LibTorch with CUDA; docs/guide/gpu.md says what crosses the bus)");
   parts.threads = static_cast<int>(train.integer(
       "threads", 1, Range::between(1, 1024), "threads per rank that compute: LibTorch's, and for mixing long blocks"));
 }

@@ -22,7 +22,7 @@ CommunicationError corrupt_packet(int sender, int receiver, const PacketHeader& 
                             std::to_string(receiver) + " is corrupt (iteration " + std::to_string(header.iteration) +
                             ", " + std::to_string(header.bytes) +
                             " bytes): checksum, sender or length is wrong. The network or the window component damages "
-                            "data; try another component (docs/running.md)");
+                            "data; try another component (docs/guide/running.md)");
 }
 
 /// Copies what a neighbour may be writing at the same time: every word of `to` is some value of its place.

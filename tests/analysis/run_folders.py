@@ -1,4 +1,4 @@
-"""Small run folders after docs/report_format.md, counted from random events: what the tests of analysis/ read."""
+"""Small run folders after docs/guide/report-format.md, counted from random events: what the tests of analysis/ read."""
 import json
 import random
 

@@ -53,7 +53,7 @@ std::string plan_text(const std::vector<PlanRow>& rows, const PlanSubject& subje
          "the same gradient everywhere, fastest: " + fastest(rows, false) + "\n" +
          "with neighbours only, fastest:         " + fastest(rows, true) + "\n" + "note: " +
          wrapped(
-             "predictions of the α-β model for one iteration (docs/running.md). A faster iteration is not yet a "
+             "predictions of the α-β model for one iteration (docs/guide/running.md). A faster iteration is not yet a "
              "faster training: sparse sums and old copies may need more of them. EventGraD is shown as if " +
                  percent(subject.assumptions.event_fraction, 0) + " of the segments fired (--events).",
              94, 6) +

@@ -13,7 +13,8 @@ void check(cudaError_t code, const char* file, int line) {
   if (code == cudaSuccess) return;
   throw CommunicationError(std::string("CUDA: ") + cudaGetErrorString(code) + " (" + cudaGetErrorName(code) + ") at " +
                            file + ":" + std::to_string(line) +
-                           ". An earlier kernel may be the cause: run under compute-sanitizer (docs/cuda.md).");
+                           ". An earlier kernel may be the cause: run under compute-sanitizer "
+                           "(docs/method/architecture.md).");
 }
 
 int device_count() {

@@ -40,7 +40,7 @@ MixingEntry arrival_mixing() {
           .summary = "an event moves both ends of its edge once; keeps the mean, repeats nothing",
           .equation = "on an event of i or j: x_i <- x_i + w_ij (xhat_j - xhat_i), x_j <- x_j + w_ij (xhat_i - xhat_j)",
           .cost = "3 memory passes over the segments that moved, per edge; one block a neighbour plus the own copy",
-          .citation = "none: Hearsay's own rule (docs/algorithms.md)",
+          .citation = "none: Hearsay's own rule (docs/method/algorithms.md)",
           .make = [](Config&) -> std::unique_ptr<MixingRule> { return std::make_unique<Arrival>(); }};
 }
 
