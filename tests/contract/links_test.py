@@ -79,8 +79,7 @@ def wrong_pages(source):
 def main():
     os.chdir(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "../.."))
     pages = list(files((".md",)))
-    scripts = [os.path.join("scripts", name) for name in os.listdir("scripts") if os.path.isfile(f"scripts/{name}")]
-    sources = [*files(SOURCES), *scripts]
+    sources = [*files(SOURCES), *(path for path in files(("",)) if re.match(r"(scripts|analysis)/[\w-]+$", path))]
     complaints = [c for page in pages for c in wrong_on(page)]
     complaints += [c for source in [*pages, *sources] for c in wrong_pages(source)]
     if len(pages) < 10 or len(sources) < 300:
