@@ -64,7 +64,7 @@ struct Peers::Handle {
   MPI_Comm communicator = MPI_COMM_NULL;
 };
 
-Peers::Peers(Hooks hooks, CommunicatorHandle of) : handle_(std::make_unique<Handle>()), hooks_(std::move(hooks)) {
+Peers::Peers(const Hooks& hooks, CommunicatorHandle of) : handle_(std::make_unique<Handle>()), hooks_(hooks) {
   check(MPI_Comm_dup(of.as<MPI_Comm>(), &handle_->communicator), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(handle_->communicator, MPI_ERRORS_RETURN);
   MPI_Comm_rank(handle_->communicator, &rank_);

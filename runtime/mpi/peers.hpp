@@ -13,8 +13,7 @@ namespace hearsay::mpi {
 class Peers final : public hearsay::Peers {
  public:
   using Hooks = hearsay::Transport::Hooks;
-  explicit Peers(Hooks hooks = {.idle = [] {}, .sent = [](int, const Message&) {}},
-                 CommunicatorHandle of = all_ranks());
+  explicit Peers(const Hooks& hooks = {}, CommunicatorHandle of = all_ranks());
   ~Peers() override;
   Peers(const Peers&) = delete;
   Peers& operator=(const Peers&) = delete;

@@ -12,7 +12,7 @@ Clock Transport::clock() const { return mpi::clock(); }
 
 hearsay::Peers& Transport::open_peers(Hooks hooks) {
   idle_ = hooks.idle;
-  return peers_.emplace(std::move(hooks), communicator_.handle());
+  return peers_.emplace(hooks, communicator_.handle());
 }
 
 std::unique_ptr<CommunicationEngine> Transport::make_engine(ProgressStep step) {

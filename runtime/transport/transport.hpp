@@ -18,8 +18,10 @@ namespace hearsay {
 class Transport {
  public:
   struct Hooks {
-    std::function<void()> idle;                                ///< runs while an operation waits for other ranks
-    std::function<void(int to, const Message& message)> sent;  ///< told of every message of `Peers` that is handed over
+    /// Runs while an operation waits for other ranks.
+    std::function<void()> idle = [] {};
+    /// Told of every message of `Peers` that is handed over.
+    std::function<void(int to, const Message& message)> sent = [](int, const Message&) {};
   };
 
   virtual ~Transport() = default;

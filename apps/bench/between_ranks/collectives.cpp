@@ -7,6 +7,7 @@
 #include "apps/bench/between_ranks/oracle.hpp"
 #include "base/timing.hpp"
 #include "runtime/collectives/gtopk.hpp"
+#include "runtime/collectives/ring.hpp"
 #include "runtime/exchange/global/parts/sparse_sgd.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/peers.hpp"

@@ -175,7 +175,7 @@ std::vector<Candidate> candidates(const ExchangesOptions& options, const Layout&
 std::vector<ExchangeTiming> measure_exchanges(const ExchangesOptions& options, const Network& network,
                                               const std::function<void(const BenchStep&)>& begun) {
   mpi::Communicator world;
-  const int hosts = 1 + std::ranges::max(mpi::Peers({}).nodes());
+  const int hosts = 1 + std::ranges::max(mpi::Peers().nodes());
   const Layout layout = even_layout(options.values, options.segments);
   Noise noise(options.seed, world.rank(), options.values);
   const auto chosen = candidates(options, layout, world.size(), hosts);

@@ -104,7 +104,7 @@ AlphaBeta slowest_link(const std::vector<Link>& links, bool same_host, const Alp
 
 Network measure_network(const std::function<void(const std::string& what)>& begun) {
   mpi::Communicator world;
-  mpi::Peers peers({});
+  mpi::Peers peers;
   const std::vector<int> nodes = peers.nodes();
   Network network{.ranks = peers.size(), .hosts = 1 + std::ranges::max(nodes)};
   for (int other = 1; other < peers.size(); ++other) {
