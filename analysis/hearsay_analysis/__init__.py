@@ -1,1 +1,1 @@
-"""What the scripts of analysis/ share: reading run folders, drawing, assembling pages."""
+"""The program analysis/hearsay: it makes runs of sweeps, reads run folders, draws, assembles pages."""

@@ -19,7 +19,7 @@ def missing(packages):
 
 
 def need(*packages):
-    """Returns if this Python has the packages; else starts the script again with the distribution's Python.
+    """Returns if this Python has the packages; else starts the program again with the distribution's Python.
 
     Throws DataError where that one does not have them either.
     """

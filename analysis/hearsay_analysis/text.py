@@ -1,5 +1,6 @@
 """Numbers as people read them, in the same words as the hearsay program prints them."""
 import math
+import statistics
 
 NO_NUMBER = "–"
 
@@ -14,6 +15,15 @@ def fixed(x, decimals):
 
 def significant(x, digits):
     return f"{x:.{digits}g}" if is_number(x) else NO_NUMBER
+
+
+def spread(values, decimals=2):
+    """ "97.56 ± 0.17": mean and sample standard deviation of what is not None, the latter where there are several."""
+    values = [value for value in values if value is not None]
+    if not values:
+        return NO_NUMBER
+    deviation = f" ± {statistics.stdev(values):.{decimals}f}" if len(values) > 1 else ""
+    return fixed(statistics.mean(values), decimals) + deviation
 
 
 def percent(fraction, decimals=2):

@@ -1,5 +1,6 @@
-"""Reads TensorBoard's event files by the format's rules alone: record framing, masked CRC-32C, protobuf's wire format with
-the field numbers of TensorFlow's event.proto and summary.proto. Shares no code and no library with what writes them."""
+"""Reads TensorBoard's event files by the format's rules alone: record framing, masked CRC-32C, protobuf's wire format
+with the field numbers of TensorFlow's event.proto and summary.proto. Shares no code and no library with what writes
+them."""
 import struct
 from dataclasses import dataclass, field
 

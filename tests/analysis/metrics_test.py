@@ -5,8 +5,8 @@ import unittest
 from run_folders import COUNTERS, make_run
 from support import FolderTest
 
-from hearsay_analysis.metrics import read_metrics
-from hearsay_analysis.runs import read_run
+from hearsay_analysis.runs.metrics import read_metrics
+from hearsay_analysis.runs.run_folder import read_run
 
 
 def record(rank, k, **fields):

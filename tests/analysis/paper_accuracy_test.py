@@ -1,6 +1,5 @@
-"""Accuracies of analysis/paper.py: what is printed is what the runs reached, and the verdict follows from it."""
+"""Accuracies of analysis/hearsay paper: what is printed is what the runs reached, and the verdict follows from it."""
 import json
-import runpy
 import subprocess
 import sys
 import unittest
@@ -11,6 +10,8 @@ from support import ROOT, FolderTest
 from hearsay_analysis.paper import EXPERIMENTS
 from hearsay_analysis.paper.experiment import Bench, Simulation, Testbed
 from hearsay_analysis.paper.making import sweep_commands
+from hearsay_analysis.sweeps.grid import points
+from hearsay_analysis.sweeps.sweep_file import read_sweep_file
 
 # Experiment → sweep, ranks, methods: the first one is what the others are compared with.
 COMPARED = {
@@ -36,7 +37,7 @@ class Accuracies(FolderTest):
         runs = self.temporary_folder()
         for method, accuracy in zip(methods, accuracies):
             add_run(runs / sweep, method, accuracy=accuracy)
-        return self.expect(0, "", "paper.py", "draw", name, "--runs", runs, "-o", self.folder)
+        return self.expect(0, "", "paper", "draw", name, "--runs", runs, "-o", self.folder)
 
     def test_equal_accuracies_are_reproduced_and_one_bad_one_is_not(self):
         for name, (_, methods) in COMPARED.items():
@@ -65,7 +66,7 @@ class Accuracies(FolderTest):
                 for method, accuracy in (("top-k", 0.9), ("gtopk, published", 0.9 - gap)):
                     axis = {"data.batch_size": batch}
                     add_run(runs / "gtopk-batch", method, 32, axis=axis, accuracy=accuracy)
-            return self.expect(0, "", "paper.py", "draw", "gtopk-figures-13-14", "--runs", runs, "-o", self.folder)
+            return self.expect(0, "", "paper", "draw", "gtopk-figures-13-14", "--runs", runs, "-o", self.folder)
 
         said = draw((0.0, 0.0, 0.25))
         self.assertIn("less so with small ones: reproduced", said)
@@ -81,7 +82,8 @@ class Measuring(FolderTest):
         """(exit code, all it said) of `run mstopk-operator` in a folder of its own."""
         program.write_text("#!/bin/sh\n" + ("exit 1" if "bad" in program.name else 'echo "{\\"asked\\": \\"$*\\"}"'))
         program.chmod(0o755)
-        line = [sys.executable, ROOT / "analysis/paper.py", "run", "mstopk-operator", "--program", program, *options]
+        line = [sys.executable, ROOT / "analysis/hearsay", "paper", "run", "mstopk-operator", "--program", program]
+        line += options
         done = subprocess.run(line, cwd=self.folder, capture_output=True, text=True, check=False, timeout=120)
         return done.returncode, done.stdout + done.stderr
 
@@ -102,12 +104,11 @@ class Measuring(FolderTest):
 
 class Making(unittest.TestCase):
     def test_every_part_of_an_experiment_names_runs_of_its_sweep(self):
-        sweep = runpy.run_path(str(ROOT / "scripts/sweep"))
         for experiment in EXPERIMENTS:
             if isinstance(experiment.way, Bench):
                 continue
             file = ROOT / f"configs/sweeps/{experiment.sweep}.yaml"
-            folders = [str(point["folder"]) for point in sweep["points"](sweep["load"](file), file, {})]
+            folders = [str(point.folder) for point in points(read_sweep_file(file))]
             self.assertTrue(folders[0].startswith(f"runs/sweeps/{experiment.sweep}/"), experiment.name)
             for part in experiment.only:
                 self.assertTrue(any(part in f"{folder}/" for folder in folders), (experiment.name, part))

@@ -1,4 +1,4 @@
-"""Run folders of a sweep, as analysis/paper.py reads them, with summaries to order."""
+"""Run folders of a sweep, as analysis/hearsay paper reads them, with summaries to order."""
 import json
 import re
 

@@ -1,4 +1,4 @@
-"""analysis/paper.py: what it prints comes from the runs; what is missing is said."""
+"""analysis/hearsay paper: what it prints comes from the runs; what is missing is said."""
 import json
 import unittest
 
@@ -36,7 +36,7 @@ class Paper(FolderTest):
     def test_list_counts_runs(self):
         other = self.runs / "mnist-reproduction" / "p4" / "constant-0" / "seed1"
         make_run(other, ranks=4, segments=False)  # the only one whose name Fig. 6 looks for
-        lines = self.expect(0, "", "paper.py", "list", "--runs", self.runs).splitlines()
+        lines = self.expect(0, "", "paper", "list", "--runs", self.runs).splitlines()
         counts = {
             before.split()[0]: after
             for before, after in zip(lines, lines[1:])
@@ -46,14 +46,14 @@ class Paper(FolderTest):
         self.assertIn(" 1 run in", counts["eventgrad-figure-6"])
 
     def test_table_is_the_runs(self):
-        said = self.expect(0, "released code", "paper.py", "draw", "eventgrad-mnist", "--runs", self.runs)
+        said = self.expect(0, "released code", "paper", "draw", "eventgrad-mnist", "--runs", self.runs)
         for method, (accuracy, _) in METHODS.items():
             line = next(line for line in said.splitlines() if line.startswith(f"| {method} |"))
             self.assertEqual(line.split("|")[-3:-1], [f" {100 * accuracy:.2f} ± 0.00 ", " 2 "])
 
     def test_document_says_what_is_missing(self):
         page = self.folder / "results.md"
-        self.expect(0, "results.md", "paper.py", "document", "--runs", self.runs, "-o", page)
+        self.expect(0, "results.md", "paper", "document", "--runs", self.runs, "-o", page)
         text = page.read_text()
         for experiment in EXPERIMENTS:
             self.assertIn(f"## {experiment.source}", text)
@@ -62,8 +62,8 @@ class Paper(FolderTest):
         self.assertGreater((self.folder / "results" / "eventgrad-figure-6-loss.svg").stat().st_size, 0)
 
     def test_errors(self):
-        self.expect(3, "no finished run of 'allreduce'", "paper.py", "draw", "gtopk-figures-1-5", "--runs", self.runs)
-        self.expect(2, "no experiment 'table-9'; there are: eventgrad-table-1", "paper.py", "draw", "table-9")
+        self.expect(3, "no finished run of 'allreduce'", "paper", "draw", "gtopk-figures-1-5", "--runs", self.runs)
+        self.expect(2, "no experiment 'table-9'; there are: eventgrad-table-1", "paper", "draw", "table-9")
 
     def test_judgement(self):
         self.assertIn(": reproduced, at most 0.50", judged("x", [0.005, 0.0], [0.0, 0.0]))

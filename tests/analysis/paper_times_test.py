@@ -1,4 +1,4 @@
-"""Times of analysis/paper.py: what is printed is what the runs took, and the verdict follows from it."""
+"""Times of analysis/hearsay paper: what is printed is what the runs took, and the verdict follows from it."""
 import json
 import unittest
 
@@ -16,7 +16,7 @@ class Times(FolderTest):
         self.runs = self.folder / "sweeps"
 
     def draw(self, name, code=0, words=""):
-        return self.expect(code, words, "paper.py", "draw", name, "--runs", self.runs, "-o", self.folder / "out")
+        return self.expect(code, words, "paper", "draw", name, "--runs", self.runs, "-o", self.folder / "out")
 
 
 class Simulated(Times):

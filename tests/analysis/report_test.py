@@ -4,9 +4,9 @@ import re
 import unittest
 
 from run_folders import COUNTERS, SEGMENTS, break_off, make_run, still_in_progress
-from support import FolderTest, Page, read_csv, run_script
+from support import FolderTest, Page, read_csv, run_analysis
 
-from hearsay_analysis.runs import names_of, read_run
+from hearsay_analysis.runs.run_folder import names_of, read_run
 
 
 class Report(FolderTest):
@@ -21,7 +21,7 @@ class Report(FolderTest):
             make_run(folder, seed=seed, rate=rate, accuracy=accuracy)
             for folder, seed, rate, accuracy in zip(cls.folders, (1, 2), (1.0, 0.3), (0.96875, 0.9375))
         ]
-        code, _, err = run_script("report.py", *cls.folders, "-o", cls.shared / "page.html")
+        code, _, err = run_analysis("report", *cls.folders, "-o", cls.shared / "page.html")
         assert code == 0, err
         cls.text = (cls.shared / "page.html").read_text()
         cls.page = Page(cls.text)
@@ -54,7 +54,7 @@ class Report(FolderTest):
         file = folder / "summary.json"
         summary = json.loads(file.read_text()) | times
         file.write_text(json.dumps(summary))
-        code, _, err = run_script("report.py", folder, "-o", self.shared / "times.html")
+        code, _, err = run_analysis("report", folder, "-o", self.shared / "times.html")
         self.assertEqual(code, 0, err)
         (row,) = read_csv(self.shared / "times_files" / "time.csv")
         iterations = summary["iterations"]
@@ -105,7 +105,7 @@ class Report(FolderTest):
         self.assertNotIn("\0", self.text)
 
     def test_same_folders_give_the_same_figures(self):
-        self.expect(0, "again.html", "report.py", *self.folders, "-o", self.folder / "again.html", "--no-files")
+        self.expect(0, "again.html", "report", *self.folders, "-o", self.folder / "again.html", "--no-files")
         again = (self.folder / "again.html").read_text()
         drawings = re.findall(r"<svg.*?</svg>", self.text, flags=re.DOTALL)
         self.assertEqual(drawings, re.findall(r"<svg.*?</svg>", again, flags=re.DOTALL))
@@ -124,7 +124,7 @@ class States(FolderTest):
         self.ledger = make_run(self.run)
 
     def report(self, code, words, *arguments):
-        self.expect(code, words, "report.py", self.run, "-o", self.folder / "page.html", "--no-files", *arguments)
+        self.expect(code, words, "report", self.run, "-o", self.folder / "page.html", "--no-files", *arguments)
         return (self.folder / "page.html").read_text() if code == 0 else ""
 
     def test_in_progress_shows_the_last_records(self):
@@ -162,8 +162,8 @@ class States(FolderTest):
         self.assertIn("not recorded; train with --set report.segments=true", self.report(0, "page.html"))
 
     def test_missing(self):
-        self.expect(3, "no run folder", "report.py", self.folder / "nowhere", "-o", self.folder / "page.html")
-        self.expect(3, "no manifest.json", "report.py", self.folder, "-o", self.folder / "page.html")
+        self.expect(3, "no run folder", "report", self.folder / "nowhere", "-o", self.folder / "page.html")
+        self.expect(3, "no manifest.json", "report", self.folder, "-o", self.folder / "page.html")
 
     def test_half_written(self):
         for name in ("manifest.json", "summary.json"):
@@ -185,11 +185,11 @@ class States(FolderTest):
         self.report(3, "schema_version 2")
 
     def test_usage(self):
-        self.expect(2, "--sweep FOLDER", "report.py")
+        self.expect(2, "--sweep FOLDER", "report")
         self.expect(
             2,
             "no segment 'fc9.weight'; it has: conv.weight",
-            "report.py",
+            "report",
             self.run,
             "--segments",
             "fc9.weight",
@@ -197,7 +197,7 @@ class States(FolderTest):
             self.folder / "page.html",
         )
         self.report(2, "--rank 5", "--rank", "5")
-        self.expect(2, "is a folder", "report.py", self.run, "--no-files", "-o", self.folder)
+        self.expect(2, "is a folder", "report", self.run, "--no-files", "-o", self.folder)
 
 
 class Reading(FolderTest):

@@ -1,4 +1,4 @@
-"""What the tests of analysis/ share: the scripts as users call them, temporary folders, a strict reader of HTML."""
+"""What the tests of analysis/ share: the program as users call it, temporary folders, a strict reader of HTML."""
 import contextlib
 import csv
 import html.parser
@@ -12,16 +12,17 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ANALYSIS = ROOT / "analysis"
+PROGRAM = ANALYSIS / "hearsay"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ANALYSIS))
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
 
-def run_script(name, *arguments):
-    """(exit code, stdout, stderr) of analysis/NAME, run in this process: its imports take longer than its work."""
+def run_analysis(*words):
+    """(exit code, stdout, stderr) of analysis/hearsay, run in this process: its imports take longer than its work."""
     out, err, before = io.StringIO(), io.StringIO(), sys.argv
-    sys.argv = [str(ANALYSIS / name), *map(str, arguments)]
+    sys.argv = [str(PROGRAM), *map(str, words)]
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             runpy.run_path(sys.argv[0], run_name="__main__")
@@ -112,9 +113,10 @@ class FolderTest(unittest.TestCase):
     def setUp(self):
         self.folder = self.temporary_folder()
 
-    def expect(self, code, words, script, *arguments):
-        """Runs a script; it must exit with `code` and say `words` on stdout or stderr. Returns all it printed."""
-        actual, out, err = run_script(script, *arguments)
+    def expect(self, code, words, *arguments):
+        """Runs analysis/hearsay; it must exit with `code` and say `words` on stdout or stderr. Returns all it
+        printed."""
+        actual, out, err = run_analysis(*arguments)
         self.assertEqual(actual, code, out + err)
         self.assertIn(words, out + err)
         self.assertNotIn("Traceback", err)

@@ -7,7 +7,7 @@ import unittest
 from run_folders import make_sweep
 from support import FolderTest, Page, read_csv
 
-from hearsay_analysis.sweep import Point, pareto_front, read_sweep
+from hearsay_analysis.sweeps.gathered import Point, pareto_front, read_sweep
 
 
 def point(accuracy, bytes_sent, diverged=0):
@@ -50,7 +50,7 @@ class Sweep(FolderTest):
         )
 
     def report(self, code=0, words="page.html"):
-        self.expect(code, words, "report.py", "--sweep", self.sweep, "-o", self.folder / "page.html")
+        self.expect(code, words, "report", "--sweep", self.sweep, "-o", self.folder / "page.html")
         return (self.folder / "page.html").read_text() if code == 0 else ""
 
     def test_numbers(self):
@@ -78,11 +78,11 @@ class Sweep(FolderTest):
         self.assertEqual({p.method: p.seeds for p in points}, {"bad": 1, "dense": 2, "sparse": 1})
 
     def test_errors(self):
-        self.expect(3, "no sweep folder", "report.py", "--sweep", self.folder / "nowhere", "-o", self.folder / "p.html")
+        self.expect(3, "no sweep folder", "report", "--sweep", self.folder / "nowhere", "-o", self.folder / "p.html")
         (self.folder / "empty").mkdir()
-        self.expect(3, "no point.json", "report.py", "--sweep", self.folder / "empty", "-o", self.folder / "p.html")
+        self.expect(3, "no point.json", "report", "--sweep", self.folder / "empty", "-o", self.folder / "p.html")
         (self.sweep / "bad" / "seed1" / "point.json").write_text("{}")
-        self.report(3, "has not the keys that scripts/sweep writes")
+        self.report(3, "has not the keys that `sweep` writes")
 
 
 if __name__ == "__main__":

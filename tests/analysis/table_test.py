@@ -3,7 +3,7 @@ import json
 import unittest
 
 from run_folders import make_run
-from support import FolderTest, run_script
+from support import FolderTest, run_analysis
 
 
 class Table(FolderTest):
@@ -22,13 +22,13 @@ class Table(FolderTest):
                 (run / "point.json").write_text(json.dumps(point))
 
     def test_all_values(self):
-        code, out, _ = run_script("sweep_table.py", self.folder)
+        code, out, _ = run_analysis("table", self.folder)
         self.assertEqual(code, 0)
         self.assertEqual(out.count("| slow and steady |"), 2)
         self.assertIn("**P = 2, rate 0.3, data iid**", out)
 
     def test_best_value(self):
-        code, out, _ = run_script("sweep_table.py", self.folder, "--best", "rate")
+        code, out, _ = run_analysis("table", self.folder, "--best", "rate")
         self.assertEqual(code, 0)
         self.assertEqual(out.count("**P = 2"), 1)
         self.assertIn("| slow and steady (0.1) | 78.12 ± 4.42 |", out)
@@ -36,7 +36,7 @@ class Table(FolderTest):
         self.assertNotIn("steady (0.3)", out)
 
     def test_no_such_axis(self):
-        code, _, err = run_script("sweep_table.py", self.folder, "--best", "ratio")
+        code, _, err = run_analysis("table", self.folder, "--best", "ratio")
         self.assertEqual(code, 2)
         self.assertIn("there are: data, rate", err)
 

@@ -37,8 +37,8 @@ def rank_events(rank, offset):
 
 
 def make_traces(folder, offsets, edges, delay, packets_an_edge=10, hosts=None):
-    """delay(sender, receiver, number) → µs. Offsets are what each rank's clock is ahead. With hosts, ranks also tell what
-    their host's clock read at their 0."""
+    """delay(sender, receiver, number) → µs. Offsets are what each rank's clock is ahead. With hosts, ranks also tell
+    what their host's clock read at their 0."""
     ranks = len(offsets)
     events = [rank_events(rank, offsets[rank]) for rank in range(ranks)]
     for i, j in edges:
@@ -137,7 +137,7 @@ class Merge(FolderTest):
         self.traces = make_traces(self.run, self.offsets, ring(3), lambda *_: 20.0)
 
     def test_every_event_is_there_once_and_in_order(self):
-        self.expect(0, "0 of 60 packets arrive before", "merge_trace.py", self.run)
+        self.expect(0, "0 of 60 packets arrive before", "trace", self.run)
         merged = json.loads((self.run / "trace.json").read_text())
         before = [event for trace in self.traces for event in trace.events]
         self.assertEqual(len(merged["traceEvents"]), len(before))
@@ -158,16 +158,16 @@ class Merge(FolderTest):
             self.assertAlmostEqual(max(starts), min(starts), places=5)
 
     def test_errors(self):
-        self.expect(3, "no run folder", "merge_trace.py", self.folder / "nowhere")
-        self.expect(3, "report.trace=true", "merge_trace.py", self.folder)
+        self.expect(3, "no run folder", "trace", self.folder / "nowhere")
+        self.expect(3, "report.trace=true", "trace", self.folder)
         file = self.run / "trace.rank0002.json"
         whole = file.read_text()
         file.write_text(whole[:200])
-        self.expect(3, "trace.rank0002.json is not whole JSON", "merge_trace.py", self.run)
+        self.expect(3, "trace.rank0002.json is not whole JSON", "trace", self.run)
         file.write_text(whole.replace('"ranks": 3', '"ranks": 4'))
-        self.expect(3, "files of two runs are mixed", "merge_trace.py", self.run)
+        self.expect(3, "files of two runs are mixed", "trace", self.run)
         file.unlink()
-        self.expect(3, "trace.rank0002.json", "merge_trace.py", self.run)
+        self.expect(3, "trace.rank0002.json", "trace", self.run)
 
 
 class Overlap(FolderTest):
@@ -186,22 +186,22 @@ class Overlap(FolderTest):
         self.assertEqual(timeline.shared([[0, 10]], [[2, 4], [9, 12]]), 3)
 
     def test_picture(self):
-        self.expect(0, "50.0 %", "overlap.py", self.run, "--iterations", "2-4", "-o", self.folder / "picture.svg")
+        self.expect(0, "50.0 %", "overlap", self.run, "--iterations", "2-4", "-o", self.folder / "picture.svg")
         self.assertIn("rank 1", (self.folder / "picture.svg").read_text())
 
     def test_usage(self):
         self.expect(
             2,
             "the trace has iterations 0 to 9",
-            "overlap.py",
+            "overlap",
             self.run,
             "--iterations",
             "50-51",
             "-o",
             self.folder / "p.svg",
         )
-        self.expect(2, "two whole numbers", "overlap.py", self.run, "--iterations", "5")
-        self.expect(2, "must end in", "overlap.py", self.run, "-o", "picture.bmp")
+        self.expect(2, "two whole numbers", "overlap", self.run, "--iterations", "5")
+        self.expect(2, "must end in", "overlap", self.run, "-o", "picture.bmp")
 
 
 if __name__ == "__main__":

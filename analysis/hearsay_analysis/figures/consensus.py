@@ -1,8 +1,8 @@
 """How far the replicas have drifted apart."""
 import pandas as pd
 
-from hearsay_analysis import axes as scales
-from hearsay_analysis.figure import Absent, Figure, canvas
+from hearsay_analysis.drawing import axes as scales
+from hearsay_analysis.drawing.figure import Absent, Figure, canvas
 from hearsay_analysis.figures.learning import draw_series, evaluated
 
 

@@ -3,7 +3,7 @@ import numpy as np
 import pandas as pd
 
 from hearsay_analysis import text
-from hearsay_analysis.figure import Absent, Figure, canvas
+from hearsay_analysis.drawing.figure import Absent, Figure, canvas
 from hearsay_analysis.figures.shading import shade
 
 _COLUMNS = 80

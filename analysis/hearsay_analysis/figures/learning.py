@@ -4,9 +4,9 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from hearsay_analysis import axes as scales
-from hearsay_analysis import style
-from hearsay_analysis.figure import Absent, Figure, canvas
+from hearsay_analysis.drawing import axes as scales
+from hearsay_analysis.drawing import style
+from hearsay_analysis.drawing.figure import Absent, Figure, canvas
 
 _AGAINST = {
     "epochs": ("epoch", "epochs"),

@@ -1,9 +1,9 @@
 """The percentage of D-PSGD's messages that a run sends, as it goes on."""
 import pandas as pd
 
-from hearsay_analysis import axes as scales
+from hearsay_analysis.drawing import axes as scales
 from hearsay_analysis import text
-from hearsay_analysis.figure import Absent, Figure, canvas
+from hearsay_analysis.drawing.figure import Absent, Figure, canvas
 from hearsay_analysis.figures.learning import draw_series
 
 _POINTS = 60

@@ -4,8 +4,9 @@ import math
 import pandas as pd
 from matplotlib.patches import ArrowStyle, FancyArrowPatch
 
-from hearsay_analysis import style, text
-from hearsay_analysis.figure import Absent, Figure, canvas
+from hearsay_analysis import text
+from hearsay_analysis.drawing import style
+from hearsay_analysis.drawing.figure import Absent, Figure, canvas
 
 _WIDEST_PT = 6.0
 _MOST_RANKS = 64

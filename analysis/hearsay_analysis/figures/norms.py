@@ -2,9 +2,9 @@
 import numpy as np
 import pandas as pd
 
-from hearsay_analysis import style
+from hearsay_analysis.drawing import style
 from hearsay_analysis.errors import UsageError
-from hearsay_analysis.figure import Absent, Figure, canvas
+from hearsay_analysis.drawing.figure import Absent, Figure, canvas
 
 _CLOSE_UP_ITERATIONS = 60
 _MOST_MARKS = 300

@@ -1,9 +1,10 @@
 """Accuracy against bytes of all points of a sweep; which algorithm to use."""
 import pandas as pd
 
-from hearsay_analysis import axes as scales
-from hearsay_analysis import style, text
-from hearsay_analysis.figure import Absent, Figure, canvas
+from hearsay_analysis.drawing import axes as scales
+from hearsay_analysis import text
+from hearsay_analysis.drawing import style
+from hearsay_analysis.drawing.figure import Absent, Figure, canvas
 
 _MOST_ERRORS = 4
 

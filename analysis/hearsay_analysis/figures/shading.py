@@ -2,7 +2,7 @@
 import matplotlib.colors
 import numpy as np
 
-from hearsay_analysis import style
+from hearsay_analysis.drawing import style
 
 
 def shade(axes, fractions, extent):

@@ -2,8 +2,8 @@
 import numpy as np
 import pandas as pd
 
-from hearsay_analysis import style
-from hearsay_analysis.figure import Absent, Figure, canvas
+from hearsay_analysis.drawing import style
+from hearsay_analysis.drawing.figure import Absent, Figure, canvas
 from hearsay_analysis.figures.shading import shade
 
 _MOST_EDGES = 32

@@ -1,8 +1,9 @@
 """Where the time of an iteration goes."""
 import pandas as pd
 
-from hearsay_analysis import style, text
-from hearsay_analysis.figure import Absent, Figure, canvas
+from hearsay_analysis import text
+from hearsay_analysis.drawing import style
+from hearsay_analysis.drawing.figure import Absent, Figure, canvas
 
 # Phase of summary.json, words, colour number. wait is communication that computation does not hide.
 _PHASES = [
@@ -28,8 +29,8 @@ def per_iteration(run):
 
 
 def _exposed_coding(summary):
-    """Seconds of wait_s in which messages are encoded or decoded: all of that where the computing thread waits for whole
-    collectives; where a part of them is hidden, the same part of their coding."""
+    """Seconds of wait_s in which messages are encoded or decoded: all of that where the computing thread waits for
+    whole collectives; where a part of them is hidden, the same part of their coding."""
     coding, communicating = summary.get("communicate_encode_s", 0.0), summary.get("communicate_s", 0.0)
     return coding * min(1.0, summary["wait_s"] / communicating) if communicating > 0 else 0.0
 
@@ -59,9 +60,9 @@ def draw(runs, _options):
         return [Absent(title, "times are written at the end of a run, and no run has come to its end")]
     data = pd.DataFrame([{"run": run.name, **per_iteration(run)} for run in timed])
     caption = (
-        "Without evaluations. Exposed communication is waiting for neighbours or collectives; encoding that is waited for "
-        "is drawn as encoding. What is hidden behind computation costs nothing and is not drawn (its seconds are in the "
-        "CSV file). The rest of the slowest rank's iteration is not attributed."
+        "Without evaluations. Exposed communication is waiting for neighbours or collectives; encoding that is waited "
+        "for is drawn as encoding. What is hidden behind computation costs nothing and is not drawn (its seconds are "
+        "in the CSV file). The rest of the slowest rank's iteration is not attributed."
     )
     left_out = [run.name for run in runs if run not in timed]
     if left_out:

@@ -3,8 +3,8 @@ import statistics
 
 import pandas as pd
 
-from hearsay_analysis import style
-from hearsay_analysis.figure import Figure, canvas
+from hearsay_analysis.drawing import style
+from hearsay_analysis.drawing.figure import Figure, canvas
 from hearsay_analysis.paper.experiment import Experiment, Result, Testbed, claimed, markdown_table, runs_of
 
 _PARTS = (("computing", 0), ("sparsifying", 4), ("exposed communication", 1), ("rest", 6))

@@ -3,9 +3,9 @@ import argparse
 
 import pandas as pd
 
-from hearsay_analysis import axes as scales
-from hearsay_analysis import style
-from hearsay_analysis.figure import Figure, canvas
+from hearsay_analysis.drawing import axes as scales
+from hearsay_analysis.drawing import style
+from hearsay_analysis.drawing.figure import Figure, canvas
 from hearsay_analysis.figures import norms
 from hearsay_analysis.paper.experiment import Experiment, Result, runs_of
 

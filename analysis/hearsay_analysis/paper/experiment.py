@@ -6,8 +6,9 @@ from pathlib import Path
 
 from hearsay_analysis import text
 from hearsay_analysis.errors import DataError
-from hearsay_analysis.json_files import read_object
-from hearsay_analysis.runs import read_run
+from hearsay_analysis.page.markdown import table as markdown_table  # noqa: F401, for the experiments
+from hearsay_analysis.runs.points import runs_below
+from hearsay_analysis.runs.run_folder import read_run
 
 TOLERANCE = 0.01  # of accuracy: what counts as the same
 
@@ -69,12 +70,11 @@ class Experiment:
 def _ended(folder, method, ranks, axis):
     """[Run] with a summary, by seed. axis: values by the last part of their key, without ".name"."""
     found = []
-    for file in sorted(Path(folder).glob(f"p{ranks}/**/point.json")):
-        point = read_object(file)
-        values = {key.removesuffix(".name").split(".")[-1]: value for key, value in point["axis"].items()}
-        wanted = point["method"] == method and all(values.get(key) == value for key, value in axis.items())
-        if wanted and (file.parent / "summary.json").exists():
-            found.append((point["seed"], read_run(file.parent, f"{method}, P = {ranks}, seed {point['seed']}")))
+    for run in runs_below(Path(folder) / f"p{ranks}"):
+        values = {key.removesuffix(".name").split(".")[-1]: value for key, value in run.axis.items()}
+        wanted = run.method == method and all(values.get(key) == value for key, value in axis.items())
+        if wanted and run.summary:
+            found.append((run.seed, read_run(run.folder, f"{method}, P = {ranks}, seed {run.seed}")))
     return [run for _, run in sorted(found, key=lambda pair: pair[0])]
 
 
@@ -119,16 +119,9 @@ def mean(runs, key):
 
 def with_spread(runs, key, decimals=2):
     """ "97.56 ± 0.17" in per cent: mean and sample standard deviation over seeds, the latter where there are several."""
-    values = [100 * run.summary[key] for run in runs]
-    spread = f" ± {statistics.stdev(values):.{decimals}f}" if len(values) > 1 else ""
-    return text.fixed(statistics.mean(values), decimals) + spread
+    return text.spread([100 * run.summary[key] for run in runs], decimals)
 
 
 def points(difference):
     """ "−0.50": a difference of fractions, in points."""
     return f"{100 * difference:+.2f}".replace("-", "−")
-
-
-def markdown_table(heads, rows):
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "".join(f"| {' | '.join(str(cell) for cell in line)} |\n" for line in lines)

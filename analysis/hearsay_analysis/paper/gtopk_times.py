@@ -1,7 +1,7 @@
 """gTop-k's times on 32 machines with 1 Gbit/s (shi2019gtopk: Figs. 9 and 10, Table IV), simulated exchanges."""
 import pandas as pd
 
-from hearsay_analysis.figure import Figure, canvas
+from hearsay_analysis.drawing.figure import Figure, canvas
 from hearsay_analysis.paper.experiment import Experiment, Result, Simulation, claimed, markdown_table, runs_of
 from hearsay_analysis.paper.lines import as_table, draw_lines, line_figure, plain_log_axis
 

@@ -2,9 +2,9 @@
 import pandas as pd
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-from hearsay_analysis import axes as scales
-from hearsay_analysis import style
-from hearsay_analysis.figure import Figure, canvas
+from hearsay_analysis.drawing import axes as scales
+from hearsay_analysis.drawing import style
+from hearsay_analysis.drawing.figure import Figure, canvas
 
 
 def plain_log_axis(axis, values):

@@ -1,4 +1,4 @@
-"""Making the runs of an experiment: by scripts/sweep on this machine, on a testbed or simulated, or by a benchmark."""
+"""Making the runs of an experiment: by `sweep` on this machine, on a testbed or simulated, or by a benchmark."""
 import subprocess
 import sys
 from pathlib import Path
@@ -20,10 +20,10 @@ def _call(*command):
 
 
 def sweep_commands(experiment, quick, program):
-    """The calls of scripts/sweep that make the experiment's runs, one for each part of its `only`."""
+    """The calls of `sweep` that make the experiment's runs, one for each part of its `only`."""
     way = experiment.way
     for part in experiment.only:
-        line = [sys.executable, ROOT / "scripts/sweep", ROOT / f"configs/sweeps/{experiment.sweep}.yaml"]
+        line = [sys.executable, ROOT / "analysis/hearsay", "sweep", ROOT / f"configs/sweeps/{experiment.sweep}.yaml"]
         line += ["--only", f"{part}seed1" if quick and part.endswith("/") else part]
         line += ["--output", QUICK_RUNS / experiment.sweep] if quick else []
         line += [word for setting in experiment.quick for word in ("--set", setting)] if quick else []

@@ -2,7 +2,7 @@
 import pandas as pd
 
 from hearsay_analysis.errors import DataError
-from hearsay_analysis.json_files import read_lines
+from hearsay_analysis.runs.json_files import read_lines
 from hearsay_analysis.paper.experiment import (
     Bench,
     Experiment,
@@ -23,7 +23,7 @@ def _read_times(folder):
     """The benchmark's lines as a table. Throws DataError."""
     file = folder / BENCH_FILE
     if not file.exists():
-        raise DataError(f"no {BENCH_FILE} below {folder}; analysis/paper.py run mstopk-operator measures")
+        raise DataError(f"no {BENCH_FILE} below {folder}; `analysis/hearsay paper run mstopk-operator` measures")
     table = pd.DataFrame(read_lines(file))
     for column in ("selector", "values", "density", "repeats", "median_s", "mass_of_exact", "processor", "hearsay"):
         if column not in table:

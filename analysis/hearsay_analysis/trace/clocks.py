@@ -1,10 +1,10 @@
-"""How far the ranks' clocks are apart. Ranks of one host read one clock, so there it is known; else it is estimated from
-the packets that travelled both ways, as NTP does: mills1991internet.
+"""How far the ranks' clocks are apart. Ranks of one host read one clock, so there it is known; else it is estimated
+from the packets that travelled both ways, as NTP does: mills1991internet.
 
 Rank i reads t + o_i on its clock at time t. A packet from i to j that takes d then seems to take d + o_j − o_i. If the
-fastest packets of both directions take equally long, half the difference of the two smallest apparent delays is
-o_j − o_i; else the error is at most half of what they differ by and, as no packet arrives before it was sent, at most
-half of their sum, the round trip. The offsets of all ranks are the solution over all pairs by least squares, weighted by the
+fastest packets of both directions take equally long, half the difference of the two smallest apparent delays is o_j −
+o_i; else the error is at most half of what they differ by and, as no packet arrives before it was sent, at most half of
+their sum, the round trip. The offsets of all ranks are the solution over all pairs by least squares, weighted by the
 inverse of the round trip, with o_0 = 0.
 """
 from dataclasses import dataclass

@@ -3,15 +3,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearsay_analysis.errors import DataError
-from hearsay_analysis.json_files import read_object
+from hearsay_analysis.runs.json_files import read_object
 
 SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
 class RankTrace:
-    """Events in the Chrome trace format; ts and dur in µs of this rank's clock, pid is the rank. origin: what the host's
-    clock read at 0; host and origin are None in traces that do not tell."""
+    """Events in the Chrome trace format; ts and dur in µs of this rank's clock, pid is the rank. origin: what the
+    host's clock read at 0; host and origin are None in traces that do not tell."""
 
     rank: int
     events: list
@@ -33,7 +33,7 @@ class Packet:
 def _check(path, rank, ranks, other):
     if other.get("schema_version") != SCHEMA_VERSION:
         raise DataError(
-            f"{path} has schema_version {other.get('schema_version')!r}, this script reads {SCHEMA_VERSION}"
+            f"{path} has schema_version {other.get('schema_version')!r}, this program reads {SCHEMA_VERSION}"
         )
     if other.get("rank") != rank or other.get("ranks") != ranks:
         raise DataError(

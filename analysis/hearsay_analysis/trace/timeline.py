@@ -1,9 +1,9 @@
 """A picture of some iterations: what both threads of every rank did when, and the packets between them."""
 from matplotlib.patches import FancyArrowPatch, Patch
 
-from hearsay_analysis import style
+from hearsay_analysis.drawing import style
 from hearsay_analysis.errors import UsageError
-from hearsay_analysis.figure import canvas
+from hearsay_analysis.drawing.figure import canvas
 
 COMPUTATION, COMMUNICATION = 0, 1
 _COLOURS = {
@@ -28,8 +28,8 @@ def _spans(trace):
 
 
 def window(trace, first, last):
-    """(start, end) of rank 0's iterations `first` to `last` in µs of the merged clock: asynchronously the same iteration
-    of another rank may be at quite another time. Throws UsageError where there are none."""
+    """(start, end) of rank 0's iterations `first` to `last` in µs of the merged clock: asynchronously the same
+    iteration of another rank may be at quite another time. Throws UsageError where there are none."""
     own = [e for e in _spans(trace) if e["pid"] == 0 and e["tid"] == COMPUTATION]
     there = [e for e in own if first <= e["args"]["iteration"] <= last]
     if not there:

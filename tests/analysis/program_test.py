@@ -1,10 +1,13 @@
-"""The scripts of analysis/ as processes of their own: help, usage, a Python without packages, a real run."""
+"""analysis/hearsay as a process of its own: help, usage, a Python without packages, a real run."""
 import os
+import re
 import subprocess
 import sys
 import unittest
 
 from support import ANALYSIS, ROOT, FolderTest, Page, run_process
+
+from hearsay_analysis.cli import COMMANDS, parser
 
 PROGRAM = os.environ.get("HEARSAY")
 CONFIG = """
@@ -19,37 +22,46 @@ report: {every_iterations: 2, segments: true, trace: true}
 """
 
 
-class Scripts(FolderTest):
-    def test_help_and_usage(self):
-        scripts = sorted(ANALYSIS.glob("*.py"))
-        self.assertGreaterEqual(len(scripts), 4)
-        for script in scripts:
-            code, out, err = run_process(sys.executable, script, "--help")
-            self.assertEqual((code, err), (0, ""), script)
-            self.assertIn("usage:", out)
-            code, out, err = run_process(sys.executable, script, "--no-such-option")
-            self.assertEqual((code, out), (2, ""), script)
+class Program(FolderTest):
+    def test_help_lists_every_subcommand_in_one_line_each(self):
+        code, out, err = run_process(sys.executable, ANALYSIS / "hearsay", "--help")
+        self.assertEqual((code, err), (0, ""))
+        for name, command in COMMANDS.items():
+            self.assertRegex(out, rf"(?m)^    {name} +{re.escape(command.__doc__.splitlines()[0][:-1])}$")
+
+    def test_help_of_every_subcommand_has_an_example_that_it_takes(self):
+        for name in COMMANDS:
+            code, out, err = run_process(sys.executable, ANALYSIS / "hearsay", name, "--help")
+            self.assertEqual((code, err), (0, ""), name)
+            example = re.search(rf"^ +(?:\w+=\w+ )?analysis/hearsay ({name} [^[\n#;\\]*)", out, flags=re.MULTILINE)
+            self.assertTrue(example, name)
+            self.assertEqual(parser().parse_args(example[1].split()).command, name)
+
+    def test_wrong_usage(self):
+        for name in [*COMMANDS, "no-such-command"]:
+            code, out, err = run_process(sys.executable, ANALYSIS / "hearsay", name, "--no-such-option")
+            self.assertEqual((code, out), (2, ""), name)
             self.assertIn("usage:", err)
-            self.assertTrue(os.access(script, os.X_OK), script)
+
+    def test_every_command_that_a_document_or_a_configuration_names_exists(self):
+        files = [ROOT / "README.md"]
+        files += [*ROOT.glob("docs/**/*.md"), *ROOT.glob("configs/**/*.yaml"), *ROOT.glob("scripts/*")]
+        named = [
+            (file.name, word)
+            for file in files
+            if file.is_file()
+            for word in re.findall(r"analysis/hearsay ([\w./-]+)", file.read_text(encoding="utf-8"))
+        ]
+        self.assertGreater(len(named), 20)
+        self.assertEqual([(file, word) for file, word in named if word not in COMMANDS], [])
 
     def test_a_python_without_packages_finds_one_or_says_what_is_missing(self):
         """-S -E: this Python, but without any installed package."""
-        need = "import sys; sys.path.insert(0, sys.argv.pop()); from hearsay_analysis import errors, interpreter; "
-        need += (
-            "interpreter.DISTRIBUTION = '/nowhere'; errors.run_script('x', lambda: interpreter.need('numpy', 'yaml'))"
-        )
+        need = "import sys; sys.path.insert(0, sys.argv.pop()); from hearsay_analysis import cli, interpreter; "
+        need += "interpreter.DISTRIBUTION = '/nowhere'; sys.exit(cli.main(['sweep', 's.yaml']))"
         code, _, err = run_process(sys.executable, "-S", "-E", "-c", need, ANALYSIS)
         self.assertEqual(code, 3, err)
-        self.assertIn("apt-get install python3-numpy python3-yaml", err)
-
-    def test_sweep_can_go_elsewhere_with_other_settings(self):
-        (self.folder / "s.yaml").write_text("output: here\nseeds: [1, 2]\nmethods:\n  A b: {base: a.yaml}\n")
-        sweep = [ROOT / "scripts/sweep", self.folder / "s.yaml", "--program", sys.executable, "--list"]
-        code, out, _ = run_process(*sweep, "--output", self.folder / "there", "--set", "train.iterations=3")
-        self.assertEqual(code, 0)
-        self.assertEqual(out.splitlines()[1:], [f"{self.folder}/there/p4/a-b/seed{seed}" for seed in (1, 2)])
-        code, _, err = run_process(*sweep, "--set", "train.iterations")
-        self.assertEqual((code, err), (2, "sweep: --set train.iterations: needs KEY=VALUE\n"))
+        self.assertIn("apt-get install python3-yaml", err)
 
     @unittest.skipUnless(PROGRAM, "skipped: no hearsay program in this build")
     def test_real_run(self):
@@ -75,7 +87,7 @@ class Scripts(FolderTest):
             check=False,
         )
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.expect(0, "page.html", "report.py", self.folder / "run", "-o", self.folder / "page.html")
+        self.expect(0, "page.html", "report", self.folder / "run", "-o", self.folder / "page.html")
         text = (self.folder / "page.html").read_text()
         self.assertEqual(Page(text).faults, [])
         # Where this holds, the page was read from fields that the program really writes.
@@ -84,7 +96,7 @@ class Scripts(FolderTest):
             sum(int(row[name]) for name in ("payload", "index", "header", "control")), int(row["all bytes"])
         )
         self.assertGreater(int(row["payload"]), 0)
-        said = self.expect(0, "of 32 packets arrive before", "merge_trace.py", self.folder / "run")
+        said = self.expect(0, "of 32 packets arrive before", "trace", self.folder / "run")
         self.assertIn("clocks ahead of rank 0's: rank 1", said)
         self.assertEqual(sum(text.count(f"not drawn, {reason}") for reason in ("not recorded", "no run has")), 0)
 

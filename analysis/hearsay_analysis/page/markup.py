@@ -3,8 +3,8 @@ import html
 import re
 from pathlib import Path
 
-from hearsay_analysis import style
-from hearsay_analysis.figure import Absent
+from hearsay_analysis.drawing import style
+from hearsay_analysis.drawing.figure import Absent
 from hearsay_analysis.text import listed
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")

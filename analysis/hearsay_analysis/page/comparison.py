@@ -2,9 +2,10 @@
 import json
 import shlex
 
-from hearsay_analysis import page, text
-from hearsay_analysis.metrics import BYTE_KINDS
-from hearsay_analysis.runs import IN_PROGRESS, flat_config
+from hearsay_analysis import text
+from hearsay_analysis.page import markup
+from hearsay_analysis.runs.metrics import BYTE_KINDS
+from hearsay_analysis.runs.run_folder import IN_PROGRESS, flat_config
 
 # Where a run's own files go is no difference between experiments.
 _NO_DIFFERENCE = ("report.directory", "report.overwrite")
@@ -24,18 +25,18 @@ def _row(number, run, first):
     possible = run.messages_per_iteration * run.counted_iterations
     fraction = messages / possible if possible and messages is not None else None
     return [
-        page.swatch(number) + page.escaped(run.name),
-        page.escaped(run.status),
-        page.value(run.iterations, text.count(run.iterations)),
-        page.value(accuracy, text.percent(accuracy)),
-        page.value(worst, text.percent(worst)),
-        page.value(distance, text.significant(distance, 3)),
-        page.value(messages, text.count(messages)),
-        page.value(fraction, text.number_of_percent(fraction)),
-        page.value(_of_first(run, first, "messages"), text.number_of_percent(_of_first(run, first, "messages"))),
-        page.value(sent, text.byte_count(sent)),
-        page.value(_of_first(run, first, "bytes_sent"), text.number_of_percent(_of_first(run, first, "bytes_sent"))),
-        page.value(time, text.duration(time)),
+        markup.swatch(number) + markup.escaped(run.name),
+        markup.escaped(run.status),
+        markup.value(run.iterations, text.count(run.iterations)),
+        markup.value(accuracy, text.percent(accuracy)),
+        markup.value(worst, text.percent(worst)),
+        markup.value(distance, text.significant(distance, 3)),
+        markup.value(messages, text.count(messages)),
+        markup.value(fraction, text.number_of_percent(fraction)),
+        markup.value(_of_first(run, first, "messages"), text.number_of_percent(_of_first(run, first, "messages"))),
+        markup.value(sent, text.byte_count(sent)),
+        markup.value(_of_first(run, first, "bytes_sent"), text.number_of_percent(_of_first(run, first, "bytes_sent"))),
+        markup.value(time, text.duration(time)),
     ]
 
 
@@ -54,7 +55,7 @@ def comparison_table(runs):
         "% of first's bytes",
         "time per iteration",
     ]
-    return page.table(heads, [_row(number, run, runs[0]) for number, run in enumerate(runs)])
+    return markup.table(heads, [_row(number, run, runs[0]) for number, run in enumerate(runs)])
 
 
 def bytes_table(runs):
@@ -62,15 +63,15 @@ def bytes_table(runs):
     names = [*BYTE_KINDS, "bytes_sent"]
     rows = [
         [
-            page.swatch(number) + page.escaped(run.name),
+            markup.swatch(number) + markup.escaped(run.name),
             *(
-                page.value(run.totals[name], text.count(run.totals[name]))
+                markup.value(run.totals[name], text.count(run.totals[name]))
                 for name in [*names, "packets", "puts", "deferred"]
             ),
         ]
         for number, run in enumerate(runs)
     ]
-    return page.table(
+    return markup.table(
         ["run", "payload", "index", "header", "control", "all bytes", "packets", "puts", "deferred"], rows
     )
 
@@ -140,11 +141,12 @@ def configuration_table(runs):
         return "<p>None but the folder they write to.</p>" if len(runs) > 1 else "<p>One run: nothing to compare.</p>"
 
     def cell(value):
-        return page.escaped(text.NO_NUMBER if value is None else value if isinstance(value, str) else json.dumps(value))
+        words = value if isinstance(value, str) else json.dumps(value)
+        return markup.escaped(text.NO_NUMBER if value is None else words)
 
-    return page.table(
+    return markup.table(
         ["key", *(run.name for run in runs)],
-        [[page.escaped(key), *(cell(value) for value in values)] for key, values in rows],
+        [[markup.escaped(key), *(cell(value) for value in values)] for key, values in rows],
         "words",
     )
 
@@ -168,8 +170,8 @@ def origins(runs):
         versions = ", ".join(f"{name} {version}" for name, version in run.manifest.get("versions", {}).items())
         started = run.manifest.get("started_utc", text.NO_NUMBER)
         blocks.append(
-            page.element("h3", page.escaped(run.name))
-            + page.element("p", page.escaped(f"{started}, {run.ranks} ranks on {hosts}; {versions}"), "quiet")
-            + page.element("pre", page.escaped(run.manifest["command"]))
+            markup.element("h3", markup.escaped(run.name))
+            + markup.element("p", markup.escaped(f"{started}, {run.ranks} ranks on {hosts}; {versions}"), "quiet")
+            + markup.element("pre", markup.escaped(run.manifest["command"]))
         )
     return f"<details><summary>How, when and where they were started</summary>{''.join(blocks)}</details>"

@@ -3,9 +3,9 @@ import os
 
 import matplotlib
 
-from hearsay_analysis import style
+from hearsay_analysis.drawing import style
 from hearsay_analysis.errors import DataError, UsageError
-from hearsay_analysis.figure import Absent
+from hearsay_analysis.drawing.figure import Absent
 
 
 class FigureFolder:
@@ -62,6 +62,12 @@ def write_page(path, text):
         os.replace(unfinished, path)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror}") from None
+
+
+def require_picture(path):
+    """Throws UsageError unless the name ends as that of a picture."""
+    if path.suffix not in (".svg", ".pdf", ".png"):
+        raise UsageError(f"-o {path}: the name must end in .svg, .pdf or .png")
 
 
 def write_picture(path, plot):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import matplotlib.figure
 import pandas as pd
 
-from hearsay_analysis import style
+from hearsay_analysis.drawing import style
 
 
 @dataclass(frozen=True)

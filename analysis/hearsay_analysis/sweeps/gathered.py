@@ -1,11 +1,9 @@
-"""The runs of a sweep folder (scripts/sweep), seeds gathered, and the Pareto front of accuracy against bytes."""
+"""The runs of a sweep folder, seeds gathered, and the Pareto front of accuracy against bytes."""
 import json
 import statistics
 from dataclasses import dataclass
-from pathlib import Path
 
-from hearsay_analysis.errors import DataError
-from hearsay_analysis.json_files import read_object
+from hearsay_analysis.runs.points import read_points
 
 
 @dataclass(frozen=True)
@@ -49,21 +47,6 @@ class Point:
         return statistics.mean(values) if values else None
 
 
-def _read(folder):
-    """[(point.json, summary or None)]. A run without a whole summary has not finished: its sweep may be going on."""
-    runs = []
-    for file in sorted(Path(folder).glob("**/point.json")):
-        point = read_object(file)
-        if not {"method", "ranks", "seed", "axis"} <= point.keys():
-            raise DataError(f"{file} has not the keys that scripts/sweep writes: method, ranks, seed, axis")
-        try:
-            summary = json.loads((file.parent / "summary.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            summary = None
-        runs.append((point, summary))
-    return runs
-
-
 def _gathered(key, summaries):
     method, ranks, axis = key
     good = [s for s in summaries if s and s["status"] == "finished" and s["accuracy_mean_model"] is not None]
@@ -82,15 +65,10 @@ def _gathered(key, summaries):
 
 def read_sweep(folder):
     """{(ranks, axis): [Point]}, in the order of ranks and axis. Throws DataError."""
-    if not Path(folder).is_dir():
-        raise DataError(f"no sweep folder {folder}; scripts/sweep makes one")
-    runs = _read(folder)
-    if not runs:
-        raise DataError(f"no point.json below {folder}: no sweep folder, or none of its runs has ended yet")
     methods = {}
-    for point, summary in runs:
-        axis = tuple(sorted((name, json.dumps(value)) for name, value in point["axis"].items()))
-        methods.setdefault((point["method"], point["ranks"], axis), []).append(summary)
+    for run in read_points(folder):
+        axis = tuple(sorted((name, json.dumps(value)) for name, value in run.axis.items()))
+        methods.setdefault((run.method, run.ranks, axis), []).append(run.summary)
     groups = {}
     for key in sorted(methods, key=lambda k: (k[1], k[2], k[0])):
         groups.setdefault(key[1:], []).append(_gathered(key, methods[key]))
@@ -98,7 +76,8 @@ def read_sweep(folder):
 
 
 def pareto_front(points):
-    """Those points that no other beats: is as accurate or more with as many bytes or fewer, and better in one of the two.
+    """Those points that no other beats: is as accurate or more with as many bytes or fewer, and better in one of the
+    two.
 
     Means over seeds; points of which a run diverged are out. In the order of bytes."""
     able = [p for p in points if p.seeds and not p.diverged]

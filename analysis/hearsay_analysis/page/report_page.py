@@ -1,10 +1,10 @@
 """The page that compares runs."""
-from hearsay_analysis import comparison, page
+from hearsay_analysis.page import comparison, markup
 from hearsay_analysis.figures import SECTIONS
 
 
 def _section(title, content):
-    return f"<section>\n<h2>{page.escaped(title)}</h2>\n{content}\n</section>\n"
+    return f"<section>\n<h2>{markup.escaped(title)}</h2>\n{content}\n</section>\n"
 
 
 def _heading(runs):
@@ -18,18 +18,18 @@ def _heading(runs):
     )
     first = runs[0].manifest
     about = f"{first['model']} on {first['dataset']}, {runs[0].ranks} ranks. The first run is the baseline."
-    return title, f"<h1>{page.escaped(title)}</h1>\n<p>{page.escaped(about)}</p>\n"
+    return title, f"<h1>{markup.escaped(title)}</h1>\n<p>{markup.escaped(about)}</p>\n"
 
 
 _REPEATABLE = (
-    "A run's config.yaml is complete, defaults included: in lockstep it gives the same run, bit for bit, on the same number "
-    "of ranks, with the same program on the same kind of processor."
+    "A run's config.yaml is complete, defaults included: in lockstep it gives the same run, bit for bit, on the same "
+    "number of ranks, with the same program on the same kind of processor."
 )
 
 
 def _reproduction(runs):
-    lines = page.element("pre", page.escaped("\n".join(comparison.commands(runs))))
-    return lines + page.element("p", page.escaped(_REPEATABLE)) + comparison.origins(runs)
+    lines = markup.element("pre", markup.escaped("\n".join(comparison.commands(runs))))
+    return lines + markup.element("p", markup.escaped(_REPEATABLE)) + comparison.origins(runs)
 
 
 def report(runs, options, folder):
@@ -37,16 +37,16 @@ def report(runs, options, folder):
     title, heading = _heading(runs)
     parts = [
         heading,
-        page.notes(comparison.comparison_notes(runs)),
+        markup.notes(comparison.comparison_notes(runs)),
         _section("Comparison", comparison.comparison_table(runs)),
     ]
     for name, draws in SECTIONS:
         figures = [figure for draw in draws for figure in draw(runs, options)]
         folder.save(figures)
-        parts.append(_section(name, page.figures(figures, folder.links)))
+        parts.append(_section(name, markup.figures(figures, folder.links)))
     parts += [
         _section("Bytes by kind", comparison.bytes_table(runs)),
         _section("Differences of the configurations", comparison.configuration_table(runs)),
         _section("To reproduce", _reproduction(runs)),
     ]
-    return page.document(f"Hearsay: {title}", "".join(parts))
+    return markup.document(f"Hearsay: {title}", "".join(parts))

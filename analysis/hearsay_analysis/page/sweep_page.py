@@ -1,9 +1,10 @@
 """The page of a sweep: accuracy against bytes, the Pareto front of every combination of ranks and axis values."""
 import re
 
-from hearsay_analysis import page, text
+from hearsay_analysis import text
+from hearsay_analysis.page import markup
 from hearsay_analysis.figures import pareto
-from hearsay_analysis.sweep import pareto_front, read_sweep
+from hearsay_analysis.sweeps.gathered import pareto_front, read_sweep
 
 _HEADS = ["", "method", "accuracy, averaged", "worst rank", "messages, %", "bytes", "bytes, %", "seeds"]
 
@@ -23,12 +24,12 @@ def _row(number, point):
     fractions = {name: point.mean(name) for name in point.fractions}
     return [
         str(number),
-        page.escaped(point.method),
-        page.value(point.accuracy, _with_deviation(point.accuracy, point.accuracy_deviation)),
-        page.value(fractions["accuracy_rank_min"], text.percent(fractions["accuracy_rank_min"])),
-        page.value(fractions["messages_fraction"], text.number_of_percent(fractions["messages_fraction"])),
-        page.value(point.bytes_mean, text.byte_count(point.bytes_mean)),
-        page.value(fractions["bytes_fraction"], text.number_of_percent(fractions["bytes_fraction"])),
+        markup.escaped(point.method),
+        markup.value(point.accuracy, _with_deviation(point.accuracy, point.accuracy_deviation)),
+        markup.value(fractions["accuracy_rank_min"], text.percent(fractions["accuracy_rank_min"])),
+        markup.value(fractions["messages_fraction"], text.number_of_percent(fractions["messages_fraction"])),
+        markup.value(point.bytes_mean, text.byte_count(point.bytes_mean)),
+        markup.value(fractions["bytes_fraction"], text.number_of_percent(fractions["bytes_fraction"])),
         f"{point.seeds}{lost}",
     ]
 
@@ -39,10 +40,10 @@ def _tables(points, front):
     rows = [_row(number, point) for number, point in numbers]
     marks = ["front" if point in front else "" for _, point in numbers]
     return (
-        page.element("h3", "The front")
-        + page.table(_HEADS, [_row(*item) for item in best], "methods")
+        markup.element("h3", "The front")
+        + markup.table(_HEADS, [_row(*item) for item in best], "methods")
         + f"<details><summary>All {len(numbers)} methods, by bytes</summary>"
-        f"{page.table(_HEADS, rows, 'methods', marks)}</details>"
+        f"{markup.table(_HEADS, rows, 'methods', marks)}</details>"
     )
 
 
@@ -51,7 +52,7 @@ def _left_out(points):
         f"{p.method}: diverged ({text.counted(p.diverged, 'run')}), so not on the front" for p in points if p.diverged
     ]
     lines += [f"{p.method}: {text.counted(p.unfinished, 'run')} not finished" for p in points if p.unfinished]
-    return "".join(page.element("p", page.escaped(line) + ".", "quiet") for line in lines)
+    return "".join(markup.element("p", markup.escaped(line) + ".", "quiet") for line in lines)
 
 
 def _group(key, points, folder):
@@ -61,7 +62,7 @@ def _group(key, points, folder):
     folder.save([figure])
     beside = _tables(points, front) if front else ""
     return (
-        f'<section class="beside"><div>{page.figures([figure], folder.links)}</div>'
+        f'<section class="beside"><div>{markup.figures([figure], folder.links)}</div>'
         f"<div>{beside}{_left_out(points)}</div></section>\n"
     )
 
@@ -71,11 +72,11 @@ def report(sweep_folder, folder):
     groups = read_sweep(sweep_folder)
     points = [point for group in groups.values() for point in group]
     heading = (
-        f"<h1>{page.escaped(sweep_folder)}</h1>\n<p>{text.counted(sum(p.seeds for p in points), 'finished run')}, "
+        f"<h1>{markup.escaped(sweep_folder)}</h1>\n<p>{text.counted(sum(p.seeds for p in points), 'finished run')}, "
         f"{text.counted(len(points), 'point')} (method, ranks and axis values). Accuracies are of the averaged model, "
         "mean and sample standard deviation over seeds. A point is on the Pareto front if no other of its figure is "
         "as accurate with as few bytes. The accuracy axis is spaced by the error's logarithm.</p>\n"
     )
-    return page.document(
+    return markup.document(
         f"Hearsay sweep: {sweep_folder}", heading + "".join(_group(key, group, folder) for key, group in groups.items())
     )

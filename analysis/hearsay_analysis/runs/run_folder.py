@@ -6,8 +6,8 @@ import pandas as pd
 import yaml
 
 from hearsay_analysis.errors import DataError
-from hearsay_analysis.json_files import read_object
-from hearsay_analysis.metrics import COUNTERS, Metrics, read_metrics
+from hearsay_analysis.runs.json_files import read_object
+from hearsay_analysis.runs.metrics import COUNTERS, Metrics, read_metrics
 
 SCHEMA_VERSION = 1
 IN_PROGRESS = "in progress or killed"
@@ -100,8 +100,8 @@ def _read_config(folder):
 def _check(path, values, keys):
     if values.get("schema_version") != SCHEMA_VERSION:
         raise DataError(
-            f"{path} has schema_version {values.get('schema_version')!r}, this script reads {SCHEMA_VERSION}; "
-            "use the scripts of the version that trained it"
+            f"{path} has schema_version {values.get('schema_version')!r}, this program reads {SCHEMA_VERSION}; "
+            "use the analysis/ of the version that trained it"
         )
     absent = [key for key in keys if key not in values]
     if absent:

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from hearsay_analysis.errors import DataError
-from hearsay_analysis.json_files import read_lines
+from hearsay_analysis.runs.json_files import read_lines
 
 COUNTERS = [
     "events",
@@ -37,9 +37,9 @@ class SegmentHistory:
 class Metrics:
     """What all ranks have recorded.
 
-    iterations: a row for every iteration that all ranks have; counters summed over ranks, `loss` their mean, `time_s` the
-    slowest rank's. evaluations: rank 0's. last: totals of the counters, each rank at its own last record; None where
-    there is none. segments: rank → SegmentHistory."""
+    iterations: a row for every iteration that all ranks have; counters summed over ranks, `loss` their mean, `time_s`
+    the slowest rank's. evaluations: rank 0's. last: totals of the counters, each rank at its own last record; None
+    where there is none. segments: rank → SegmentHistory."""
 
     iterations: pd.DataFrame
     evaluations: pd.DataFrame

@@ -1,0 +1,1 @@
+"""Run folders as they lie on disk."""
