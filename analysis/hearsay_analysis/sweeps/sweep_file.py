@@ -11,8 +11,8 @@ from hearsay_analysis.errors import DataError, UsageError
 
 _KEYS = ("output", "set", "ranks", "seeds", "axes", "methods")
 _METHOD_KEYS = ("base", "set", "ranks")
-# Keys of a configuration that the sweep itself decides, and what says them instead.
-_OWN_KEYS = {"seed": "`seeds`", "report.directory": "`output`", "report.overwrite": "nothing: finished runs stay"}
+# Keys of a configuration that the sweep itself decides, and what to do instead.
+_OWN_KEYS = {"seed": "use `seeds`", "report.directory": "use `output`", "report.overwrite": "finished runs stay"}
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class _Reader:
     def setting_key(self, key, what):
         """Whether it may be a key of a configuration; which ones there are is the program's to know."""
         if key.value in _OWN_KEYS:
-            self.wrong(key, f"{what}: {key.value} is the sweep's own; it is said by {_OWN_KEYS[key.value]}")
+            self.wrong(key, f"{what}: {key.value} is the sweep's own: {_OWN_KEYS[key.value]}")
         elif not re.fullmatch(r"\w+(\.\w+)*", key.value):
             self.wrong(key, f"{what}: expected a key like train.epochs, got {key.value!r}")
 
@@ -139,9 +139,10 @@ class _Reader:
         seen = {}
         for node, name in nodes_and_names:
             folder = slug(name)
-            if not folder or folder in seen:
-                same = f"has the same folder as {seen[folder]!r}, {folder!r}" if folder else "has no letter or digit"
-                self.wrong(node, f"{what}: {name!r} {same}; call it otherwise")
+            if not folder:
+                self.wrong(node, f"{what}: {name!r} has no letter or digit that could name a folder")
+            elif folder in seen:
+                self.wrong(node, f"{what}: {name!r} and {seen[folder]!r} would share the run folders {folder!r}")
             seen.setdefault(folder, name)
 
 
@@ -237,7 +238,7 @@ def read_overrides(words):
         if not equals or not re.fullmatch(r"\w+(\.\w+)*", key):
             raise UsageError(f"--set {setting}: needs KEY=VALUE")
         if key in _OWN_KEYS:
-            raise UsageError(f"--set {setting}: {key} is the sweep's own; it is said by {_OWN_KEYS[key]}")
+            raise UsageError(f"--set {setting}: {key} is the sweep's own: {_OWN_KEYS[key]}")
         try:
             found[key] = yaml.safe_load(value)
         except yaml.YAMLError:
