@@ -35,13 +35,16 @@ void RunLog::iteration(Iteration k, double loss, const Exchange& exchange) {
   const ReportOptions& report = sources_.plan.report();
   const bool last = k + 1 == sources_.length.iterations;
   if (report.segments) metrics_.write_segments(k, exchange.norms(), exchange.thresholds(), exchange.events());
-  if (last || (k + 1) % report.every_iterations == 0) write(k, loss, exchange);
+  loss_sum_ += loss;
+  ++loss_count_;
+  if (last || (k + 1) % report.every_iterations == 0) write(k, exchange);
   if (!sources_.options.progress || sources_.rank != 0) return;
   if (last || seconds() - last_progress_s_ >= seconds_between_progress) report_progress(k, loss);
 }
 
-void RunLog::write(Iteration k, double loss, const Exchange& exchange) {
-  const IterationRecord now = record(k, loss, exchange.shares());
+void RunLog::write(Iteration k, const Exchange& exchange) {
+  const double mean_loss = std::exchange(loss_sum_, 0.0) / static_cast<double>(std::exchange(loss_count_, 0));
+  const IterationRecord now = record(k, mean_loss, exchange.shares());
   metrics_.write(now);
   if (!events_) return;
   events_->write(now);

@@ -30,7 +30,7 @@ class RunLog {
   void start_clock();
   double seconds() const;  ///< since start_clock
 
-  /// Iteration k is over.
+  /// Iteration k is over; loss: of its batch. What is recorded is the mean since the last record.
   void iteration(Iteration k, double loss, const Exchange& exchange);
   /// The averaged model after `done` iterations.
   void evaluation(Iteration done, double accuracy, double loss, double consensus_distance);
@@ -39,11 +39,13 @@ class RunLog {
 
  private:
   IterationRecord record(Iteration k, double loss, const std::vector<Share>& shares) const;
-  void write(Iteration k, double loss, const Exchange& exchange);
+  void write(Iteration k, const Exchange& exchange);
   void report_progress(Iteration k, double loss);
 
   Sources sources_;
   std::uint64_t degree_, sends_;  // neighbours, and those that an iteration sends to
+  double loss_sum_ = 0.0;         // since the last record, over loss_count_ iterations
+  std::uint64_t loss_count_ = 0;
   MetricsWriter metrics_;
   std::optional<EventFile> events_;
   std::chrono::nanoseconds start_;

@@ -1,10 +1,13 @@
 """What becomes of the records of several ranks: sums, means and the slowest, at the iterations that all have."""
+import itertools
 import json
 import unittest
 
 from run_folders import COUNTERS, make_run
 from support import FolderTest
 
+import pandas as pd
+from hearsay_analysis.figures.learning import stretches
 from hearsay_analysis.runs.metrics import read_metrics
 from hearsay_analysis.runs.run_folder import read_run
 
@@ -40,6 +43,22 @@ class Metrics(FolderTest):
         self.assertTrue(metrics.iterations["loss"].isna().all())
         (self.folder / "metrics.rank0001.jsonl").unlink()
         self.assertEqual(read_metrics(self.folder, 2).iterations["puts"].tolist(), [2])
+
+    def test_a_stretch_has_the_mean_over_all_its_iterations_and_the_last_record(self):
+        """A record's loss is the mean since the record before; here record n stands for n iterations of loss n."""
+        lengths = list(range(1, 251))
+        ends = list(itertools.accumulate(lengths))
+        losses = [float(n) for n in lengths]
+        table = pd.DataFrame({"iteration": [end - 1 for end in ends], "loss": losses, "puts": ends})
+        short = stretches(table)
+        self.assertLessEqual(len(short), 100)
+        self.assertEqual(int(short["puts"].iloc[-1]), ends[-1])
+        covered = [after - before for before, after in zip([0, *short["puts"]], short["puts"])]
+        whole = sum(n * n for n in lengths)
+        self.assertAlmostEqual(sum(loss * n for loss, n in zip(short["loss"], covered)), whole)
+        self.assertEqual(stretches(table.head(3))["loss"].tolist(), [1.0, 2.0, 3.0])
+        table.loc[249, "loss"] = None  # the run diverged: its last stretch has no mean
+        self.assertEqual(stretches(table)["loss"].isna().tolist(), [False] * (len(short) - 1) + [True])
 
     def test_totals_of_a_finished_run_are_its_summarys(self):
         make_run(self.folder / "run")

@@ -1,6 +1,7 @@
 """analysis/hearsay as a process of its own: help, usage, a Python without packages, a real run."""
 import os
 import re
+import statistics
 import subprocess
 import sys
 import unittest
@@ -8,6 +9,7 @@ import unittest
 from support import ANALYSIS, ROOT, FolderTest, Page, run_process
 
 from hearsay_analysis.cli import COMMANDS, parser
+from hearsay_analysis.runs.metrics import read_metrics
 
 PROGRAM = os.environ.get("HEARSAY")
 CONFIG = """
@@ -63,22 +65,17 @@ class Program(FolderTest):
         self.assertEqual(code, 3, err)
         self.assertIn("apt-get install python3-yaml", err)
 
-    @unittest.skipUnless(PROGRAM, "skipped: no hearsay program in this build")
-    def test_real_run(self):
+
+
+@unittest.skipUnless(PROGRAM, "skipped: no hearsay program in this build")
+class RealRuns(FolderTest):
+    def train(self, name, *settings):
+        """The run folder of two ranks."""
         (self.folder / "a.yaml").write_text(CONFIG)
-        launch = [
-            os.environ.get("MPIEXEC", "mpirun"),
-            "--oversubscribe",
-            "--bind-to",
-            "none",
-            "-n",
-            "2",
-            PROGRAM,
-            "train",
-        ]
+        launch = [os.environ.get("MPIEXEC", "mpirun"), "--oversubscribe", "--bind-to", "none", "-n", "2"]
         environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         done = subprocess.run(
-            [*launch, "a.yaml", "--output", "run", "--progress", "off"],
+            [*launch, PROGRAM, "train", "a.yaml", "--output", name, "--progress", "off", *settings],
             cwd=self.folder,
             env=environment,
             capture_output=True,
@@ -87,6 +84,22 @@ class Program(FolderTest):
             check=False,
         )
         self.assertEqual(done.returncode, 0, done.stderr)
+        return self.folder / name
+
+    def test_a_recorded_loss_is_the_mean_since_the_last_record(self):
+        """In lockstep both runs are the same; 16 iterations, of which the second records 3, 6, …, 15 and the last."""
+        losses = {}
+        for every in (1, 3):
+            table = read_metrics(self.train(f"every{every}", "--set", f"report.every_iterations={every}"), 2).iterations
+            losses[every] = dict(zip(table["iteration"] + 1, table["loss"]))
+        ends = list(losses[3])
+        self.assertEqual(ends, [3, 6, 9, 12, 15, 16])
+        for before, end in zip([0, *ends], ends):
+            mean = statistics.mean(losses[1][k] for k in range(before + 1, end + 1))
+            self.assertAlmostEqual(losses[3][end], mean, places=6)
+
+    def test_page_and_trace(self):
+        self.train("run")
         self.expect(0, "page.html", "report", self.folder / "run", "-o", self.folder / "page.html")
         text = (self.folder / "page.html").read_text()
         self.assertEqual(Page(text).faults, [])

@@ -13,25 +13,26 @@ _AGAINST = {
     "bytes": ("bytes_sent", "bytes sent by all ranks"),
     "time": ("time_s", "time, s"),
 }
+_POINTS = 100
 
 
-def _smoothed(losses):
-    """A moving mean over a twentieth of the run: the loss of single batches is noise."""
-    return losses.rolling(max(1, len(losses) // 20), min_periods=1).mean()
+def stretches(table):
+    """The records of a run, at most _POINTS rows: `loss` is the mean over all iterations since the row before, every
+    other column is of the row's last record. A record's loss is the mean since the record before it."""
+    if table.empty:
+        return table
+    every = -(-len(table) // _POINTS)
+    ends = np.arange(len(table) - 1, -1, -every)[::-1]  # counted from the last record, so that its row is whole
+    starts = np.array([0, *(ends[:-1] + 1)])
+    iterations = np.diff([0, *(table["iteration"] + 1)])
+    sums = np.add.reduceat(pd.to_numeric(table["loss"]).to_numpy(dtype=float) * iterations, starts)
+    return table.iloc[ends].assign(loss=sums / np.add.reduceat(iterations, starts))
 
 
 def _training(run):
-    table = run.metrics.iterations
-    return pd.DataFrame(
-        {
-            "run": run.name,
-            "iteration": table["iteration"],
-            "epoch": table["epoch"],
-            "bytes_sent": table["bytes_sent"],
-            "time_s": table["time_s"],
-            "loss": _smoothed(table["loss"]),
-        }
-    )
+    table = stretches(run.metrics.iterations)[["iteration", "epoch", "bytes_sent", "time_s", "loss"]]
+    table.insert(0, "run", run.name)
+    return table
 
 
 def _bytes_at(run, iterations_done):
@@ -115,7 +116,7 @@ def _figures(series, y, marked, caption):
 
 def draw(runs, _options):
     accuracy = "Of the model averaged over ranks, on the test set. The axis is spaced by the error's logarithm."
-    loss = "Mean over ranks of their batches' losses, as a moving mean over a twentieth of the run."
+    loss = "Of the batches that ranks trained on: a point is the mean over ranks and all iterations since the last point."
     evaluations = [(run.name, evaluated(run)) for run in runs]
     training = [(run.name, _training(run)) for run in runs]
     pairs = itertools.zip_longest(
