@@ -79,6 +79,25 @@ class Report(FolderTest):
             self.assertEqual([int(row[f"event {name}"]) for row in marks], [r["events"][place] for r in recorded])
             self.assertEqual([float(row[f"norm {name}"]) for row in marks], [r["norms"][place] for r in recorded])
 
+    def test_edges_of_all_runs_have_one_scale(self):
+        widths = {}
+        for number in (1, 2):
+            for edge in read_csv(self.shared / "page_files" / f"graph-{number}.csv"):
+                widths[number, edge["sender"]] = float(edge["width_pt"]) / int(edge["bytes_sent"])
+        self.assertEqual(len(widths), 4)
+        for width in widths.values():
+            self.assertAlmostEqual(width / widths[1, "0"], 1)
+
+    def test_every_cell_names_its_column_for_narrow_screens(self):
+        self.assertEqual(self.page.unnamed_cells, [])
+        self.assertRegex(self.text, r"max-width: 40rem[^@]*td::before { content: attr\(data-head\)")
+
+    def test_staleness_is_in_the_summary(self):
+        """make_run: a copy of every edge had a mean age of 0.5 iterations; the metrics' oldest is 0."""
+        row = self.page.row("consensus distance", "dense")
+        self.assertEqual((float(row["staleness, mean"]), int(row["oldest copy"])), (0.5, 0))
+        self.assertNotIn("iterations old", self.text)
+
     def test_messages_over_time_add_up_to_all_messages(self):
         stretches = [row for row in read_csv(self.shared / "page_files" / "messages.csv") if row["run"] == "events"]
         ends = [int(row["iteration"]) + 1 for row in stretches]
@@ -154,6 +173,31 @@ class States(FolderTest):
         fraction = float(Page(text).row("consensus distance", "run")["% of D-PSGD's"])
         self.assertEqual(fraction, self.ledger.total()["messages"] / (40 * len(SEGMENTS) * len(self.ledger.edges)))
         self.assertEqual(Page(text).row("consensus distance", "run")["accuracy, averaged"], "–")
+
+    def test_copies_that_are_old_for_the_run_are_warned_of(self):
+        def with_oldest(age):
+            for file in self.run.glob("metrics.*.jsonl"):
+                records = [json.loads(line) for line in file.read_text().splitlines()]
+                last = [record for record in records if record["record"] == "iteration"][-1]
+                last["staleness_max_iterations"] = age if file.name == "metrics.rank0001.jsonl" else 0
+                file.write_text("".join(json.dumps(record) + "\n" for record in records))
+            text = self.report(0, "page.html")
+            self.assertEqual(Page(text).row("consensus distance", "run")["oldest copy"], str(age))
+            return text
+
+        self.assertNotIn("iterations old", with_oldest(4))  # of 40
+        self.assertIn("run mixed copies that were up to 5 iterations old, 12 % of its run", with_oldest(5))
+
+    def test_a_run_that_mixes_nothing_has_no_staleness(self):
+        for name in ("summary.json", "staleness.csv"):
+            values = (self.run / name).read_text()
+            (self.run / name).write_text(
+                json.dumps({**json.loads(values), "messages_possible": 0})
+                if name == "summary.json"
+                else values.splitlines()[0] + "\n"
+            )
+        row = Page(self.report(0, "page.html")).row("consensus distance", "run")
+        self.assertEqual((row["staleness, mean"], row["oldest copy"]), ("–", "–"))
 
     def test_without_segment_records(self):
         for file in self.run.glob("metrics.*.jsonl"):

@@ -48,12 +48,14 @@ def read_csv(path):
 
 class Page(html.parser.HTMLParser):
     """Reads a page; `faults` are tags that do not match, `cells` the tables' rows as lists of (text, value),
-    `addresses` what it refers to, `identifiers` all ids."""
+    `addresses` what it refers to, `identifiers` all ids, `unnamed_cells` those whose data-head is not their
+    column's."""
 
     def __init__(self, text):
         super().__init__()
         self.faults, self.rows, self.addresses, self.identifiers = [], [], [], []
-        self._open, self._cell, self._value = [], None, None
+        self.unnamed_cells = []
+        self._open, self._heads, self._cell, self._value = [], [], None, None
         self.feed(text)
         self.close()
         self.faults += [f"<{tag}> is never closed" for tag in self._open]
@@ -64,6 +66,10 @@ class Page(html.parser.HTMLParser):
         self.identifiers += [attributes["id"]] if "id" in attributes else []
         if tag == "tr":
             self.rows.append([])
+        if tag == "thead":
+            self._heads = []
+        if tag == "td" and attributes.get("data-head") != self._heads[len(self.rows[-1])]:
+            self.unnamed_cells.append((self.getpos(), attributes))
         if tag in ("td", "th"):
             self._cell, self._value = "", None
         if tag == "data":
@@ -81,6 +87,7 @@ class Page(html.parser.HTMLParser):
             self.faults.append(f"</{tag}> at {self.getpos()} closes nothing")
         if tag in ("td", "th"):
             self.rows[-1].append((self._cell.strip(), self._value))
+            self._heads += [self._cell.strip()] if tag == "th" else []
             self._cell = None
 
     def handle_data(self, data):

@@ -35,6 +35,16 @@ class Table(FolderTest):
         self.assertIn("| bold (0.3) | 75.00 ± 17.68 |", out)
         self.assertNotIn("steady (0.3)", out)
 
+    def test_a_run_that_diverged_counts_as_nothing(self):
+        for method in ("slow and steady", "bold"):
+            file = self.folder / "0.1" / method / "seed1" / "summary.json"
+            file.write_text(json.dumps({**json.loads(file.read_text()), "status": "diverged"}))
+        code, out, _ = run_analysis("table", self.folder, "--best", "rate")
+        self.assertEqual(code, 0)
+        self.assertIn("| slow and steady (0.3) | 59.38 ± 48.61 |", out)  # 0.1 reached 0 and 0.8125
+        code, out, _ = run_analysis("table", self.folder)
+        self.assertIn("| 1 (1 diverged) |", out)
+
     def test_no_such_axis(self):
         code, _, err = run_analysis("table", self.folder, "--best", "ratio")
         self.assertEqual(code, 2)

@@ -27,7 +27,7 @@ _DARK = {
 _DASHES = ["-", (0, (5, 2)), (0, (1.5, 1.5))]
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 
-WIDTH_IN = 4.8  # drawn as wide as a phone shows it, so that its letters stay readable there
+WIDTH_IN = 4.2  # drawn as wide as a phone shows it, so that its letters stay readable there
 
 
 def apply():

@@ -12,6 +12,11 @@ _WIDEST_PT = 6.0
 _MOST_RANKS = 64
 
 
+def edge_width_pt(bytes_sent, most):
+    """In proportion to bytes, but always to be seen."""
+    return max(0.3, _WIDEST_PT * bytes_sent / most)
+
+
 def _places(ranks):
     return [(math.sin(2 * math.pi * r / ranks), math.cos(2 * math.pi * r / ranks)) for r in range(ranks)]
 
@@ -22,9 +27,8 @@ def _drawn(edges, ranks, number):
     axes.axis("off")
     places = _places(ranks)
     node_pt = max(9.0, min(22.0, 420.0 / ranks))
-    most = max(edges["bytes_sent"].max(), 1)
     for edge in edges[edges["bytes_sent"] > 0].itertuples():
-        width = max(0.3, _WIDEST_PT * edge.bytes_sent / most)
+        width = edge.width_pt
         axes.add_patch(
             FancyArrowPatch(
                 places[edge.sender],
@@ -48,10 +52,11 @@ def _drawn(edges, ranks, number):
 
 
 def draw(runs, _options):
-    figures = []
-    for number, run in enumerate(runs):
-        title = "Bytes on every edge"
-        edges = run.table("communication.csv")
+    title, figures = "Bytes on every edge", []
+    tables = [run.table("communication.csv") for run in runs]
+    drawn = [table for run, table in zip(runs, tables) if table is not None and run.ranks <= _MOST_RANKS]
+    most = max((table["bytes_sent"].max() for table in drawn if not table.empty), default=0) or 1
+    for number, (run, edges) in enumerate(zip(runs, tables)):
         if edges is None or edges.empty:
             figures.append(
                 Absent(title, "communication.csv is written at the end of a run, and this one has none", run.name)
@@ -65,10 +70,11 @@ def draw(runs, _options):
             caption = (
                 f"{len(carried)} directed edges between {run.ranks} ranks carried anything; from "
                 f"{text.byte_count(carried.min())} to {text.byte_count(carried.max())} an edge, "
-                f"{text.byte_count(carried.sum())} together. Width is in proportion to bytes."
+                f"{text.byte_count(carried.sum())} together. Width is in proportion to bytes"
+                f"{', by one scale for all runs' if len(drawn) > 1 else ''}."
             )
             data = pd.DataFrame(edges[["sender", "receiver", "messages", "bytes_sent"]])
-            figures.append(
-                Figure(f"graph-{number + 1}", f"{title}: {run.name}", caption, data, _drawn(data, run.ranks, number))
-            )
+            data["width_pt"] = [edge_width_pt(sent, most) if sent else 0.0 for sent in data["bytes_sent"]]
+            plot = _drawn(data, run.ranks, number)
+            figures.append(Figure(f"graph-{number + 1}", f"{title}: {run.name}", caption, data, plot))
     return figures

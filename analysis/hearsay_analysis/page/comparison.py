@@ -7,6 +7,7 @@ from hearsay_analysis.page import markup
 from hearsay_analysis.runs.metrics import BYTE_KINDS
 from hearsay_analysis.runs.run_folder import IN_PROGRESS, flat_config
 
+_MUCH_STALENESS = 0.1  # of the run's iterations
 # Where a run's own files go is no difference between experiments.
 _NO_DIFFERENCE = ("report.directory", "report.overwrite")
 
@@ -37,6 +38,8 @@ def _row(number, run, first):
         markup.value(sent, text.byte_count(sent)),
         markup.value(_of_first(run, first, "bytes_sent"), text.number_of_percent(_of_first(run, first, "bytes_sent"))),
         markup.value(time, text.duration(time)),
+        markup.value(run.mean_staleness, text.significant(run.mean_staleness, 3)),
+        markup.value(run.oldest_copy, text.count(run.oldest_copy)),
     ]
 
 
@@ -54,8 +57,10 @@ def comparison_table(runs):
         "bytes",
         "% of first's bytes",
         "time per iteration",
+        "staleness, mean",
+        "oldest copy",
     ]
-    return markup.table(heads, [_row(number, run, runs[0]) for number, run in enumerate(runs)])
+    return markup.table(heads, [_row(number, run, runs[0]) for number, run in enumerate(runs)], "wide")
 
 
 def bytes_table(runs):
@@ -101,6 +106,18 @@ def _differences(run, first):
     ]
 
 
+def _staleness_note(run):
+    """A warning where copies were so old that the run is a good part of a run of ranks each for itself; else none."""
+    oldest, iterations = run.oldest_copy, run.iterations
+    if not oldest or not iterations or oldest <= _MUCH_STALENESS * iterations:
+        return []
+    return [
+        f"{run.name} mixed copies that were up to {text.counted(oldest, 'iteration')} old, "
+        f"{text.percent(oldest / iterations, 0)} of its run: some ranks were far ahead of others, as happens where "
+        "processes share cores or hosts are unequal. Compare it with a run in lockstep (exchange.schedule)."
+    ]
+
+
 def comparison_notes(runs):
     """What makes the runs hard to compare, in sentences."""
     sentences = []
@@ -118,6 +135,8 @@ def comparison_notes(runs):
                 if not run.counted_by_summary
                 else f"{run.name} {run.status} {after}: {run.summary.get('message') or 'no reason given'}."
             )
+    for run in runs:
+        sentences += _staleness_note(run)
     for run in runs[1:]:
         differences = _differences(run, runs[0])
         if differences:

@@ -30,12 +30,14 @@ def swatch(number):
 
 
 def table(heads, rows, css_class="", row_classes=()):
-    """heads: plain text; rows: lists of HTML cells. Wide tables scroll by themselves."""
+    """heads: plain text; rows: lists of HTML cells. Wide tables scroll by themselves; on a narrow screen every row is
+    folded into a list of head and cell, for which cells have their heads as data-head."""
     head = "".join(element("th", escaped(h)) for h in heads)
     body = []
     for number, row in enumerate(rows):
         row_class = row_classes[number] if number < len(row_classes) else ""
-        body.append(element("tr", "".join(element("td", cell) for cell in row), row_class))
+        cells = [f'<td data-head="{escaped(name)}">{cell}</td>' for name, cell in zip(heads, row)]
+        body.append(element("tr", "".join(cells), row_class))
     inner = f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
     return f'<div class="scroll">{element("table", inner, css_class)}</div>'
 

@@ -39,11 +39,13 @@ class Metrics:
 
     iterations: a row for every iteration that all ranks have; counters summed over ranks, `loss` their mean, `time_s`
     the slowest rank's. evaluations: rank 0's. last: totals of the counters, each rank at its own last record; None
-    where there is none. segments: rank → SegmentHistory."""
+    where there is none. oldest: the age of the oldest copy that any rank has mixed, in iterations. segments: rank →
+    SegmentHistory."""
 
     iterations: pd.DataFrame
     evaluations: pd.DataFrame
     last: dict
+    oldest: int
     segments: dict
 
 
@@ -84,6 +86,11 @@ def _last(tables):
     return {name: int(sum(table[name].iloc[-1] for table in tables)) if tables else None for name in COUNTERS}
 
 
+def _oldest(tables):
+    name = "staleness_max_iterations"
+    return max((int(table[name].iloc[-1]) for table in tables if not table.empty and name in table), default=0)
+
+
 def read_metrics(folder, ranks):
     """Reads the metrics of all ranks; a rank that has not written yet is left out of the sums. Throws DataError."""
     tables, histories, evaluations = [], {}, pd.DataFrame()
@@ -101,4 +108,4 @@ def read_metrics(folder, ranks):
             histories[rank] = history
         if rank == 0:
             evaluations = _table(records, "evaluation")
-    return Metrics(_combined(tables), evaluations, _last(tables), histories)
+    return Metrics(_combined(tables), evaluations, _last(tables), _oldest(tables), histories)

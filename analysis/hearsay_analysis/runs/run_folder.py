@@ -66,6 +66,19 @@ class Run:
             return 0
         return len(self.manifest["segments"]) * self.manifest.get("topology", {}).get("directed_edges", 0)
 
+    @property
+    def oldest_copy(self):
+        """The age in iterations of the oldest copy that was mixed; None on the global path, where nothing is mixed."""
+        return self.metrics.oldest if self.messages_per_iteration else None
+
+    @property
+    def mean_staleness(self):
+        """The mean age in iterations of the copies that were mixed; None while staleness.csv has none."""
+        table = self.table("staleness.csv")
+        if table is None or table.empty or not table["samples"].sum():
+            return None
+        return float((table["mean_iterations"] * table["samples"]).sum() / table["samples"].sum())
+
     def number(self, key):
         """A number of the summary, or of the last evaluation while there is no summary; None where there is none."""
         if self.summary:
