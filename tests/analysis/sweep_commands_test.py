@@ -43,7 +43,8 @@ class Progress(FolderTest):
         [row] = table_rows(said)
         self.assertEqual(row, ["run", "run", "10 (rank 1)", "20 (rank 0)"])
         points = read_csv(self.folder / "p.csv")
-        self.assertEqual([(p["rank"], p["iterations"]) for p in points], [(r, k) for r in "01" for k in "0 5 10".split()])
+        expected = [(rank, iterations) for rank in "01" for iterations in ("0", "5", "10")]
+        self.assertEqual([(point["rank"], point["iterations"]) for point in points], expected)
         self.assertIn("rank 1", (self.folder / "p.svg").read_text())
 
     def test_a_panel_a_sweep_and_only_the_ranks_asked_for(self):

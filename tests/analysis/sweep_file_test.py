@@ -6,7 +6,7 @@ from support import FolderTest
 
 from hearsay_analysis.errors import AnalysisError
 from hearsay_analysis.sweeps.grid import points
-from hearsay_analysis.sweeps.sweep_file import read_sweep_file
+from hearsay_analysis.sweeps.sweep_file import read_overrides, read_sweep_file
 
 GOOD = """output: here
 set: {train.epochs: 2, model: {name: mlp, hidden: [8]}}
@@ -49,6 +49,12 @@ class SweepFile(FolderTest):
         self.assertEqual((last.settings["trigger.period"], last.settings["seed"]), (4, 2))
         self.assertEqual(last.settings["model"], {"name": "mlp", "hidden": [8]})
         self.assertEqual(last.config, (self.folder / "eventgrad.yaml").resolve())
+
+    def test_numbers_are_what_the_program_takes_for_numbers(self):
+        plan = self.read(GOOD.replace("[0.1, 0.2]", "[1e-3, 2.5E+4, .5e1, 0.2]").replace("epochs: 2", "epochs: 1e"))
+        self.assertEqual(plan.axes["optimizer.learning_rate"], [0.001, 25000.0, 5.0, 0.2])
+        self.assertEqual(plan.settings["train.epochs"], "1e")
+        self.assertEqual(read_overrides(["a.b=1e-3"]), {"a.b": 0.001})
 
     def test_stronger_settings_win_and_the_output_goes_elsewhere(self):
         point = points(self.read(GOOD), self.folder / "there", {"train.epochs": 9, "trigger.period": 1})[-1]

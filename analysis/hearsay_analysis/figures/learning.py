@@ -116,7 +116,7 @@ def _figures(series, y, marked, caption):
 
 def draw(runs, _options):
     accuracy = "Of the model averaged over ranks, on the test set. The axis is spaced by the error's logarithm."
-    loss = "Of the batches that ranks trained on: a point is the mean over ranks and all iterations since the last point."
+    loss = "Of the batches that ranks trained on: a point is the mean over ranks and iterations since the last point."
     evaluations = [(run.name, evaluated(run)) for run in runs]
     training = [(run.name, _training(run)) for run in runs]
     pairs = itertools.zip_longest(

@@ -15,6 +15,15 @@ _METHOD_KEYS = ("base", "set", "ranks")
 _OWN_KEYS = {"seed": "use `seeds`", "report.directory": "use `output`", "report.overwrite": "finished runs stay"}
 
 
+class _Loader(yaml.SafeLoader):
+    """Reads 1e-3 as a number, as the program does; YAML 1.1 wants a point in it."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
 @dataclass(frozen=True)
 class Method:
     """config: the base configuration. settings: dotted key → value. ranks: those it is run with; None for all."""
@@ -57,7 +66,7 @@ class _Reader:
     def value(self, node):
         """Any value that a configuration may have."""
         try:
-            value = yaml.SafeLoader("").construct_object(node, deep=True)
+            value = _Loader("").construct_object(node, deep=True)
             json.dumps(value)
             return value
         except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
@@ -198,7 +207,7 @@ def _methods(reader, node, folder):
 
 def _root(path):
     try:
-        return yaml.SafeLoader(path.read_text(encoding="utf-8")).get_single_node()
+        return _Loader(path.read_text(encoding="utf-8")).get_single_node()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); name a sweep file (YAML)") from None
     except yaml.MarkedYAMLError as error:
@@ -240,7 +249,7 @@ def read_overrides(words):
         if key in _OWN_KEYS:
             raise UsageError(f"--set {setting}: {key} is the sweep's own: {_OWN_KEYS[key]}")
         try:
-            found[key] = yaml.safe_load(value)
+            found[key] = yaml.load(value, _Loader)
         except yaml.YAMLError:
             raise UsageError(f"--set {setting}: {value!r} is no YAML value") from None
     return found
