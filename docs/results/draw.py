@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Draw the pictures of these pages that are made from tables/*.md: accuracy-bytes.svg and four in figures/.
+
+    docs/results/draw.py
+
+It needs matplotlib, numpy, pandas and yaml as Debian packages them, and no run folder.
+"""
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "analysis"))
+
+import matplotlib.figure  # noqa: E402
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator  # noqa: E402
+
+from hearsay_analysis import output, style  # noqa: E402
+
+FAMILIES = ("D-PSGD", "periodic", "events", "events, top-k", "top-k", "events, stale (the paper)")
+
+
+def read_table(name, heading=""):
+    """[{column: cell}] of the first table below the line "## heading" of tables/NAME.md."""
+    text = (HERE / "tables" / f"{name}.md").read_text(encoding="utf-8")
+    section = text.split(f"## {heading}\n", 1)[1] if heading else text
+    lines = section[section.index("\n|") + 1 :].split("\n\n", 1)[0].strip().split("\n")
+    heads, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [dict(zip(heads, row)) for row in rows]
+
+
+def number(cell):
+    """The first number of "97.53 ± 0.17" or "107 ms"."""
+    return float(cell.split()[0].replace("−", "-").rstrip("%"))
+
+
+def family(method):
+    """Which of FAMILIES a row of mnist.md belongs to."""
+    if method.startswith(("D-PSGD", "periodic")):
+        return method.split(",")[0]
+    if "stale" in method:
+        return FAMILIES[5]
+    if method.startswith("always"):
+        return FAMILIES[4]
+    return FAMILIES[3] if "top-k" in method else FAMILIES[2]
+
+
+def mnist_rows(heading):
+    """The rows of mnist.md whose runs did not diverge."""
+    return [row for row in read_table("mnist", heading) if "bytes, %" in row and row["bytes, %"]]
+
+
+def canvas(height_in, columns=1, width_in=7.2, **options):
+    plot = matplotlib.figure.Figure(figsize=(width_in, height_in), layout="constrained")
+    return plot, plot.subplots(1, columns, squeeze=False, **options)[0]
+
+
+def per_cent_axis(axes, what, ticks=(1, 2, 5, 10, 20, 50, 100)):
+    """A logarithmic axis with plain numbers."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_major_formatter(FixedFormatter([f"{tick:g}" for tick in ticks]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel(what)
+
+
+def scatter(axes, rows, x, y, lowest=0.0):
+    """A point a row, a colour and a mark a family. Rows below `lowest` are left out; their number is returned."""
+    for place, name in enumerate(FAMILIES):
+        found = [row for row in rows if family(row["method"]) == name and number(row[y]) >= lowest]
+        across, up = [number(row[x]) for row in found], [number(row[y]) for row in found]
+        size = 60 if name == "D-PSGD" else 24
+        axes.scatter(across, up, size, style.colour(place), style.marker(place), label=name, zorder=3)
+    return sum(1 for row in rows if number(row[y]) < lowest)
+
+
+def legend_below(plot, axes, columns=3):
+    """Names of the marks in the axes, in room that is kept free below all panels."""
+    handles, labels = axes.get_legend_handles_labels()
+    plot.legend(handles, labels, loc="lower center", ncols=columns, frameon=False, fontsize=8)
+    room = (0.1 + 0.18 * -(-len(labels) // columns)) / plot.get_size_inches()[1]
+    plot.get_layout_engine().set(rect=(0, room, 1, 1 - room))
+
+
+def accuracy_bytes():
+    plot, panels = canvas(3.5, 2, sharey=True)
+    for axes, shares in zip(panels, ("iid shares", "label-sorted shares")):
+        missing = scatter(axes, mnist_rows(f"P = 4, {shares}"), "bytes, %", "accuracy of the mean model, %", 88)
+        axes.set_title(f"{shares} ({missing} below 88 %: not drawn)", loc="left")
+        per_cent_axis(axes, "bytes, % of D-PSGD's")
+    panels[0].set_ylabel("accuracy of the averaged model, %")
+    legend_below(plot, panels[0])
+    return plot
+
+
+def mixing_rules():
+    plot, panels = canvas(3.2, 2, sharey=True)
+    rules = ("arrival", "difference 0.5", "stale")
+    for axes, ranks in zip(panels, (4, 8)):
+        rows = mnist_rows(f"P = {ranks}, iid shares")
+        for place, rule in enumerate(rules):
+            found = [row for row in rows if row["method"].endswith(f", {rule}") and "top-k" not in row["method"]]
+            points = sorted((number(row["messages, %"]), number(row["accuracy of the mean model, %"])) for row in found)
+            points = [point for point in points if point[1] >= 84]
+            axes.plot(*zip(*points), color=style.colour(place), marker=style.marker(place), markersize=5, label=rule)
+        [dpsgd] = [number(row["accuracy of the mean model, %"]) for row in rows if row["method"] == "D-PSGD"]
+        axes.axhline(dpsgd, color=style.MUTED, linewidth=1, linestyle=":", label="D-PSGD")
+        axes.set_title(f"P = {ranks}, iid shares", loc="left")
+        per_cent_axis(axes, "messages, % of D-PSGD's")
+    panels[0].set_ylabel("accuracy of the averaged model, %")
+    legend_below(plot, panels[0], 4)
+    return plot
+
+
+def worst_rank():
+    plot, panels = canvas(3.5, 2, sharey=True)
+    columns = ("accuracy of the mean model, %", "worst rank, %")
+    for axes, column, words in zip(panels, columns, ("the averaged model", "the worst rank's model")):
+        scatter(axes, mnist_rows("P = 4, label-sorted shares"), "bytes, %", column)
+        axes.set_title(words, loc="left")
+        per_cent_axis(axes, "bytes, % of D-PSGD's")
+    panels[0].set_ylabel("accuracy, %")
+    legend_below(plot, panels[0])
+    return plot
+
+
+def global_bytes():
+    plot, panels = canvas(3.6, 2, sharey=True)
+    headings = {
+        "density 1 %": ("P = 8, 20 epochs (as many iterations as at P = 4), and 10 epochs", "P = 8"),
+        "density 0.1 % after a warm-up": ("P = 8, 20 epochs, the gTop-k paper's 0.1 %", "P = 8, 0.1 %"),
+    }
+    methods = [row["P = 8"] for row in read_table("global-training", headings["density 1 %"][0])]
+    for axes, (title, (heading, column)) in zip(panels, headings.items()):
+        by_method = {row[column]: row for row in read_table("global-training", heading)}
+        for place, method in enumerate(methods):
+            row = by_method.get(method, {})
+            across = [number(row["bytes, %"])] if row else []
+            down = [number(row["less dense"])] if row else []
+            mark = style.marker(place + place // len(style.SERIES))
+            axes.plot(across, down, mark, color=style.colour(place), markersize=6, label=method)
+        axes.set_title(title, loc="left")
+        per_cent_axis(axes, "bytes, % of a dense ring's", (1, 2, 5, 10, 20, 50, 100))
+    panels[0].set_ylabel("points behind the dense sum")
+    legend_below(plot, panels[0])
+    return plot
+
+
+def training_step():
+    plot, panels = canvas(2.6, 2, sharex=True, width_ratios=(1, 1))
+    for axes, model in zip(panels, ("resnet20", "mnist_cnn")):
+        text = (HERE / "tables/training-step.md").read_text(encoding="utf-8")
+        block = next(part for part in text.split("\n\n") if part.startswith(f"| {model} "))
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.strip().split("\n")[2:]]
+        axes.barh([row[0] for row in rows], [number(row[2]) for row in rows], height=0.6, color=style.colour(0))
+        axes.axvline(1.0, color=style.INK, linewidth=1)
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+        axes.set_title(model, loc="left")
+        axes.set_xlabel("time of a step, of the bare loop's")
+    return plot
+
+
+def main():
+    style.apply()
+    output.write_picture(HERE / "accuracy-bytes.svg", accuracy_bytes())
+    for draw in (mixing_rules, worst_rank, global_bytes, training_step):
+        output.write_picture(HERE / "figures" / f"{draw.__name__.replace('_', '-')}.svg", draw())
+
+
+if __name__ == "__main__":
+    main()
