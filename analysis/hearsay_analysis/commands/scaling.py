@@ -2,7 +2,7 @@
 
     analysis/hearsay scaling --program build/simulator/apps/simulator/hearsay-simulator --table graphs
 
-The tables of docs/simulated-results.md: time per iteration against the number of ranks on four graphs, and four
+The tables of docs/results/simulated.md: time per iteration against the number of ranks on four graphs, and four
 algorithms on 1024 ranks. Times are simulated seconds; the same command gives the same table on every machine. Tables
 that papers have too are made by `paper`.
 """
