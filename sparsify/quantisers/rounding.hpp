@@ -1,13 +1,10 @@
 #pragma once
-// How single values and levels are rounded: the arithmetic that the quantisers of the processor and of the GPU share, so
-// that both write the same bytes.
+// How single values and levels are rounded: the arithmetic that quantisers share.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-
-#include "base/loops/host_device.hpp"
 
 namespace hearsay {
 
@@ -17,13 +14,13 @@ namespace hearsay {
 constexpr double level_digits = 4096.0;
 
 /// x ≥ 0 rounded to 12 significant bits; finite.
-HEARSAY_DEVICE inline float level(double x) {
+inline float level(double x) {
   int exponent = 0;
   const double digits = std::nearbyint(level_digits * std::frexp(x, &exponent));
   return static_cast<float>(std::min(std::ldexp(digits / level_digits, exponent), 0x1.ffep127));
 }
 /// x ≥ 0, well below fp32's largest, rounded up to 12 significant bits.
-HEARSAY_DEVICE inline float level_above(double x) {
+inline float level_above(double x) {
   int exponent = 0;
   const double digits = std::ceil(level_digits * std::frexp(x, &exponent));
   const auto nearest = static_cast<float>(std::ldexp(digits / level_digits, exponent));  // rounds below 2^−126 only
@@ -37,7 +34,7 @@ constexpr std::uint32_t rounds_to_infinity = 0x477ff000;    // 65520 as fp32 bit
 constexpr std::uint16_t half_infinity = 0x7c00;
 
 /// Both forms are computed, so that loops become vector code.
-HEARSAY_DEVICE inline std::uint16_t to_half(float x) {
+inline std::uint16_t to_half(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t sign = (bits >> 16) & 0x8000;
   const std::uint32_t magnitude = std::min(bits & 0x7fffffff, rounds_to_infinity - 1);
@@ -52,7 +49,7 @@ HEARSAY_DEVICE inline std::uint16_t to_half(float x) {
 }
 
 /// `half` is finite. Both forms are computed, so that loops become vector code.
-HEARSAY_DEVICE inline float to_float(std::uint16_t half) {
+inline float to_float(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000) << 16;
   const std::uint32_t magnitude = static_cast<std::uint32_t>(half & 0x7fff) << 13;
   const std::uint32_t normal = magnitude + (float_bias_minus_half_bias << 23);
@@ -66,13 +63,13 @@ constexpr bool is_finite_half(std::uint16_t half) { return (half & half_infinity
 
 // int8: integers from −127 to 127 and a scale.
 /// Of a group whose largest magnitude is `most`.
-HEARSAY_DEVICE inline float int8_scale(float most) { return level_above(static_cast<double>(most) / 127.0); }
-HEARSAY_DEVICE inline std::int8_t to_int8(float value, float scale) {
+inline float int8_scale(float most) { return level_above(static_cast<double>(most) / 127.0); }
+inline std::int8_t to_int8(float value, float scale) {
   const float number = scale > 0.0F ? std::nearbyint(value / scale) : 0.0F;
   return static_cast<std::int8_t>(std::clamp(number, -127.0F, 127.0F));
 }
 /// scale · number; beyond fp32's largest, which only the group's own maximum can be by rounding, that one.
-HEARSAY_DEVICE inline float from_int8(float scale, std::int8_t number) {
+inline float from_int8(float scale, std::int8_t number) {
   const double product = static_cast<double>(scale) * number;
   constexpr double limit = std::numeric_limits<float>::max();
   return static_cast<float>(std::clamp(product, -limit, limit));

@@ -114,11 +114,6 @@ void measure_selection(Run& run, double density) {
     };
     run.table.line("add_and_topk", density, run.seconds(select, selection_warmup), "12n", 12 * n);
   }
-  {
-    DeviceMsTopK mstopk(run.n);
-    const auto select = [&] { mstopk.select(run.stream, run.values.data(), k, 30, 1, found); };
-    run.table.line("mstopk_30", density, run.seconds(select), "4n", 4 * n);
-  }
   SortedByMagnitude sorted(run.n);
   run.table.line("cub_radix_sort_pairs", density, run.seconds([&] { sorted.sort(run.stream, run.values.data()); }),
                  "4n", 4 * n);
@@ -154,7 +149,7 @@ void measure_entries(Run& run, double density) {
   const auto k = static_cast<std::uint32_t>(kept_count(density, run.n));
   std::vector<std::uint32_t> every(k);
   for (std::uint32_t e = 0; e < k; ++e) every[e] = static_cast<std::uint32_t>(e * (run.n / k));
-  DeviceBuffer<std::uint32_t> positions(k), first_bad(1);
+  DeviceBuffer<std::uint32_t> positions(k);
   positions.upload(std::span<const std::uint32_t>(every));
   DeviceBuffer<float> entries(k);
   float* const block = run.values.data();
@@ -164,24 +159,6 @@ void measure_entries(Run& run, double density) {
   time("gather", "12k", 12.0 * k, [&] { gather(run.stream, block, positions.data(), k, entries.data()); });
   time("scatter_add", "16k", 16.0 * k,
        [&] { scatter_add(run.stream, 0.5F, entries.data(), positions.data(), k, block); });
-  const std::uint64_t end = k;
-  DeviceBuffer<std::uint64_t> ends(1);
-  ends.upload(std::span(&end, 1));
-  DeviceBuffer<std::byte> bytes(4 * std::size_t{k} + 64);
-  const std::pair<QuantiserKind, const char*> kinds[]{{QuantiserKind::none, "none"},
-                                                      {QuantiserKind::fp16, "fp16"},
-                                                      {QuantiserKind::int8, "int8"},
-                                                      {QuantiserKind::one_bit_threshold, "one_bit_threshold"},
-                                                      {QuantiserKind::one_bit_mean, "one_bit"},
-                                                      {QuantiserKind::two_bit, "two_bit"}};
-  for (const auto& [kind, name] : kinds) {
-    const GroupsView groups{k, ends.data(), 1};
-    const double moved = 4.0 * k + static_cast<double>(quantised_bytes(kind, k, 1));
-    time(("quantise_" + std::string(name)).c_str(), "4k + encoded", moved,
-         [&, kind = kind] { quantise(run.stream, kind, entries.data(), groups, bytes.data()); });
-    time(("dequantise_" + std::string(name)).c_str(), "4k + encoded", moved,
-         [&, kind = kind] { dequantise(run.stream, kind, bytes.data(), groups, entries.data(), first_bad.data()); });
-  }
 }
 
 void measure_norms(Run& run) {

@@ -23,15 +23,4 @@ void scatter_add(StreamHandle stream, float scale, const float* entries, const s
   scatter_add(gpu, scale, entries, positions, count, block);
 }
 
-void quantise(StreamHandle stream, QuantiserKind kind, const float* values, const GroupsView& groups, std::byte* out) {
-  Gpu gpu(stream);
-  quantise(gpu, kind, values, groups, out);
-}
-
-void dequantise(StreamHandle stream, QuantiserKind kind, const std::byte* in, const GroupsView& groups, float* values,
-                std::uint32_t* first_bad) {
-  Gpu gpu(stream);
-  dequantise(gpu, kind, in, groups, values, first_bad);
-}
-
 }  // namespace hearsay::device

@@ -2,7 +2,6 @@
 
 #include <span>
 
-#include "runtime/gpu/kernels/mstopk_algorithm.hpp"
 #include "runtime/gpu/machine/gpu.cuh"
 #include "sparsify/search/positions.hpp"
 #include "sparsify/sparsify.hpp"
@@ -46,32 +45,6 @@ Outcome DeviceTopK::outcome(StreamHandle stream, const float* values) const {
   const Control control = state_->select.control();
   refuse_if_failed(control, values, state_->n);
   return {.candidates = control.candidates, .read_again = control.k > 0 && control.from_candidates == 0};
-}
-
-struct DeviceMsTopK::State {
-  State(Gpu gpu, std::uint64_t size) : n(size), select(gpu, size) {}
-  std::uint64_t n;
-  MsTopK<Gpu> select;
-};
-
-DeviceMsTopK::DeviceMsTopK(std::uint64_t n) {
-  require_selectable(0, n);
-  state_ = std::make_unique<State>(Gpu(), n);
-}
-DeviceMsTopK::~DeviceMsTopK() = default;
-DeviceMsTopK::DeviceMsTopK(DeviceMsTopK&&) noexcept = default;
-DeviceMsTopK& DeviceMsTopK::operator=(DeviceMsTopK&&) noexcept = default;
-
-void DeviceMsTopK::select(StreamHandle stream, float* values, std::uint32_t k, unsigned steps, std::uint64_t draw,
-                          const Entries& entries) {
-  require_selectable(k, state_->n);
-  Gpu gpu(stream);
-  state_->select.select(gpu, values, k, steps, draw, entries);
-}
-
-void DeviceMsTopK::require_finite(StreamHandle stream, const float* values) const {
-  synchronize(stream);
-  refuse_if_failed(state_->select.control(), values, state_->n);
 }
 
 }  // namespace hearsay::device

@@ -1,6 +1,6 @@
 #pragma once
-// Selections on the GPU, without CUDA's headers (algorithms and costs: topk_algorithm.hpp, mstopk_algorithm.hpp beside
-// this). Pointers are device pointers. `select` and `add_and_select` return at once; `outcome` waits.
+// The selection on the GPU, without CUDA's headers (algorithm and cost: runtime/gpu/kernels/topk_algorithm.hpp). Pointers
+// are device pointers. `add_and_select` returns at once; `outcome` waits.
 #include <cstdint>
 #include <memory>
 
@@ -30,26 +30,6 @@ class DeviceTopK {
   /// Waits for the stream. Throws DivergenceError (position and value) if a value was not finite: the addend has then
   /// been added, and the entries hold nothing of use. `values` are those of the last call.
   Outcome outcome(StreamHandle stream, const float* values) const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
-
-/// MSTopK as published.
-class DeviceMsTopK {
- public:
-  /// For n < 2³² values (std::logic_error).
-  explicit DeviceMsTopK(std::uint64_t n);
-  ~DeviceMsTopK();
-  DeviceMsTopK(DeviceMsTopK&&) noexcept;
-  DeviceMsTopK& operator=(DeviceMsTopK&&) noexcept;
-
-  /// entries ← k of large magnitude, ascending by position. `draw`: random bits for the slice.
-  void select(StreamHandle stream, float* values, std::uint32_t k, unsigned steps, std::uint64_t draw,
-              const Entries& entries);
-  /// As DeviceTopK::outcome.
-  void require_finite(StreamHandle stream, const float* values) const;
 
  private:
   struct State;

@@ -69,7 +69,6 @@ struct CountChunks {
   /// The level of the next call: somewhat below the k-th magnitude; further below after too few candidates, closer
   /// after needlessly many. Never changes a result.
   HEARSAY_DEVICE void aim(const Control& control) const {
-    if (view.chunks == nullptr) return;  // this selection collects no candidates
     float ease = control.ease;
     if (control.level != no_level) {
       if (control.candidates < view.k) {
@@ -84,14 +83,13 @@ struct CountChunks {
   }
 };
 
-/// Writes the entries, ascending by position, and sets their values to 0 if asked to.
+/// Writes the entries, ascending by position, and sets their values to 0.
 struct Emit {
   static constexpr unsigned threads = block_threads;
   struct Shared {};
   SelectionView view;
   std::uint32_t* positions;  // k
   float* values;             // k
-  bool clear;
 
   template <class Block>
   HEARSAY_DEVICE void operator()(Block& block, Shared&) const {
@@ -114,14 +112,11 @@ struct Emit {
     for (unsigned c = 0; c < 4; ++c) {
       const std::uint64_t its_class = c < quad.count ? class_of(cut, quad.values.at[c]) : 0;
       const std::uint32_t rank = band_of(before);  // of a value of the band
-      const bool taken =
-          its_class == one_kept || (its_class == one_in_band && rank >= cut.first && rank - cut.first < cut.count);
-      if (taken) {
-        const std::uint32_t from_band = rank < cut.first ? 0 : rank - cut.first;
-        const std::uint32_t place = kept_of(before) + (from_band < cut.count ? from_band : cut.count);
+      if (its_class == one_kept || (its_class == one_in_band && rank < cut.count)) {
+        const std::uint32_t place = kept_of(before) + (rank < cut.count ? rank : cut.count);
         positions[place] = quad.position(c);
         values[place] = quad.values.at[c];
-        if (clear) view.values[quad.position(c)] = 0.0F;
+        view.values[quad.position(c)] = 0.0F;
       }
       before += its_class;
     }

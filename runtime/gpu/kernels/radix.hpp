@@ -62,7 +62,7 @@ HEARSAY_DEVICE void pick_digit(Block& block, const std::uint32_t* histogram, uns
         const std::int32_t found = (prefix << digit_at(number).width) | static_cast<std::int32_t>(bin_of(t, i));
         control->prefix = found;
         control->above = before;
-        if (number + 1 == digit_count) control->cut = {found + 1, found, 0, k - before};
+        if (number + 1 == digit_count) control->cut = {found + 1, found, k - before};
       }
       before += inside;
     }

@@ -1,9 +1,8 @@
 #pragma once
 // What the kernels of a selection share: the run of values, the control block that stays on the GPU, chunks and cuts.
 //
-// A selection ends in a cut: everything of magnitude `keep_from` up is kept, and of the band [band_from, keep_from) the
-// values whose rank by position is in [first, first + count). Top-k's band is the magnitude of the k-th value (ties: the
-// lower positions), MSTopK's is what lies between its two thresholds (a slice).
+// A selection ends in a cut: everything of magnitude `keep_from` up is kept, and of the band [band_from, keep_from), the
+// magnitude of the k-th value, the first `count` values by position.
 #include <cstdint>
 
 #include "runtime/gpu/machine/block.hpp"
@@ -21,7 +20,6 @@ constexpr std::int32_t no_level = 0x7fffffff;  // no finite magnitude reaches it
 struct Cut {
   std::int32_t keep_from = no_level;
   std::int32_t band_from = no_level;
-  std::uint32_t first = 0;
   std::uint32_t count = 0;
 };
 
@@ -40,7 +38,7 @@ struct Control {
   // Of this call:
   std::uint32_t first_bad = no_position;  // first position whose value is not finite
   std::uint32_t pages = 0;                // that were asked for; more than there are: overflow
-  std::uint32_t candidates = 0;           // that reach the level; MSTopK: the threshold of the step under way
+  std::uint32_t candidates = 0;           // that reach the level
   std::uint32_t from_candidates = 0;      // 1: the cut is searched among them, 0: among all values
   std::uint32_t chunks = 0;               // of what is searched
   std::int32_t prefix = 0;                // leading bits of the k-th magnitude, as far as known
@@ -60,7 +58,7 @@ struct SelectionView {
   bool aligned;  // values and what is added to them lie on multiples of 16 bytes
   Control* control;
   std::uint64_t* chunk_counts;  // kept (low half) and in the band (high half); later how many come before the chunk
-  // Candidates, in pages of chunk_size; null for selections that do not collect any.
+  // Candidates, in pages of chunk_size.
   const Chunk* chunks;  // in the order of positions
   const float* page_values;
   const std::uint32_t* page_positions;

@@ -78,7 +78,7 @@ class TopK {
     for (unsigned digit = 0; digit < digit_count; ++digit)
       machine.run(blocks_, CountDigit{view, digit, histograms_.data() + (digit + 1) * bins, arrivals + digit + 1});
     machine.run(blocks_, CountChunks{view, arrivals + digit_count + 1});
-    machine.run(blocks_, Emit{view, entries.positions, entries.values, true});
+    machine.run(blocks_, Emit{view, entries.positions, entries.values});
   }
 
   /// Where the machine keeps what `control` returns.

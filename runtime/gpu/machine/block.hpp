@@ -21,7 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/loops/host_device.hpp"
+#include "runtime/gpu/machine/host_device.hpp"
 
 namespace hearsay::device {
 

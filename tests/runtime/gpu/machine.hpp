@@ -8,7 +8,6 @@
 
 #include "runtime/gpu/kernels/mixing_algorithm.hpp"
 #include "runtime/gpu/kernels/norms_algorithm.hpp"
-#include "runtime/gpu/kernels/quantise_algorithm.hpp"
 #include "runtime/replica/device.hpp"
 #include "tests/sparsify/bytes.hpp"
 #include "tests/sparsify/values.hpp"
@@ -31,18 +30,12 @@ class FusedTopK {
                                   std::uint32_t k) = 0;
 };
 
-struct Decoded {
-  std::vector<float> values;
-  std::uint32_t first_bad;
-};
-
 class Machine {
  public:
   virtual ~Machine() = default;
   virtual std::string name() const = 0;
   /// `shift`: floats by which all runs of values lie off a multiple of 16 bytes.
   virtual std::unique_ptr<FusedTopK> topk(std::size_t n, std::uint32_t most_k, unsigned shift = 0) = 0;
-  virtual Selected mstopk(std::span<const float> values, std::uint32_t k, unsigned steps, std::uint64_t draw) = 0;
   virtual std::vector<double> norms(std::span<const float> values, std::span<const device::SegmentRange> segments,
                                     unsigned shift = 0) = 0;
   virtual std::vector<float> mixed(float self_weight, std::span<const float> weights,
@@ -55,10 +48,6 @@ class Machine {
                                        std::span<const float> entries) = 0;
   virtual std::vector<float> scatter_added(std::span<const float> block, const Indices& positions,
                                            std::span<const float> entries, float scale) = 0;
-  virtual Bytes quantised(device::QuantiserKind kind, std::span<const float> values,
-                          std::span<const std::size_t> group_ends) = 0;
-  virtual Decoded dequantised(device::QuantiserKind kind, const Bytes& bytes,
-                              std::span<const std::size_t> group_ends) = 0;
 };
 
 /// All that this program tests: emulated ones with different orders of threads, or the GPU.

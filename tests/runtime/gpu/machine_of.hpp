@@ -2,7 +2,7 @@
 // A Machine on top of a Backend, which has:
 //   Buffer<T>         memory of the machine
 //   handle()          what the functions of the kernels take first
-//   TopK, MsTopK      selections
+//   Select            the selection
 #include <algorithm>
 
 #include "runtime/gpu/kernels/entries_algorithm.hpp"
@@ -57,13 +57,6 @@ class MachineOf final : public Machine {
 
   std::unique_ptr<FusedTopK> topk(std::size_t n, std::uint32_t most_k, unsigned shift) override {
     return std::make_unique<Fused>(backend_, n, most_k, shift);
-  }
-
-  Selected mstopk(std::span<const float> values, std::uint32_t k, unsigned steps, std::uint64_t draw) override {
-    Floats<Backend> there(values), found(k);
-    Buffer<std::uint32_t> positions(k);
-    backend_.mstopk(there.data(), values.size(), k, steps, draw, {positions.data(), found.data()});
-    return {downloaded(positions), found.download()};
   }
 
   std::vector<double> norms(std::span<const float> values, std::span<const device::SegmentRange> segments,
@@ -121,40 +114,9 @@ class MachineOf final : public Machine {
     return there.download();
   }
 
-  Bytes quantised(device::QuantiserKind kind, std::span<const float> values,
-                  std::span<const std::size_t> group_ends) override {
-    Floats<Backend> there(values);
-    auto ends = ends_on_machine(group_ends);
-    const auto groups = static_cast<std::uint32_t>(group_ends.size());
-    Bytes bytes(device::quantised_bytes(kind, values.size(), groups) + guard, untouched);
-    auto out = on_machine<Backend>(std::span<const std::byte>(bytes));
-    device::quantise(backend_.handle(), kind, there.data(), {values.size(), ends.data(), groups}, out.data());
-    backend_.wait();
-    out.download(std::span<std::byte>(bytes));
-    if (!std::all_of(bytes.end() - guard, bytes.end(), [](std::byte b) { return b == untouched; }))
-      throw std::logic_error("a quantiser wrote more bytes than it said");
-    bytes.resize(bytes.size() - guard);
-    return bytes;
-  }
-
-  Decoded dequantised(device::QuantiserKind kind, const Bytes& bytes,
-                      std::span<const std::size_t> group_ends) override {
-    auto in = on_machine<Backend>(std::span<const std::byte>(bytes));
-    auto ends = ends_on_machine(group_ends);
-    const std::size_t count = group_ends.empty() ? 0 : group_ends.back();
-    Floats<Backend> values(count);
-    Buffer<std::uint32_t> first_bad(1);
-    device::dequantise(backend_.handle(), kind, in.data(),
-                       {count, ends.data(), static_cast<std::uint32_t>(group_ends.size())}, values.data(),
-                       first_bad.data());
-    backend_.wait();
-    return {values.download(), downloaded(first_bad)[0]};
-  }
-
  private:
   template <class T>
   using Buffer = typename Backend::template Buffer<T>;
-  static constexpr int guard = 16;
 
   class Fused final : public FusedTopK {
    public:
@@ -177,10 +139,6 @@ class MachineOf final : public Machine {
   };
 
   static std::uint32_t count_of(const Indices& positions) { return static_cast<std::uint32_t>(positions.size()); }
-  static Buffer<std::uint64_t> ends_on_machine(std::span<const std::size_t> group_ends) {
-    const std::vector<std::uint64_t> ends(group_ends.begin(), group_ends.end());
-    return on_machine<Backend>(std::span<const std::uint64_t>(ends));
-  }
   template <class T>
   static std::vector<T> downloaded(const Buffer<T>& buffer) {
     std::vector<T> values(buffer.size());

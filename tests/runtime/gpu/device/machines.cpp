@@ -35,12 +35,6 @@ class OnDevice {
     device::DeviceTopK select_;
   };
 
-  void mstopk(float* values, std::size_t n, std::uint32_t k, unsigned steps, std::uint64_t draw,
-              const device::Entries& entries) {
-    device::DeviceMsTopK select(n);
-    select.select(handle(), values, k, steps, draw, entries);
-    select.require_finite(handle(), values);
-  }
   void norms(const float* values, std::span<const device::SegmentRange> segments, double* norms) {
     device::DeviceNorms plan(segments);
     plan.compute(handle(), values, norms);

@@ -1,5 +1,4 @@
 // The emulated machines: the natural order of threads and blocks, other orders with blocks side by side, and one block.
-#include "runtime/gpu/kernels/mstopk_algorithm.hpp"
 #include "runtime/gpu/kernels/topk_algorithm.hpp"
 #include "runtime/gpu/machine/emulator.hpp"
 #include "tests/runtime/gpu/machine_of.hpp"
@@ -43,12 +42,6 @@ class Emulated {
     device::TopK<device::Emulator> select_;
   };
 
-  void mstopk(float* values, std::size_t n, std::uint32_t k, unsigned steps, std::uint64_t draw,
-              const device::Entries& entries) {
-    device::MsTopK<device::Emulator> select(emulator_, n);
-    select.select(emulator_, values, k, steps, draw, entries);
-    refuse_if_failed(select.control(), values, n);
-  }
   void norms(const float* values, std::span<const device::SegmentRange> segments, double* norms) {
     device::Norms<device::Emulator>(segments).compute(emulator_, values, norms);
   }
