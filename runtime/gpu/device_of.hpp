@@ -1,6 +1,6 @@
 #pragma once
-// A Device out of the kernels of runtime/gpu/kernels: the GPU's (cuda.cu), and the emulated one's that the exchanges are
-// tested on. A Backend has
+// A Device out of the kernels of runtime/gpu/kernels: the GPU's (cuda.cu), and the emulated one's that the exchanges
+// are tested on. A Backend has
 //   Machine, machine()                what the kernels run on, one after the other (runtime/gpu/machine/block.hpp)
 //   auto use()                        to be held while the device is spoken to
 //   block(n)                          n zeros, a FloatBlock

@@ -1,6 +1,6 @@
 #pragma once
-// Sparse entries on the GPU, without CUDA's headers (cost: runtime/gpu/kernels/entries_algorithm.hpp). Pointers are device
-// pointers; calls return at once. Throw CommunicationError if a launch fails.
+// Sparse entries on the GPU, without CUDA's headers (cost: runtime/gpu/kernels/entries_algorithm.hpp). Pointers are
+// device pointers; calls return at once. Throw CommunicationError if a launch fails.
 #include <cstdint>
 
 #include "runtime/gpu/machine/memory.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// The selection on the GPU, without CUDA's headers (algorithm and cost: runtime/gpu/kernels/topk_algorithm.hpp). Pointers
-// are device pointers. `add_and_select` returns at once; `outcome` waits.
+// The selection on the GPU, without CUDA's headers (algorithm and cost: runtime/gpu/kernels/topk_algorithm.hpp).
+// Pointers are device pointers. `add_and_select` returns at once; `outcome` waits.
 #include <cstdint>
 #include <memory>
 

@@ -1,8 +1,8 @@
 #pragma once
 // What the kernels of a selection share: the run of values, the control block that stays on the GPU, chunks and cuts.
 //
-// A selection ends in a cut: everything of magnitude `keep_from` up is kept, and of the band [band_from, keep_from), the
-// magnitude of the k-th value, the first `count` values by position.
+// A selection ends in a cut: everything of magnitude `keep_from` up is kept, and of the band [band_from, keep_from),
+// the magnitude of the k-th value, the first `count` values by position.
 #include <cstdint>
 
 #include "runtime/gpu/machine/block.hpp"
