@@ -110,15 +110,16 @@ struct ExchangeLaws {
 class ExchangePlan {
  public:
   virtual ~ExchangePlan() = default;
-  /// The largest packet that one iteration can send to one neighbour, in bytes: sizes the rings.
-  virtual std::size_t packet_bound(const Layout& layout) const = 0;
+  /// The largest packet that one iteration can send to one neighbour in a job of so many ranks, in bytes: sizes the
+  /// rings.
+  virtual std::size_t packet_bound(const Layout& layout, int ranks) const = 0;
   virtual std::unique_ptr<Exchange> build(const ExchangeContext& context) const = 0;
   virtual Schedule schedule() const = 0;
   /// Whether `build` can be given a replica that lives there; else its passes are the processor's only.
   virtual bool runs_on(const Device& device) const { return device.is_processor(); }
   /// Bytes that all ranks together can send in one iteration, at worst.
   virtual std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const {
-    return static_cast<std::size_t>(topology.edges_in_use()) * packet_bound(layout);
+    return static_cast<std::size_t>(topology.edges_in_use()) * packet_bound(layout, topology.ranks());
   }
   /// What an iteration costs by the formulas of runtime/cost, with this plan's settings; nothing where there is none.
   virtual std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,

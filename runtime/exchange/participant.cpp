@@ -7,8 +7,8 @@
 namespace hearsay {
 namespace {
 
-std::size_t ring_bytes(const ExchangePlan& plan, const Layout& layout) {
-  return MailboxMap::capacity_for(plan.packet_bound(layout));
+std::size_t ring_bytes(const ExchangePlan& plan, const Layout& layout, int ranks) {
+  return MailboxMap::capacity_for(plan.packet_bound(layout, ranks));
 }
 
 }  // namespace
@@ -23,8 +23,10 @@ std::shared_ptr<const Topology> ParticipantPlan::topology(int ranks) const {
   return std::make_shared<const Topology>(topology_->build(ranks));
 }
 
-std::size_t Participant::window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours) {
-  return MailboxMap{.degree = static_cast<int>(neighbours), .capacity_bytes = ring_bytes(plan, layout)}.total_bytes();
+std::size_t Participant::window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours,
+                                      int ranks) {
+  return MailboxMap{.degree = static_cast<int>(neighbours), .capacity_bytes = ring_bytes(plan, layout, ranks)}
+      .total_bytes();
 }
 
 Participant::Participant(mpi::CommunicatorHandle ranks, std::shared_ptr<const Topology> topology,
@@ -47,8 +49,8 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
                                                                  .index_bytes = message.index_bytes},
                                                                 message.bytes.size());
                                          }})),
-      mailbox_(transport_->open_memory(window_bytes(plan, replica.layout, neighbourhood_.neighbours.size())),
-               *topology_, neighbourhood_.rank, ring_bytes(plan, replica.layout), ledger_),
+      mailbox_(transport_->open_memory(window_bytes(plan, replica.layout, neighbourhood_.neighbours.size(), topology_->ranks())),
+               *topology_, neighbourhood_.rank, ring_bytes(plan, replica.layout, topology_->ranks()), ledger_),
       engine_(transport_->make_engine([this] { return mailbox_.progress(); })) {
   if (options_.start_from_rank_0) broadcast_replica();
   exchange_ = build_exchange(plan, context());

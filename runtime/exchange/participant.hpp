@@ -101,8 +101,8 @@ class Participant {
   /// Lets `seconds` pass while communication goes on; in a simulation simulated ones.
   void pass_time(double seconds) { transport_->pass_time(seconds, *engine_); }
 
-  /// Bytes of the window of a rank with so many neighbours.
-  static std::size_t window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours);
+  /// Bytes of the window of a rank with so many neighbours, out of so many ranks.
+  static std::size_t window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours, int ranks);
 
  private:
   void broadcast_replica();

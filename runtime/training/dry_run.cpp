@@ -22,7 +22,7 @@ DryRun dry_run(const RunPlan& plan, int ranks) {
           .spectral_gap = topology.spectrum.gap,
           .parameters = layout.size(),
           .segments = layout.count(),
-          .window_bytes = Participant::window_bytes(*plan.parts().exchange, layout, degree),
+          .window_bytes = Participant::window_bytes(*plan.parts().exchange, layout, degree, ranks),
           .worst_case_bytes_per_iteration = plan.parts().exchange->worst_case_bytes(layout, topology),
           .iterations_per_epoch = length.iterations_per_epoch,
           .iterations = length.iterations};

@@ -20,7 +20,7 @@ namespace hearsay::test {
 class IdlePlan final : public ExchangePlan {
  public:
   explicit IdlePlan(std::size_t packet_bound) : packet_bound_(packet_bound) {}
-  std::size_t packet_bound(const Layout&) const override { return packet_bound_; }
+  std::size_t packet_bound(const Layout&, int) const override { return packet_bound_; }
   std::unique_ptr<Exchange> build(const ExchangeContext&) const override {
     struct Idle final : Exchange {
       void start(Iteration) override {}
@@ -134,7 +134,8 @@ class LocalWorld {
   static std::vector<std::size_t> sizes(const LocalJob& job) {
     std::vector<std::size_t> bytes;
     for (int r = 0; r < job.topology.ranks(); ++r)
-      bytes.push_back(Participant::window_bytes(job.plan, job.layout, job.topology.neighbourhood(r).neighbours.size()));
+      bytes.push_back(Participant::window_bytes(job.plan, job.layout, job.topology.neighbourhood(r).neighbours.size(),
+                                                job.topology.ranks()));
     return bytes;
   }
 

@@ -32,8 +32,8 @@ class GradientDroppingPlan final : public ExchangePlan {
                       "fraction of a shard's changes that a client pulls; 0: that of the push; 1: all of them");
   }
 
-  std::size_t packet_bound(const Layout& layout) const override {
-    return schedule_ == Schedule::asynchronous ? dropping_packet_bound(settings_, layout) : 0;
+  std::size_t packet_bound(const Layout& layout, int ranks) const override {
+    return schedule_ == Schedule::asynchronous ? dropping_packet_bound(settings_, layout, ranks) : 0;
   }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     if (schedule_ == Schedule::asynchronous) return ExchangePlan::worst_case_bytes(layout, topology);

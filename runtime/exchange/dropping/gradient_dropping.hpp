@@ -86,7 +86,7 @@ class PullSide {
 
 std::unique_ptr<Exchange> make_lockstep_dropping(const ExchangeContext& context, const DroppingSettings& settings);
 std::unique_ptr<Exchange> make_asynchronous_dropping(const ExchangeContext& context, const DroppingSettings& settings);
-/// The largest packet of the asynchronous schedule, for any number of ranks.
-std::size_t dropping_packet_bound(const DroppingSettings& settings, const Layout& layout);
+/// The largest packet of the asynchronous schedule.
+std::size_t dropping_packet_bound(const DroppingSettings& settings, const Layout& layout, int ranks);
 
 }  // namespace hearsay

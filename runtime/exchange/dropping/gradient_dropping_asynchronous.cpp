@@ -193,11 +193,11 @@ std::unique_ptr<Exchange> make_asynchronous_dropping(const ExchangeContext& cont
   return std::make_unique<AsynchronousDropping>(context, settings);
 }
 
-// The more ranks, the shorter the shards: two have the longest.
-std::size_t dropping_packet_bound(const DroppingSettings& settings, const Layout& layout) {
+// What the longest shard may be pushed and what may be pulled of it, together.
+std::size_t dropping_packet_bound(const DroppingSettings& settings, const Layout& layout, int ranks) {
   const Sparsifier& sparsifier = *settings.push.sparsifier;
   const double density = sparsifier.largest_density();
-  const std::size_t n = layout.size(), shard = part_of(n, 2, 0).length;
+  const std::size_t n = layout.size(), shard = part_of(n, ranks, 0).length;
   const SparseWire wire(*sparsifier.codec, shard, {});
   const std::size_t pushed = sparsifier.selector->most(BlockSelection(sparsifier, layout).count(density), n);
   const double pull_density = settings.pull_density > 0.0 ? settings.pull_density : density;

@@ -75,7 +75,7 @@ class AllReducePlan final : public ExchangePlan {
     settings_.bucket_bytes = static_cast<std::size_t>(
         exchange.integer("bucket_bytes", 1 << 20, Range::at_least(4), "segments that travel together"));
   }
-  std::size_t packet_bound(const Layout&) const override { return 0; }
+  std::size_t packet_bound(const Layout&, int) const override { return 0; }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     const auto p = static_cast<std::size_t>(topology.ranks());
     if (p == 1) return 0;

@@ -42,12 +42,13 @@ class DPsgd final : public Exchange {
 class DPsgdPlan final : public ExchangePlan {
  public:
   explicit DPsgdPlan(Config& exchange) : options_(read_link_options(exchange)) {}
-  std::size_t packet_bound(const Layout& layout) const override {
+  std::size_t packet_bound(const Layout& layout, int) const override {
     return sizeof(PacketHeader) + layout.count() * sizeof(SegmentHeader) + layout.size() * sizeof(float);
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
-    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout), {}, false, {.hosts = assumptions.hosts});
+    ExchangeCost cost =
+        link_cost(layout, topology, packet_bound(layout, topology.ranks()), {}, false, {.hosts = assumptions.hosts});
     cost.waits = options_.schedule == Schedule::lockstep;
     return cost;
   }

@@ -98,7 +98,7 @@ class EventGradPlan final : public ExchangePlan {
                      "not with trigger: periodic, which mixes only when it sends: its copies would be a period old");
   }
 
-  std::size_t packet_bound(const Layout& layout) const override {
+  std::size_t packet_bound(const Layout& layout, int) const override {
     std::size_t bytes = sizeof(PacketHeader);
     for (const Segment& s : layout.segments()) bytes += segment_bound(sparsifier_, s.length);
     return bytes;
@@ -106,7 +106,7 @@ class EventGradPlan final : public ExchangePlan {
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
     ExchangeCost cost =
-        link_cost(layout, topology, packet_bound(layout), selection(layout), link_.keep_own_copies, assumptions);
+        link_cost(layout, topology, packet_bound(layout, topology.ranks()), selection(layout), link_.keep_own_copies, assumptions);
     cost.waits = link_.schedule == Schedule::lockstep;
     return cost;
   }

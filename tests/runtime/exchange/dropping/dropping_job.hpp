@@ -109,7 +109,7 @@ struct DroppingWorld {
     world.rethrow();
   }
 
-  std::size_t packet_bound() const { return plan->packet_bound(layout); }
+  std::size_t packet_bound() const { return plan->packet_bound(layout, topology.ranks()); }
 
   const GlobalPlan plan;
   const Layout layout;

@@ -181,6 +181,23 @@ TEST_CASE("a packet is never longer than its bound, even if all that is pushed g
   }
 }
 
+// 32 bytes of packet header; 16 of headers for a push and a pull each; the values; room for positions of half of them.
+TEST_CASE("a ring holds what P ranks can send: a push for a whole shard, and the pull of one") {
+  for (const int ranks : {2, 3, 5, 8}) {
+    CAPTURE(ranks);
+    const std::string yaml = dropping("name: dense");
+    DroppingWorld world(yaml, ranks);
+    const std::size_t shard = part_of(world.layout.size(), ranks, 0).length;
+    CHECK(world.job.packet_bound == 32 + 2 * (16 + 4 * shard + 4 * (shard / 2)));
+    const auto rank = world.world.make_rank(0);
+    DroppingRank one(yaml, *rank);
+    one.iterate(constant(2.0F));
+    CHECK(rank->ledger.totals().deferred == 0);
+    const EdgeCounters& edge = rank->ledger.edge(0);
+    CHECK(edge.bytes() - edge.control_bytes.value() == 32 + 2 * (16 + 4 * shard));
+  }
+}
+
 TEST_CASE("the age of what came from the others is on record") {
   Pair pair(dropping("name: topk, density: 0.1"));
   for (int k = 0; k < 3; ++k) pair.b.iterate(integer_gradient);
