@@ -75,8 +75,12 @@ struct SparseShape {
 ExchangeCost gathered_cost(const SparseShape& shape, const CostAssumptions& assumptions);
 ExchangeCost gtopk_cost(const SparseShape& shape, bool butterfly, const CostAssumptions& assumptions);
 
-// layerwise.cpp: `message_bytes` of all segments together
-ExchangeCost layerwise_cost(const SparseShape& shape, std::size_t segments, const CostAssumptions& assumptions);
+// layerwise.cpp: k and message_bytes of all gathered segments together; `segments` counts those of the ring, too
+struct RingedSegments {
+  std::size_t segments = 0, values = 0;
+};
+ExchangeCost layerwise_cost(const SparseShape& shape, std::size_t segments, const RingedSegments& rings,
+                            const CostAssumptions& assumptions);
 
 // hierarchical.cpp: nodes of `node_size` ranks; `message_bytes` of a shard; `forwarded_bytes` of the messages that the last
 // step passes on, 0 where it passes the dense shard

@@ -2,17 +2,22 @@
 //   gradient_ready(s):  r_s ← r_s + g_s;  v_s ← top_{V_s}(r_s);  r_s ← r_s − v_s;  starts Σ_i v_s,i
 //   finish:  g ← (1/P) Σ_i v_i;  c_s ← how many of the k largest of r + v lie in s
 //   before the next backward pass:  c ← Σ_i c_i;  V ← k · c / Σ_s c_s, rounded, at least 1 a segment
-//   V = the lengths in the first iteration
+//   V = the lengths in the first iteration; a segment of 4,096 values or more that is sent whole goes around a ring
 // li2022layerwise, Algorithm 2; error feedback from aji2017sparse.
 // Deviates from the paper in: the mean of the ranks' values, where the paper adds them; what "update V" means, which
 // the paper leaves open: it is made from r + v as it was before what is sent was taken out, it is the same on every rank
 // by one small all-reduce, and no segment gets less than one value, or it would be silent for ever; exactly V_s values,
 // ties by lower position; segments start in one order on every rank, last first, whatever order gradients come in;
-// no `feedback.clip_norm`, which needs the gradient as a whole.
+// no `feedback.clip_norm`, which needs the gradient as a whole; the ring, whose sums differ from a gather's by the order
+// of additions only: in ring order, the same bits on every rank, and no quantiser rounds them.
 // Cost per rank and iteration, S segments: S ⌈log2 P⌉ messages, (P − 1) max(k, S) entries of 8 bytes with the plain
-// codec and 32 bytes of headers for each segment of each other rank; 2(P − 1) messages and 8 S (P − 1)/P bytes for V;
+// codec and 32 bytes of headers for each segment of each other rank; 2(P − 1) messages and 8 S (P − 1)/P bytes for V; a
+// ring of n_s values: 2(P − 1) messages and 8 n_s (P − 1)/P bytes, which is what the first iteration sends, too;
 // memory: one block of residuals; time: that of `topk` and a second selection, of k among all values, for V. With
 // `overlap` all but the last segments' messages are hidden behind the backward pass.
+#include <algorithm>
+#include <utility>
+
 #include "runtime/collectives/ring.hpp"
 #include "runtime/exchange/global/parts/buckets.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
@@ -27,6 +32,10 @@ SparseVector moved_by(SparseVector v, std::size_t offset) {
   for (std::uint32_t& i : v.indices) i += static_cast<std::uint32_t>(offset);
   return v;
 }
+
+/// Values from which a segment that is sent whole goes around a ring: below, the ring's 2 (P − 1) messages in place of
+/// ⌈log2 P⌉ take longer than the bytes that it saves, on networks on which a message costs as much as 16 kB.
+constexpr std::size_t ring_from = 4096;
 
 SparseWire wire_of(const Codec& codec, const Layout& layout, const Segment& s, Ledger* ledger = nullptr) {
   return {codec, s.length, row_ends(layout, {.begin = s.offset, .length = s.length}), ledger};
@@ -63,7 +72,7 @@ class LayerWiseTopK final : public Exchange {
     count(sparsifier_.density(epoch_of(context_, k + 1)));
     queue_.wait();
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    for (SegmentId s = 0; s < layout_.count(); ++s) apply(layout_[s], parts_[s].sum);
+    for (SegmentId s = 0; s < layout_.count(); ++s) apply(layout_[s], parts_[s]);
   }
   bool layer_wise() const override { return overlap_; }
   void add_residual(std::span<float> block) const override { feedback_.add_residual(block); }
@@ -73,6 +82,7 @@ class LayerWiseTopK final : public Exchange {
     SparseWire wire;
     SparseVector own{};  ///< positions in the segment; not written until the sum is there
     SparseSum sum{};
+    std::vector<float> whole{};  ///< in place of `sum` where the segment goes around the ring; else empty
   };
 
   void start_bucket(const Buckets::Bucket& bucket) {
@@ -87,8 +97,16 @@ class LayerWiseTopK final : public Exchange {
   }
   void start_segment(SegmentId s) {
     select(s);
-    queue_.submit([this, &part = parts_[s]] { part.sum = gathered_sum(Group(context_.peers), part.own, part.wire); },
-                  SegmentRange{s, s});
+    SegmentSum& part = parts_[s];
+    const std::size_t length = layout_[s].length;
+    if (length >= ring_from && budgets_[s] == length) {
+      part.whole.assign(length, 0.0F);
+      add_to(part.whole, part.own);
+      queue_.submit([this, &part] { ring_all_reduce(Group(context_.peers), part.whole); }, SegmentRange{s, s});
+    } else {
+      queue_.submit([this, &part] { part.sum = gathered_sum(Group(context_.peers), part.own, part.wire); },
+                    SegmentRange{s, s});
+    }
   }
   void select(SegmentId s) {
     const PhaseTimer timer(context_.ledger, Phase::select);
@@ -122,10 +140,19 @@ class LayerWiseTopK final : public Exchange {
       for (const std::uint32_t i : parts_[s].own.indices) r[layout_[s].offset + i] = 0.0F;
     counted_ = true;
   }
-  void apply(const Segment& segment, SparseSum& sum) {
+  void apply(const Segment& segment, SegmentSum& part) {
+    if (!part.whole.empty()) return apply_whole(segment, part);
+    SparseSum& sum = part.sum;
     feedback_.give_back(moved_by(std::move(sum.returned), segment.offset));
     feedback_.mask(moved_by(std::move(sum.included), segment.offset).indices);
     set_to_mean(context_.device(), context_.replica.gradients.segment(segment), sum.total, context_.peers.size());
+  }
+
+  void apply_whole(const Segment& segment, SegmentSum& part) {
+    feedback_.mask(moved_by(part.own, segment.offset).indices);
+    std::vector<float> mean = std::exchange(part.whole, {});
+    for (float& value : mean) value /= static_cast<float>(context_.peers.size());
+    context_.device().put(std::as_bytes(std::span(mean)), context_.replica.gradients.segment(segment));
   }
 
   ExchangeContext context_;
@@ -158,21 +185,30 @@ class LayerWiseTopKPlan final : public ExchangePlan {
     const auto p = static_cast<std::size_t>(topology.ranks());
     const Sparsifier& sparsifier = *settings_.sparsifier;
     std::size_t bytes = 2 * (p - 1) * layout.count() * sizeof(float);
-    for (const Segment& s : layout.segments())
-      if (s.length > 0)
-        bytes += p * (p - 1) * (wire_of(*sparsifier.codec, layout, s).bound(s.length) + gather_header_bytes);
+    const std::size_t most = std::max<std::size_t>(1, kept_count(sparsifier.largest_density(), layout.size()));
+    for (const Segment& s : layout.segments()) {
+      if (s.length == 0) continue;
+      const bool ring = s.length >= ring_from;
+      const std::size_t entries = ring ? std::min(most, s.length - 1) : s.length;
+      const std::size_t gathered =
+          p * (p - 1) * (wire_of(*sparsifier.codec, layout, s).bound(entries) + gather_header_bytes);
+      bytes += ring ? std::max(gathered, 2 * (p - 1) * s.length * sizeof(float)) : gathered;
+    }
     return bytes;
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
     SparseShape shape = settings_.shape(layout, topology.ranks());
-    shape.k = std::max(shape.k, layout.count());  // at least one value a segment
+    const RingedSegments rings = always_whole(layout, shape.k);
+    shape.k = std::max(shape.k - std::min(shape.k, rings.values),
+                       layout.count() - rings.segments);  // at least one value a segment
     // The budgets are not known before training, so entries are counted as in one message, headers segment by segment.
     constexpr std::size_t wire_header_bytes = 8;
     const Sparsifier& sparsifier = *settings_.sparsifier;
     const SparseWire wire(*sparsifier.codec, layout.size(), {});
-    shape.message_bytes = wire.bound(shape.k) + layout.count() * (wire_header_bytes + gather_header_bytes);
-    ExchangeCost cost = layerwise_cost(shape, layout.count(), assumptions);
+    const std::size_t gathers = layout.count() - rings.segments;
+    shape.message_bytes = gathers == 0 ? 0 : wire.bound(shape.k) + gathers * (wire_header_bytes + gather_header_bytes);
+    ExchangeCost cost = layerwise_cost(shape, layout.count(), rings, assumptions);
     cost.overlaps = overlap_;
     return cost;
   }
@@ -186,6 +222,18 @@ class LayerWiseTopKPlan final : public ExchangePlan {
   }
 
  private:
+  /// What goes around the ring in every iteration, k values in all being sent.
+  RingedSegments always_whole(const Layout& layout, std::size_t k) const {
+    const std::size_t dense_below = settings_.read().dense_below;
+    RingedSegments rings;
+    for (const Segment& s : layout.segments()) {
+      if (s.length < ring_from || (s.length >= dense_below && k < layout.size())) continue;
+      ++rings.segments;
+      rings.values += s.length;
+    }
+    return rings;
+  }
+
   SparseSgdSettings settings_;
   bool overlap_ = true;
 };

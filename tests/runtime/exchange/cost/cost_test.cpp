@@ -91,6 +91,11 @@ TEST_CASE("bytes by formula stay within a twentieth where the number of entries 
     CAPTURE(ranks);
     const std::string lkgs = with_density("{name: lkgs}", 0.25);
     CHECK(cost_bytes(lkgs, ranks, layout) == doctest::Approx(later(lkgs, ranks)).epsilon(0.05));
+    Layout large;  // sent whole, both around the ring
+    large.append("a", {64, 64});
+    large.append("b", {5120});
+    const std::string all = with_density("{name: lkgs}", 1.0);
+    CHECK(cost_bytes(all, ranks, large) * 2 == sent_bytes(all, ranks, large, 3) - sent_bytes(all, ranks, large, 1));
     // No optimizer moves x here, so that pulls are empty: headers.
     const std::size_t k = layout.size() / 4;
     const ExchangeCost sharded = sharded_cost(

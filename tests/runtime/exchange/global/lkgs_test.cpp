@@ -68,6 +68,58 @@ TEST_CASE("the first iteration of lkgs is dense, and all are with density 1") {
   }
 }
 
+// The all-reduce adds in ring order, too, a bucket being a segment here.
+TEST_CASE("the first iteration of lkgs sends what a ring sends, and makes the same bits of it") {
+  Layout layout;
+  layout.append("weight", {70, 70});
+  layout.append("embedding", {4096});
+  layout.append("bias", {5003});
+  const auto normal = [](int rank, Iteration k, std::span<float> g) {
+    Random random(stream_seed(3, "gradient", static_cast<std::uint64_t>(rank) * 10 + static_cast<std::uint64_t>(k)));
+    for (float& value : g) value = static_cast<float>(random.normal());
+  };
+  for (const int ranks : worlds) {
+    CAPTURE(ranks);
+    for (const EngineKind engine : {EngineKind::inline_engine, EngineKind::thread_engine}) {
+      const GlobalOptions options{.ranks = ranks, .iterations = 1, .engine = engine, .gradient = normal};
+      const GlobalOutcome dense = run_global("exchange: {name: allreduce, bucket_bytes: 4}\n", options, layout);
+      const GlobalOutcome first = run_global(lkgs("", "name: topk, density: 0.1"), options, layout);
+      CHECK(first.came_out == dense.came_out);
+      CHECK(first.residual == std::vector<Vector>(static_cast<std::size_t>(ranks), Vector(layout.size())));
+      for (std::size_t r = 0; r < first.traffic.size(); ++r) {
+        CHECK(first.traffic[r].messages == dense.traffic[r].messages);
+        CHECK(first.traffic[r].bytes == dense.traffic[r].bytes);
+        CHECK(first.traffic[r].index_bytes == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("lkgs loses nothing where segments change between ring and gather") {
+  Layout layout;
+  layout.append("a", {4096});
+  layout.append("b", {3, 5});
+  layout.append("c", {4500});
+  for (const int ranks : worlds) {
+    for (const char* more : {"", ", feedback: {momentum: 0.5}", ", overlap: false"}) {
+      for (const char* selector : {"name: topk, density: 0.6", "name: topk, density: 0.01, dense_below: 4200"}) {
+        const GlobalOutcome outcome = run_global(lkgs(more, selector), integers(ranks), layout);
+        CHECK(all_ranks_agree(outcome));
+        if (std::string_view(more).find("momentum") == std::string_view::npos) CHECK(mass_is_kept(outcome));
+      }
+      std::uint64_t before = 0;
+      const std::string yaml = lkgs(more, "name: topk, density: 0.9999");
+      for (const Iteration iterations : {1, 2, 3}) {
+        std::uint64_t bytes = 0;
+        GlobalOptions options{.ranks = ranks, .iterations = iterations, .gradient = distinct_gradient};
+        for (const Traffic& traffic : run_global(yaml, options, layout).traffic) bytes += traffic.bytes;
+        CHECK(bytes - before <= GlobalPlan(yaml)->worst_case_bytes(layout, complete_topology(ranks)));
+        before = bytes;
+      }
+    }
+  }
+}
+
 TEST_CASE("overlap and the communication thread change no bit of lkgs") {
   const auto run = [](const std::string& keys, EngineKind engine) {
     GlobalOptions options = integers(5);
