@@ -1,46 +1,184 @@
-// Eigenvalues of W by Eigen's symmetric solver: Householder tridiagonalisation and implicit QR, O(P³), about 2 s for
-// P = 1024.
+// Eigenvalues of W, of the Laplacian and of a period's product: all of them by Eigen's dense solvers up to 256 ranks,
+// O(P³), some tens of milliseconds; above, the outermost two by Lanczos's iteration, O(edges) a step.
+#include "topology/spectrum.hpp"
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include <Eigen/Eigenvalues>
 #include <Eigen/SVD>
 
-#include "topology/topology.hpp"
+#include "base/random.hpp"
 
 namespace hearsay {
-
 namespace {
 
-/// W − `shift` in every entry.
-Eigen::MatrixXd dense(const MixingMatrix& matrix, double shift) {
-  Eigen::MatrixXd dense(matrix.size(), matrix.size());
+constexpr int most_dense = 256;
+constexpr double rounding = 1e-14;
+
+using Vector = Eigen::VectorXd;
+
+std::size_t length_of(const Vector& x) { return static_cast<std::size_t>(x.size()); }
+void remove_mean(Vector& x) { x.array() -= x.mean(); }
+
+Vector random_differences(int size) {
+  Random random(stream_seed(0, "lanczos", static_cast<std::uint64_t>(size)));
+  Vector x(size);
+  for (double& value : x) value = random.normal();
+  remove_mean(x);
+  return x.normalized();
+}
+
+/// What Lanczos's iteration makes of a matrix.
+struct Tridiagonal {
+  std::vector<double> diagonal, beside;
+
+  /// How many eigenvalues are below x: the negative pivots of T − x I (Sturm).
+  std::size_t below(double x) const {
+    std::size_t count = 0;
+    double pivot = 1.0;
+    for (std::size_t i = 0; i < diagonal.size(); ++i) {
+      pivot = diagonal[i] - x - (i == 0 ? 0.0 : beside[i - 1] * beside[i - 1] / pivot);
+      if (pivot == 0.0) pivot = std::numeric_limits<double>::min();
+      count += pivot < 0.0 ? 1 : 0;
+    }
+    return count;
+  }
+  /// Eigenvalue number `index`, ascending, which lies within ±bound.
+  double eigenvalue(std::size_t index, double bound) const {
+    double low = -bound, high = bound;
+    for (int halving = 0; halving < 64; ++halving) {
+      const double middle = std::midpoint(low, high);
+      (below(middle) > index ? high : low) = middle;
+    }
+    return std::midpoint(low, high);
+  }
+  Ends ends(double bound) const { return {eigenvalue(0, bound), eigenvalue(diagonal.size() - 1, bound)}; }
+};
+
+Eigen::MatrixXd dense(const MixingMatrix& matrix) {
+  Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(matrix.size(), matrix.size());
   for (int i = 0; i < matrix.size(); ++i)
-    for (int j = 0; j < matrix.size(); ++j) dense(i, j) = matrix(i, j) - shift;
+    for (const auto& [j, value] : matrix.row(i)) dense(i, j) = value;
   return dense;
+}
+
+double sum_of_row(const MixingMatrix& matrix, int i) {
+  double sum = 0.0;
+  for (const auto& weight : matrix.row(i)) sum += weight.value;
+  return sum;
+}
+
+Ends dense_ends(const MixingMatrix& matrix) {
+  const Vector eigenvalues =
+      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(dense(matrix), Eigen::EigenvaluesOnly).eigenvalues();  // ascending
+  std::vector<double> others(eigenvalues.begin(), eigenvalues.end());
+  const double of_mean = sum_of_row(matrix, 0);
+  others.erase(std::ranges::min_element(others, {}, [&](double value) { return std::abs(value - of_mean); }));
+  return {others.front(), others.back()};
+}
+
+Operator sparse(const MixingMatrix& matrix) {
+  double bound = 0.0;  // Gershgorin's
+  for (int i = 0; i < matrix.size(); ++i) {
+    double sum = 0.0;
+    for (const auto& weight : matrix.row(i)) sum += std::abs(weight.value);
+    bound = std::max(bound, sum);
+  }
+  return {matrix.size(), bound, [&matrix](std::span<const double> x, std::span<double> y) {
+            for (int i = 0; i < matrix.size(); ++i) {
+              double sum = 0.0;
+              for (const auto& [j, value] : matrix.row(i)) sum += value * x[static_cast<std::size_t>(j)];
+              y[static_cast<std::size_t>(i)] = sum;
+            }
+          }};
+}
+
+/// AᵀA of a period's product A.
+Operator squared(std::span<const Turn> turns, double weight) {
+  const auto size = turns[0].size();
+  return {static_cast<int>(size), 1.0, [=, z = std::vector<double>(size)](auto x, auto y) mutable {
+            std::ranges::copy(x, y.begin());
+            for (const Turn& turn : turns) {
+              for (std::size_t from = 0; from < size; ++from)
+                z[static_cast<std::size_t>(turn[from])] =
+                    (1.0 - weight) * y[static_cast<std::size_t>(turn[from])] + weight * y[from];
+              std::ranges::copy(z, y.begin());
+            }
+            for (std::size_t t = turns.size(); t-- > 0;) {
+              for (std::size_t from = 0; from < size; ++from)
+                z[from] = (1.0 - weight) * y[from] + weight * y[static_cast<std::size_t>(turns[t][from])];
+              std::ranges::copy(z, y.begin());
+            }
+          }};
+}
+
+/// Singular values on differences, of W_{τ−1} ⋯ W_0 written out.
+Ends dense_singular_values(std::span<const Turn> turns, double weight) {
+  const auto size = static_cast<Eigen::Index>(turns[0].size());
+  Eigen::MatrixXd product = Eigen::MatrixXd::Identity(size, size);
+  for (const Turn& turn : turns) {
+    const Eigen::MatrixXd before = product;
+    for (std::size_t from = 0; from < turn.size(); ++from)
+      product.row(turn[from]) =
+          (1.0 - weight) * before.row(turn[from]) + weight * before.row(static_cast<Eigen::Index>(from));
+  }
+  product.array() -= 1.0 / static_cast<double>(size);  // the mean, whose singular value 1 becomes the 0 at the end
+  const Vector values = Eigen::BDCSVD<Eigen::MatrixXd>(product).singularValues();
+  return {.least = values(size - 2), .most = values(0)};
+}
+
+/// σ of σ², which has an error of `rounding`.
+double root(double square) { return square < rounding * rounding ? 0.0 : std::sqrt(square); }
+
+Spectrum spectrum_of(const Ends& ends) {
+  const double contraction = std::max(std::abs(ends.most), std::abs(ends.least));
+  return {.second = ends.most, .smallest = ends.least, .contraction = contraction, .gap = 1.0 - contraction};
 }
 
 }  // namespace
 
-Spectrum spectrum(const MixingMatrix& matrix) {
-  const int size = matrix.size();
-  if (size == 1) return {.second = 0.0, .smallest = 0.0, .contraction = 0.0, .gap = 1.0};
-  const Eigen::VectorXd eigenvalues =
-      Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(dense(matrix, 0.0), Eigen::EigenvaluesOnly)
-          .eigenvalues();  // ascending
-  // The largest is 1, the eigenvalue of the mean: w_ij ≥ 0 off the diagonal makes I − W positive semidefinite.
-  const double second = eigenvalues(size - 2);
-  const double smallest = eigenvalues(0);
-  const double contraction = std::max(std::abs(second), std::abs(smallest));
-  return {.second = second, .smallest = smallest, .contraction = contraction, .gap = 1.0 - contraction};
+// The vectors are not made orthogonal again. Rounding then brings copies of eigenvalues that have been found into T,
+// which leaves the outermost ones what they are (Paige, 1972), and no more than two vectors are kept.
+Ends lanczos(const Operator& matrix) {
+  const double nothing = rounding * matrix.bound;
+  Vector before = Vector::Zero(matrix.size), x = random_differences(matrix.size), y(matrix.size);
+  Tridiagonal t;
+  Ends found{.least = matrix.bound, .most = -matrix.bound};
+  for (std::size_t look = 32;;) {
+    matrix.apply({x.data(), length_of(x)}, {y.data(), length_of(y)});
+    t.diagonal.push_back(x.dot(y));
+    y -= t.diagonal.back() * x + (t.beside.empty() ? 0.0 : t.beside.back()) * before;
+    remove_mean(y);  // which rounding brings back: left alone, it would grow to an eigenvalue of its own
+    const double length = y.norm();
+    const bool complete = length <= nothing;  // all that the first vector has a part of has been found
+    if (complete || t.diagonal.size() == look) {
+      const Ends now = t.ends(matrix.bound + nothing);
+      const bool settled = found.least - now.least <= nothing && now.most - found.most <= nothing;
+      if (complete || settled) return now;
+      found = now;
+      look += look / 2;
+    }
+    t.beside.push_back(length);
+    before = x;
+    x = y / length;
+  }
 }
 
-Spectrum product_spectrum(const MixingMatrix& product) {
-  const int size = product.size();
-  // Without the mean, whose singular value 1 becomes the 0 at the end.
-  const Eigen::VectorXd values = Eigen::BDCSVD<Eigen::MatrixXd>(dense(product, 1.0 / size)).singularValues();
-  const double contraction = values(0);
-  return {.second = contraction, .smallest = values(size - 2), .contraction = contraction, .gap = 1.0 - contraction};
+Ends ends_on_differences(const MixingMatrix& matrix) {
+  return matrix.size() <= most_dense ? dense_ends(matrix) : lanczos(sparse(matrix));
+}
+
+Spectrum spectrum(const MixingMatrix& matrix) {
+  return spectrum_of(matrix.size() == 1 ? Ends{0.0, 0.0} : ends_on_differences(matrix));
+}
+
+Spectrum product_spectrum(std::span<const Turn> turns, double weight) {
+  if (turns[0].size() <= most_dense) return spectrum_of(dense_singular_values(turns, weight));
+  const Ends squares = lanczos(squared(turns, weight));
+  return spectrum_of({.least = root(squares.least), .most = root(squares.most)});
 }
 
 }  // namespace hearsay

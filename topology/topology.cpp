@@ -6,8 +6,6 @@
 #include <sstream>
 #include <stdexcept>
 
-#include <boost/graph/graphviz.hpp>
-
 #include "base/error.hpp"
 #include "topology/graph_tools.hpp"
 
@@ -43,38 +41,42 @@ struct Worst {
 
 void check_finite(const MixingMatrix& w) {
   for (int i = 0; i < w.size(); ++i)
-    for (int j = 0; j < w.size(); ++j)
-      if (!std::isfinite(w(i, j)))
-        throw ConfigError("topology.weights: " + entry_name(i, j) + " = " + number(w(i, j)) + "; give a finite weight");
+    for (const auto& [j, value] : w.row(i))
+      if (!std::isfinite(value))
+        throw ConfigError("topology.weights: " + entry_name(i, j) + " = " + number(value) + "; give a finite weight");
 }
 
 void check_sums(const MixingMatrix& w) {
   Worst worst;
+  std::vector<double> columns(static_cast<std::size_t>(w.size()));
+  const auto consider = [&](const char* which, int index, double sum) {
+    worst.consider(std::abs(sum - 1.0), [&] {
+      return std::string(which) + " " + std::to_string(index) + " of W sums to " + number(sum) +
+             ", not to 1; correct its weights or use weights: {name: metropolis}";
+    });
+  };
   for (int i = 0; i < w.size(); ++i) {
     double row = 0.0;
-    double column = 0.0;
-    for (int j = 0; j < w.size(); ++j) {
-      row += w(i, j);
-      column += w(j, i);
+    for (const auto& [j, value] : w.row(i)) {
+      row += value;
+      columns[static_cast<std::size_t>(j)] += value;
     }
-    const auto describe = [&](const char* which, double sum) {
-      return std::string(which) + " " + std::to_string(i) + " of W sums to " + number(sum) +
-             ", not to 1; correct its weights or use weights: {name: metropolis}";
-    };
-    worst.consider(std::abs(row - 1.0), [&] { return describe("row", row); });
-    worst.consider(std::abs(column - 1.0), [&] { return describe("column", column); });
+    consider("row", i, row);
   }
+  for (int j = 0; j < w.size(); ++j) consider("column", j, columns[static_cast<std::size_t>(j)]);
   worst.throw_if_any();
 }
 
 void check_symmetry(const MixingMatrix& w) {
   Worst worst;
-  for (int i = 0; i < w.size(); ++i)
-    for (int j = 0; j < i; ++j)
+  for (int row = 0; row < w.size(); ++row)
+    for (const auto& [column, value] : w.row(row)) {
+      const int i = std::max(row, column), j = std::min(row, column);
       worst.consider(std::abs(w(i, j) - w(j, i)), [&] {
         return "W is not symmetric: " + entry_name(i, j) + " = " + number(w(i, j)) + ", " + entry_name(j, i) + " = " +
                number(w(j, i)) + "; give both directions of an edge the same weight";
       });
+    }
   worst.throw_if_any();
 }
 
@@ -82,13 +84,15 @@ void check_support(const MixingMatrix& w, const Graph& graph) {
   const auto refuse = [&](int i, int j, const std::string& why) {
     throw ConfigError("topology.weights: " + entry_name(i, j) + " = " + number(w(i, j)) + why);
   };
-  for (int i = 0; i < w.size(); ++i)
-    for (int j = 0; j < w.size(); ++j) {
-      if (i == j) continue;
-      const bool is_edge = boost::edge(static_cast<std::size_t>(i), static_cast<std::size_t>(j), graph).second;
-      if (!is_edge && w(i, j) != 0.0) refuse(i, j, ", but the graph has no such edge; add it or leave it out of W");
-      if (is_edge && w(i, j) <= 0.0) refuse(i, j, " on an edge of the graph; give it a weight > 0");
-    }
+  for (int i = 0; i < w.size(); ++i) {
+    const auto vertex = static_cast<std::size_t>(i);
+    for (const auto& [j, value] : w.row(i))
+      if (j != i && value != 0.0 && !boost::edge(vertex, static_cast<std::size_t>(j), graph).second)
+        refuse(i, j, ", but the graph has no such edge; add it or leave it out of W");
+    for (const auto j : boost::make_iterator_range(boost::adjacent_vertices(vertex, graph)))
+      if (w(i, static_cast<int>(j)) <= 0.0)
+        refuse(i, static_cast<int>(j), " on an edge of the graph; give it a weight > 0");
+  }
 }
 
 /// Makes what the section's `name` asks for, and says which that is.
@@ -98,6 +102,44 @@ std::unique_ptr<Interface> make_chosen(std::span<const Entry<Interface>> table, 
   const Entry<Interface>& entry = chosen_entry(table, section, fallback, meaning);
   name = entry.name;
   return entry.make(section);
+}
+
+/// Whether the gap is certain without eigenvalues. With every weight of a connected graph, the ranks' own included, at
+/// least w, 1 − λ_2 ≥ w λ_2(L) ≥ 4 w / P², L the graph's Laplacian, and 1 + λ_n ≥ 2 w. All rules without a file but
+/// `best_constant` give every weight at least 1/P.
+bool surely_contracts(const MixingMatrix& w) {
+  const double least = 0.5 / w.size();
+  for (int i = 0; i < w.size(); ++i) {
+    if (w(i, i) < least) return false;
+    for (const auto& weight : w.row(i))
+      if (weight.value < least) return false;
+  }
+  return true;
+}
+
+/// The same of a period: with both weights positive the turns' union decides, which is connected.
+bool surely_contracts(std::span<const Turn> turns, double weight) {
+  const double least = 0.5 / static_cast<double>(turns[0].size());
+  return std::min(weight, 1.0 - weight) >= least;
+}
+
+/// Throws ConfigError unless differences between replicas die out.
+void require_gap(const Topology& t) {
+  if (t.changes() ? surely_contracts(t.turns, t.turn_weight) : surely_contracts(t.matrix)) return;
+  const Spectrum& s = t.spectrum();
+  if (s.gap < smallest_gap)
+    throw ConfigError("topology.weights '" + t.weights_name + "': the spectral gap of W is " + number(s.gap) +
+                      " (eigenvalues from " + number(s.smallest) + " to " + number(s.second) +
+                      " beside the 1), so that replicas never agree; raise the self-weights");
+}
+
+Neighbourhood all_but(int rank, int ranks) {
+  const double weight = 1.0 / ranks;
+  Neighbourhood row{.rank = rank, .self_weight = weight, .neighbours = {}, .weights = {}};
+  for (int j = 0; j < ranks; ++j)
+    if (j != rank) row.neighbours.push_back(j);
+  row.weights.assign(row.neighbours.size(), weight);
+  return row;
 }
 
 /// What a rank's one peer counts: the two are a graph of their own.
@@ -111,8 +153,20 @@ double pair_weight(const WeightRule& rule) {
 
 }  // namespace
 
+double& MixingMatrix::operator()(int i, int j) {
+  std::vector<Weight>& row = rows_[static_cast<std::size_t>(i)];
+  const auto place = std::ranges::lower_bound(row, j, {}, &Weight::column);
+  if (place != row.end() && place->column == j) return place->value;
+  return row.insert(place, {j, 0.0})->value;
+}
+
+double MixingMatrix::operator()(int i, int j) const {
+  const auto place = std::ranges::lower_bound(row(i), j, {}, &Weight::column);
+  return place != row(i).end() && place->column == j ? place->value : 0.0;
+}
+
 void MixingMatrix::check(const Graph& graph) const {
-  if (vertex_count(graph) != size_) throw std::logic_error("W and the graph differ in size");
+  if (vertex_count(graph) != size()) throw std::logic_error("W and the graph differ in size");
   check_finite(*this);
   check_symmetry(*this);
   check_sums(*this);
@@ -121,6 +175,7 @@ void MixingMatrix::check(const Graph& graph) const {
 
 Neighbourhood Topology::neighbourhood(int rank) const {
   if (rank < 0 || rank >= ranks()) throw std::logic_error("no rank " + std::to_string(rank) + " in this topology");
+  if (everybody) return all_but(rank, ranks());
   Neighbourhood row{.rank = rank, .self_weight = matrix(rank, rank), .neighbours = {}, .weights = {}};
   const auto vertex = static_cast<std::size_t>(rank);
   for (const auto j : boost::make_iterator_range(boost::adjacent_vertices(vertex, graph)))
@@ -135,12 +190,31 @@ Neighbourhood Topology::neighbourhood(int rank) const {
   return row;
 }
 
+const Spectrum& Topology::spectrum() const {
+  if (!solved && everybody) solved = Spectrum{.second = 0.0, .smallest = 0.0, .contraction = 0.0, .gap = 1.0};
+  if (!solved) solved = changes() ? product_spectrum(turns, turn_weight) : hearsay::spectrum(matrix);
+  return *solved;
+}
+
 TopologyPlan::TopologyPlan(Config& config)
     : family_(make_chosen(graphs(), config.section("graph"), "ring", "who may talk to whom", graph_name_)),
       rule_(make_chosen(weight_rules(), config.section("weights"), "metropolis",
                         "how much each neighbour's model counts", weights_name_)) {}
 
+TopologyPlan TopologyPlan::everybody() {
+  TopologyPlan plan;
+  plan.graph_name_ = "complete";
+  plan.weights_name_ = "uniform";
+  return plan;
+}
+
 Topology TopologyPlan::build(int ranks) const {
+  if (!family_)
+    return {.graph = isolated_vertices(ranks),
+            .matrix = MixingMatrix(0),
+            .graph_name = graph_name_,
+            .weights_name = weights_name_,
+            .everybody = true};
   Graph graph = family_->build(ranks);
   require_connected(graph, "topology.graph '" + graph_name_ + "'");
   std::vector<Turn> turns = family_->turns(ranks);
@@ -148,28 +222,22 @@ Topology TopologyPlan::build(int ranks) const {
   const double weight = turns.empty() ? 0.0 : pair_weight(*rule_);
   MixingMatrix matrix = turns.empty() ? rule_->weigh(graph) : mean_matrix(turns, weight);
   matrix.check(graph);
-  const Spectrum eigenvalues = turns.empty() ? spectrum(matrix) : product_spectrum(period_product(turns, weight));
-  if (eigenvalues.gap < smallest_gap)
-    throw ConfigError("topology.weights '" + weights_name_ + "': the spectral gap of W is " + number(eigenvalues.gap) +
-                      " (eigenvalues from " + number(eigenvalues.smallest) + " to " + number(eigenvalues.second) +
-                      " beside the 1), so that replicas never agree; raise the self-weights");
-  return {std::move(graph), std::move(matrix), eigenvalues, graph_name_, weights_name_, std::move(turns), weight};
+  Topology topology{std::move(graph), std::move(matrix), graph_name_, weights_name_, std::move(turns), weight};
+  require_gap(topology);
+  return topology;
 }
 
 std::string to_dot(const Topology& topology) {
-  std::ostringstream out;
-  out << std::setprecision(6);
-  const auto write_vertex = [&](std::ostream& stream, auto vertex) {
-    const auto i = static_cast<int>(vertex);
-    stream << "[label=\"" << i << "\\n" << topology.matrix(i, i) << "\"]";
-  };
-  const auto write_edge = [&](std::ostream& stream, const auto& edge) {
-    const auto i = static_cast<int>(boost::source(edge, topology.graph));
-    const auto j = static_cast<int>(boost::target(edge, topology.graph));
-    stream << "[label=\"" << topology.matrix(i, j) << "\"]";
-  };
-  boost::write_graphviz(out, topology.graph, write_vertex, write_edge);
-  return out.str();
+  std::ostringstream vertices, edges;
+  vertices << std::setprecision(6);
+  edges << std::setprecision(6);
+  for (int i = 0; i < topology.ranks(); ++i) {
+    const Neighbourhood row = topology.neighbourhood(i);
+    vertices << i << "[label=\"" << i << "\\n" << row.self_weight << "\"];\n";
+    for (std::size_t e = row.slot(i); e < row.neighbours.size(); ++e)  // of both directions the one upwards
+      edges << i << "--" << row.neighbours[e] << " [label=\"" << row.weights[e] << "\"];\n";
+  }
+  return "graph G {\n" + vertices.str() + edges.str() + "}\n";
 }
 
 }  // namespace hearsay

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,21 +36,27 @@ class GraphFamily {
   }
 };
 
-/// W, the symmetric mixing matrix: x_i ← Σ_j w_ij x_j. Dense, P × P.
+/// W, the symmetric mixing matrix: x_i ← Σ_j w_ij x_j. P × P, of which only what was written is stored.
 class MixingMatrix {
  public:
-  explicit MixingMatrix(int size) : size_(size), entries_(static_cast<std::size_t>(size) * size, 0.0) {}
-  int size() const { return size_; }
-  double& operator()(int i, int j) { return entries_[static_cast<std::size_t>(i) * size_ + j]; }
-  double operator()(int i, int j) const { return entries_[static_cast<std::size_t>(i) * size_ + j]; }
+  struct Weight {
+    int column;
+    double value;
+  };
+  explicit MixingMatrix(int size) : rows_(static_cast<std::size_t>(size)) {}
+  int size() const { return static_cast<int>(rows_.size()); }
+  /// To be written: stored from now on. O(entries of the row) unless columns come in ascending order.
+  double& operator()(int i, int j);
+  double operator()(int i, int j) const;
+  /// What is stored of row i, ascending by column.
+  std::span<const Weight> row(int i) const { return rows_[static_cast<std::size_t>(i)]; }
 
   /// Throws ConfigError unless W is symmetric, doubly stochastic to 1e-9 and w_ij ≠ 0 only on edges of `graph` and the
   /// diagonal, with w_ij > 0 on every edge; the message names the worst row or entry.
   void check(const Graph& graph) const;
 
  private:
-  int size_;
-  std::vector<double> entries_;
+  std::vector<std::vector<Weight>> rows_;
 };
 
 /// Gives every edge its weight.
@@ -66,17 +73,16 @@ struct Spectrum {
   double contraction;  ///< ρ = max(|λ_2|, |λ_n|): ‖x − x̄‖ shrinks by ρ per mixing, at worst
   double gap;          ///< 1 − ρ, the spectral gap
 };
+// spectrum.cpp, with its costs.
 Spectrum spectrum(const MixingMatrix& matrix);
 /// The same of a product W_{τ−1} ⋯ W_0, which need not be symmetric: its singular values on differences, `contraction` being
 /// what a whole period does.
-Spectrum product_spectrum(const MixingMatrix& product);
+Spectrum product_spectrum(std::span<const Turn> turns, double weight);
 
 // turns.cpp; `weight` is w.
 MixingMatrix turn_matrix(const Turn& turn, double weight);
 /// The mean of a period, made symmetric: both directions of an edge together.
 MixingMatrix mean_matrix(std::span<const Turn> turns, double weight);
-/// W_{τ−1} ⋯ W_0.
-MixingMatrix period_product(std::span<const Turn> turns, double weight);
 /// Throws std::logic_error unless `turn` is a permutation without fixed points.
 void require_permutation(const Turn& turn);
 
@@ -104,15 +110,21 @@ struct Neighbourhood {
 
 /// A checked graph with its weights.
 struct Topology {
-  Graph graph;
-  MixingMatrix matrix;  ///< of a graph that changes: mean_matrix
-  Spectrum spectrum;    ///< of `matrix`; of a graph that changes: of the product of a period
+  Graph graph;          ///< without edges where `everybody` is set
+  MixingMatrix matrix;  ///< of a graph that changes: mean_matrix; empty where `everybody` is set
   std::string graph_name, weights_name;
   std::vector<Turn> turns{};  ///< iteration k mixes with W_t = turn_matrix(turns[t], turn_weight), t = k mod period
   double turn_weight = 0.0;
+  bool everybody = false;                    ///< the complete graph with weights 1/P, of which nothing is stored
+  mutable std::optional<Spectrum> solved{};  ///< what spectrum() returns, once it has been asked for
 
-  int ranks() const { return matrix.size(); }
-  std::int64_t directed_edges() const { return 2 * static_cast<std::int64_t>(boost::num_edges(graph)); }
+  /// Of `matrix`; of a graph that changes, of the product of a period. Computed when first asked for, which one rank of
+  /// a job does. Not by two threads at once.
+  const Spectrum& spectrum() const;
+  int ranks() const { return static_cast<int>(boost::num_vertices(graph)); }
+  std::int64_t directed_edges() const {
+    return everybody ? std::int64_t{ranks()} * (ranks() - 1) : 2 * static_cast<std::int64_t>(boost::num_edges(graph));
+  }
   bool changes() const { return !turns.empty(); }
   std::int64_t period() const { return changes() ? static_cast<std::int64_t>(turns.size()) : 1; }
   /// Directed edges that an iteration sends along.
@@ -130,15 +142,19 @@ std::span<const WeightEntry> weight_rules();
 class TopologyPlan {
  public:
   explicit TopologyPlan(Config& config);
-  /// Builds and checks graph and W. Throws ConfigError (P does not fit, not connected, not stochastic).
+  /// Everybody may talk to everybody: the complete graph with uniform weights, without a byte for its P² edges.
+  static TopologyPlan everybody();
+  /// Builds and checks graph and W. Throws ConfigError (P does not fit, not connected, not stochastic, no gap).
   Topology build(int ranks) const;
   const std::string& graph_name() const { return graph_name_; }
   /// Whether the graph changes from iteration to iteration.
-  bool changes() const { return !family_->turns(2).empty(); }
+  bool changes() const { return family_ && !family_->turns(2).empty(); }
 
  private:
+  TopologyPlan() = default;
+
   std::string graph_name_, weights_name_;
-  std::unique_ptr<GraphFamily> family_;
+  std::unique_ptr<GraphFamily> family_;  // null: everybody
   std::unique_ptr<WeightRule> rule_;
 };
 

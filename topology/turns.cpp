@@ -46,18 +46,4 @@ MixingMatrix mean_matrix(std::span<const Turn> turns, double weight) {
   return matrix;
 }
 
-MixingMatrix period_product(std::span<const Turn> turns, double weight) {
-  const int size = static_cast<int>(turns[0].size());
-  MixingMatrix product(size);
-  for (int i = 0; i < size; ++i) product(i, i) = 1.0;
-  for (const Turn& turn : turns) {
-    MixingMatrix next(size);
-    for_each_pair(turn, [&](int i, int from) {
-      for (int j = 0; j < size; ++j) next(i, j) = (1.0 - weight) * product(i, j) + weight * product(from, j);
-    });
-    product = std::move(next);
-  }
-  return product;
-}
-
 }  // namespace hearsay

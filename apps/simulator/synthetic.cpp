@@ -115,7 +115,7 @@ Summary SyntheticRank::summary() const {
   summary.parameters = replica_.layout.size();
   summary.segments = replica_.layout.count();
   summary.edges = static_cast<std::uint64_t>(run_.topology->edges_in_use());
-  summary.spectral_gap = run_.topology->spectrum.gap;
+  if (rank_ == 0) summary.spectral_gap = run_.topology->spectrum().gap;
   summary.model = "synthetic";
   summary.dataset = "none";
   summary.exchange = run_.exchange_name;

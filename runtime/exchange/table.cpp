@@ -33,10 +33,10 @@ std::unique_ptr<ExchangePlan> plan_exchange(Config& root) {
 
 std::unique_ptr<TopologyPlan> plan_topology(Config& root, const ExchangePlan& exchange) {
   const ExchangeLaws laws = exchange.laws();
-  Config section = laws.along_graph ? root.section("topology")
-                                    : Config::from_text("graph: {name: complete}\nweights: {name: uniform}");
+  if (!laws.along_graph) return std::make_unique<TopologyPlan>(TopologyPlan::everybody());
+  Config section = root.section("topology");
   auto plan = std::make_unique<TopologyPlan>(section);
-  section.require(!laws.along_graph || !plan->changes() || laws.follows_turns, "graph",
+  section.require(!plan->changes() || laws.follows_turns, "graph",
                   "'" + plan->graph_name() +
                       "' changes from iteration to iteration, which only exchange: {name: dpsgd, schedule: lockstep} "
                       "follows; choose that or another graph");

@@ -30,12 +30,14 @@ Json edges_of(const Topology& topology) {
 
 Json topology_json(const Topology& topology) {
   return {{"graph", topology.graph_name},
+  const Spectrum& spectrum = topology.spectrum();
           {"weights", topology.weights_name},
           {"directed_edges", topology.directed_edges()},
-          {"second_eigenvalue", json_number(topology.spectrum.second)},
-          {"smallest_eigenvalue", json_number(topology.spectrum.smallest)},
-          {"contraction", json_number(topology.spectrum.contraction)},
-          {"spectral_gap", json_number(topology.spectrum.gap)},
+          {"second_eigenvalue", json_number(spectrum.second)},
+          {"smallest_eigenvalue", json_number(spectrum.smallest)},
+          {"contraction", json_number(spectrum.contraction)},
+          {"spectral_gap", json_number(spectrum.gap)},
+          {"everybody", topology.everybody},
           {"edges", edges_of(topology)}};
 }
 

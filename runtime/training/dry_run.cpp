@@ -19,7 +19,7 @@ DryRun dry_run(const RunPlan& plan, int ranks) {
   for (int rank = 0; rank < ranks; ++rank) degree = std::max(degree, topology.neighbourhood(rank).neighbours.size());
   return {.ranks = ranks,
           .directed_edges = topology.directed_edges(),
-          .spectral_gap = topology.spectrum.gap,
+          .spectral_gap = topology.spectrum().gap,
           .parameters = layout.size(),
           .segments = layout.count(),
           .window_bytes = Participant::window_bytes(*plan.parts().exchange, layout, degree, ranks),

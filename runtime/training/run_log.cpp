@@ -115,7 +115,8 @@ Summary RunLog::summary(const std::string& status, Iteration done) const {
   summary.parameters = sources_.layout.size();
   summary.segments = sources_.layout.count();
   summary.edges = static_cast<std::uint64_t>(sources_.topology.edges_in_use());
-  summary.spectral_gap = sources_.topology.spectrum.gap;
+  if (sources_.rank == 0 || status == "diverged")  // whose summary is written
+    summary.spectral_gap = sources_.topology.spectrum().gap;
   summary.model = plan.task.model_name;
   summary.dataset = plan.task.dataset_name;
   summary.exchange = plan.exchange_name;

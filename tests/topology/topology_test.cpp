@@ -68,6 +68,29 @@ TEST_CASE("a rank's row of W") {
   CHECK(alone.self_weight == 1.0);
 }
 
+TEST_CASE("everybody is the complete graph with weights 1/P, without its edges in memory") {
+  for (const int ranks : {1, 2, 3, 7, 16}) {
+    const Topology all = TopologyPlan::everybody().build(ranks), complete = test::build(ranks, "complete", "uniform");
+    CHECK(boost::num_edges(all.graph) == 0);
+    CHECK(all.ranks() == ranks);
+    CHECK(all.directed_edges() == complete.directed_edges());
+    CHECK(all.edges_in_use() == complete.edges_in_use());
+    CHECK(all.graph_name == complete.graph_name);
+    CHECK(all.weights_name == complete.weights_name);
+    CHECK(std::abs(all.spectrum().gap - complete.spectrum().gap) < 1e-12);
+    CHECK(to_dot(all) == to_dot(complete));
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Neighbourhood a = all.neighbourhood(rank), b = complete.neighbourhood(rank);
+      CHECK(a.self_weight == b.self_weight);
+      CHECK(a.neighbours == b.neighbours);
+      CHECK(a.weights == b.weights);
+    }
+    CHECK_THROWS_AS(all.neighbourhood(ranks), std::logic_error);
+  }
+  CHECK_FALSE(TopologyPlan::everybody().changes());
+  CHECK_THROWS_AS(TopologyPlan::everybody().build(0), ConfigError);
+}
+
 TEST_CASE("Graphviz: every vertex with its self-weight, every edge once with its weight") {
   const std::string dot = to_dot(test::build(4, "ring", "{name: metropolis}"));
   CHECK(dot.starts_with("graph"));
@@ -103,7 +126,7 @@ TEST_CASE("an edge list with weights serves the graph and the weights") {
   CHECK(t.matrix(1, 0) == 0.25);
   CHECK(t.matrix(1, 2) == 0.5);
   CHECK(t.matrix(0, 0) == 0.75);
-  CHECK(t.spectrum.gap > 0.1);
+  CHECK(t.spectrum().gap > 0.1);
 
   const test::TextFile without_self("0 1 0.25\n1 2 0.5\n");
   CHECK(test::build(3, without_self.entry(), without_self.entry()).matrix(0, 0) == 0.75);

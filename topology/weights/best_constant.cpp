@@ -5,10 +5,10 @@
 // Source: xiao2004fast (best constant edge weight).
 // Deviates from the paper in: nothing. Self-weights may be negative (a star of more than three ranks): W is still
 // symmetric, doubly stochastic and contracting, but x_i is then not a mean of its neighbours' models.
-// Cost: the eigenvalues of a P × P matrix, O(P³), once.
-#include <Eigen/Eigenvalues>
-
+// Cost: two eigenvalues of a P × P matrix on every rank: O(P³) up to 256 ranks, above that some P passes over the edges
+// at most (topology/spectrum.cpp).
 #include "topology/graph_tools.hpp"
+#include "topology/spectrum.hpp"
 
 namespace hearsay {
 namespace {
@@ -30,18 +30,14 @@ class BestConstant final : public WeightRule {
  private:
   /// α; the graph is connected and has at least two vertices, so that λ_2(L) > 0.
   static double best_weight(const Graph& graph) {
-    const int ranks = vertex_count(graph);
-    Eigen::MatrixXd laplacian = Eigen::MatrixXd::Zero(ranks, ranks);
-    for (const auto edge : boost::make_iterator_range(boost::edges(graph))) {
-      const auto i = static_cast<Eigen::Index>(boost::source(edge, graph));
-      const auto j = static_cast<Eigen::Index>(boost::target(edge, graph));
-      laplacian(i, j) = laplacian(j, i) = -1.0;
-      laplacian(i, i) += 1.0;
-      laplacian(j, j) += 1.0;
+    MixingMatrix laplacian(vertex_count(graph));
+    for (int i = 0; i < laplacian.size(); ++i) {
+      laplacian(i, i) = degree(graph, i);
+      for (const auto j : boost::make_iterator_range(boost::adjacent_vertices(static_cast<std::size_t>(i), graph)))
+        laplacian(i, static_cast<int>(j)) = -1.0;
     }
-    const Eigen::VectorXd eigenvalues =
-        Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>(laplacian, Eigen::EigenvaluesOnly).eigenvalues();  // ascending
-    return 2.0 / (eigenvalues(1) + eigenvalues(ranks - 1));
+    const Ends eigenvalues = ends_on_differences(laplacian);
+    return 2.0 / (eigenvalues.least + eigenvalues.most);
   }
 };
 
@@ -53,7 +49,7 @@ WeightEntry best_constant_weights() {
   return {.name = "best_constant",
           .summary = "the one weight for all edges with the largest spectral gap; any graph",
           .equation = "W = I - α L; α = 2 / (λ_2(L) + λ_n(L)), L the Laplacian",
-          .cost = "the eigenvalues of a P × P matrix, O(P³), once",
+          .cost = "two eigenvalues of a P × P matrix, once a rank",
           .citation = "xiao2004fast (best constant edge weight)",
           .make = make};
 }

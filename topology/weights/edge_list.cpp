@@ -6,7 +6,7 @@
 // The file may be the one that the graph `edge_list` is read from; `#` starts a comment. Source: the file.
 // Deviates from the paper in: nothing. W is checked like every other: symmetric, doubly stochastic, positive on the
 // graph's edges and zero elsewhere, with a spectral gap.
-// Cost: O(P²), once.
+// Cost: O(edges), once.
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -61,7 +61,7 @@ WeightEntry edge_list_weights() {
   return {.name = "edge_list",
           .summary = "weights of your own from a text file",
           .equation = "one line `i j w` an edge: w_ij = w_ji = w; `i i w`: w_ii, else w_ii = 1 - Σ_j w_ij",
-          .cost = "O(P²) once",
+          .cost = "O(edges) once",
           .citation = "the file",
           .make = make};
 }

@@ -5,7 +5,7 @@
 // Source: xiao2005scheme (maximum-degree weights); xiao2004fast.
 // Deviates from the paper in: the 1 in the denominator (xiao2004fast has 1 / max degree), without which bipartite
 // regular graphs such as even rings have gap 0.
-// Cost: O(P²), once; every rank needs the largest degree of the graph.
+// Cost: O(edges), once; every rank needs the largest degree of the graph.
 #include <algorithm>
 
 #include "topology/graph_tools.hpp"
@@ -37,7 +37,7 @@ WeightEntry max_degree_weights() {
   return {.name = "max_degree",
           .summary = "one weight for all edges, from the best connected rank; any graph",
           .equation = "w_ij = 1 / (1 + max_l degree_l); w_ii = 1 - Σ_j w_ij",
-          .cost = "O(P²) once",
+          .cost = "O(edges) once",
           .citation = "xiao2005scheme (maximum-degree weights); xiao2004fast",
           .make = make};
 }

@@ -5,7 +5,7 @@
 // Source: xiao2005scheme (Metropolis weights).
 // Deviates from the paper in: nothing. The form without the 1 (boyd2004fastest) has gap 0 on bipartite regular graphs
 // such as even rings and is not offered.
-// Cost: O(P²), once; every rank needs only its neighbours' degrees.
+// Cost: O(edges), once; every rank needs only its neighbours' degrees.
 #include <algorithm>
 
 #include "topology/graph_tools.hpp"
@@ -35,7 +35,7 @@ WeightEntry metropolis_weights() {
   return {.name = "metropolis",
           .summary = "the better connected end of an edge decides; any graph",
           .equation = "w_ij = 1 / (1 + max(degree_i, degree_j)); w_ii = 1 - Σ_j w_ij",
-          .cost = "O(P²) once",
+          .cost = "O(edges) once",
           .citation = "xiao2005scheme (Metropolis weights)",
           .make = make};
 }

@@ -4,7 +4,7 @@
 //
 // Source: lian2017dpsgd (ring, 1/3); ghosh2021eventgrad, section 3.
 // Deviates from the paper in: nothing. Rows sum to 1 on any graph, columns on regular graphs only; others are refused.
-// Cost: O(P²) memory, once.
+// Cost: O(edges), once.
 #include "base/error.hpp"
 #include "topology/graph_tools.hpp"
 
@@ -46,7 +46,7 @@ WeightEntry uniform_weights() {
   return {.name = "uniform",
           .summary = "the plain mean of a rank and its neighbours; regular graphs only",
           .equation = "w_ij = w_ii = 1 / (degree + 1)",
-          .cost = "O(P²) once",
+          .cost = "O(edges) once",
           .citation = "lian2017dpsgd; ghosh2021eventgrad, section 3",
           .make = make};
 }

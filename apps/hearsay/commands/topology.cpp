@@ -56,7 +56,7 @@ std::string consensus_text(const Spectrum& spectrum) {
 
 /// Of a graph that changes ρ is that of a whole period.
 std::string period_text(const Topology& topology) {
-  const double gap = topology.spectrum.gap, contraction = topology.spectrum.contraction;
+  const double gap = topology.spectrum().gap, contraction = topology.spectrum().contraction;
   const std::string period = counted(topology.period(), "iteration");
   constexpr double nothing = 1e-12;
   if (contraction < nothing) return "differences vanish in a period of " + period;
@@ -98,13 +98,13 @@ void print_changing(const Topology& topology) {
   line("period", counted(topology.period(), "iteration") + ", " + std::to_string(topology.edges_in_use()) +
                      " directed edges in each");
   line("weights", "own " + significant(1.0 - weight, 6) + ", the peer's " + significant(weight, 6));
-  line("spectral gap", significant(topology.spectrum.gap, 6) + " of the product of a period");
+  line("spectral gap", significant(topology.spectrum().gap, 6) + " of the product of a period");
   line("consensus rate", period_text(topology));
   print_turns(topology);
 }
 
 void print(const Topology& topology) {
-  const Spectrum& spectrum = topology.spectrum;
+  const Spectrum& spectrum = topology.spectrum();
   std::printf("%s of %s, %s weights\n", topology.graph_name.c_str(), counted(topology.ranks(), "rank").c_str(),
               topology.weights_name.c_str());
   line("directed edges", std::to_string(topology.directed_edges()));

@@ -103,7 +103,7 @@ TEST_CASE("dpsgd keeps the mean and contracts at the rate of the spectral gap") 
       CAPTURE(graph.yaml);
       CAPTURE(ranks);
       const std::string yaml = graph.yaml + dpsgd;
-      const double contraction = Plan(yaml).topology(ranks).spectrum.contraction;
+      const double contraction = Plan(yaml).topology(ranks).spectrum().contraction;
       std::vector<double> distances;
       for (Iteration k = 0; k <= 12; ++k) distances.push_back(consensus_distance(mix(yaml, ranks, k, 1)));
       const double rounding = 1e-6 * distances.front();
