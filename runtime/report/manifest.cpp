@@ -16,9 +16,10 @@ std::string utc_now() {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &fields)};
 }
 
-/// [[i, j, w_ij], …] with i < j.
+/// [[i, j, w_ij], …] with i < j; none where everybody may talk to everybody, which says it all.
 Json edges_of(const Topology& topology) {
   Json edges = Json::array();
+  if (topology.everybody) return edges;
   for (int i = 0; i < topology.ranks(); ++i) {
     const Neighbourhood row = topology.neighbourhood(i);
     for (std::size_t e = 0; e < row.neighbours.size(); ++e) {
@@ -29,8 +30,8 @@ Json edges_of(const Topology& topology) {
 }
 
 Json topology_json(const Topology& topology) {
-  return {{"graph", topology.graph_name},
   const Spectrum& spectrum = topology.spectrum();
+  return {{"graph", topology.graph_name},
           {"weights", topology.weights_name},
           {"directed_edges", topology.directed_edges()},
           {"second_eigenvalue", json_number(spectrum.second)},

@@ -17,8 +17,7 @@ Ledger::Ledger(std::size_t neighbours, std::size_t segments, Clock clock)
       segment_count_(segments),
       clock_(clock),
       edges_(std::make_unique<EdgeCounters[]>(neighbours)),
-      segments_(std::make_unique<SegmentCounters[]>(segments)),
-      staleness_(std::make_unique<Staleness[]>(neighbours)) {}
+      segments_(std::make_unique<SegmentCounters[]>(segments)) {}
 
 void Ledger::packet_put(std::size_t edge, const OutgoingPacket& packet) {
   EdgeCounters& counters = edges_[edge];
@@ -68,6 +67,20 @@ void Ledger::taken(std::size_t edge) {
   if (observer_ != nullptr) observer_->packet_taken(edge, now());
 }
 
+void Ledger::mixed(std::size_t edge, std::int64_t staleness) {
+  if (!staleness_) {
+    staleness_ = std::make_unique<Staleness[]>(neighbours_);
+    mixed_.store(staleness_.get(), std::memory_order_release);
+  }
+  staleness_[edge].record(staleness);
+}
+
+const Staleness& Ledger::staleness(std::size_t edge) const {
+  static const Staleness never_mixed{};
+  const Staleness* const all = mixed_.load(std::memory_order_acquire);
+  return all == nullptr ? never_mixed : all[edge];
+}
+
 void Ledger::spend(const PhaseSpan& span) {
   nanoseconds_[static_cast<std::size_t>(span.phase)].add(static_cast<std::uint64_t>((span.to - span.from).count()));
   if (observer_ != nullptr) observer_->phase(span);
@@ -79,7 +92,7 @@ double Ledger::seconds(Phase phase) const {
 
 std::uint64_t Ledger::staleness_max() const {
   std::uint64_t largest = 0;
-  for (std::size_t i = 0; i < neighbours_; ++i) largest = std::max(largest, staleness_[i].maximum.value());
+  for (std::size_t i = 0; i < neighbours_; ++i) largest = std::max(largest, staleness(i).maximum.value());
   return largest;
 }
 

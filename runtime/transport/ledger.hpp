@@ -133,7 +133,7 @@ class Ledger {
   // Computing thread.
   void event(SegmentId segment) { segments_[segment].events.add(1); }
   void defer(std::size_t edge, std::size_t messages) { edges_[edge].deferred.add(messages); }
-  void mixed(std::size_t edge, std::int64_t staleness) { staleness_[edge].record(staleness); }
+  void mixed(std::size_t edge, std::int64_t staleness);
   void taken(std::size_t edge);
   void spend(const PhaseSpan& span);
 
@@ -141,7 +141,7 @@ class Ledger {
   bool watched() const { return observer_ != nullptr; }
   const EdgeCounters& edge(std::size_t i) const { return edges_[i]; }
   const SegmentCounters& segment(SegmentId s) const { return segments_[s]; }
-  const Staleness& staleness(std::size_t edge) const { return staleness_[edge]; }
+  const Staleness& staleness(std::size_t edge) const;
   std::size_t neighbours() const { return neighbours_; }
   std::size_t segments() const { return segment_count_; }
   double seconds(Phase phase) const;
@@ -153,7 +153,9 @@ class Ledger {
   Clock clock_;
   std::unique_ptr<EdgeCounters[]> edges_;
   std::unique_ptr<SegmentCounters[]> segments_;
+  // Most of a ledger, and made when the first copy is mixed: never on the global path, where everybody is a neighbour.
   std::unique_ptr<Staleness[]> staleness_;
+  std::atomic<const Staleness*> mixed_{nullptr};  // its beginning
   std::array<Counter, phase_names.size()> nanoseconds_;
   LedgerObserver* observer_ = nullptr;
 };

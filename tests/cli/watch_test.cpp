@@ -72,6 +72,19 @@ TEST_CASE("the view names stragglers, the busiest edge first, and how much of D-
   CHECK(view.find("running") != std::string::npos);
 }
 
+TEST_CASE("where everybody may talk to everybody a manifest needs no edges") {
+  const TemporaryFolder named, everybody;
+  test::write(named / "manifest.json", manifest);
+  std::string short_manifest = manifest;
+  const std::size_t edges = short_manifest.find("\"edges\"");
+  short_manifest.replace(edges, std::string::npos, R"("everybody": true, "edges": []}})");
+  test::write(everybody / "manifest.json", short_manifest);
+  for (const TemporaryFolder* folder : {&named, &everybody})
+    for (const char* file : {"metrics.rank0000.jsonl", "metrics.rank0001.jsonl", "metrics.rank0002.jsonl"})
+      append(*folder / file, record(49, 1.0, 10, 900));
+  CHECK(watch_view(WatchedRun(everybody.path()), 100) == watch_view(WatchedRun(named.path()), 100));
+}
+
 TEST_CASE("a sparkline spans the values, keeps to its width and leaves a gap where there is no number") {
   CHECK(sparkline({1.0, 2.0, 8.0}, 10) == "▁▂█");
   CHECK(sparkline({3.0, 3.0}, 10) == "▁▁");

@@ -274,7 +274,14 @@ TEST_CASE("the manifest names hosts, versions, segments and every edge once; the
   CHECK(json.at("topology").at("directed_edges") == 4);
   CHECK(json.at("topology").at("spectral_gap") == 0.25);
   CHECK(json.at("topology").at("edges") == Json::parse("[[0, 1, 0.25], [1, 2, 0.25]]"));
+  CHECK(json.at("topology").at("everybody") == false);
   CHECK(json.at("versions").at("mpi") == "Open MPI");
   CHECK(json.at("started_utc").get<std::string>().size() == std::string("2025-01-31T12:00:00Z").size());
   CHECK(test::contents(folder / "config.yaml") == "seed: 7\n");
+
+  write_manifest(folder.path(), manifest, TopologyPlan::everybody().build(3), layout);
+  const Json of_all = parsed(folder / "manifest.json").at("topology");
+  CHECK(of_all.at("everybody") == true);
+  CHECK(of_all.at("directed_edges") == 6);
+  CHECK(of_all.at("edges").empty());
 }
