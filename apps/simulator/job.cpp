@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "apps/shared/configuration.hpp"
 #include "apps/shared/train_report.hpp"
 #include "apps/simulator/synthetic.hpp"
 
@@ -22,11 +23,11 @@ SimulatedJob synthetic_job(const Config& root, SimulationPlan simulation, int ra
 }  // namespace
 
 SimulatedJob read_job(const SimulateArguments& arguments, const std::string& command) {
-  Config root = Config::from_file(arguments.config);
-  for (const std::string& assignment : arguments.assignments()) root.override_with(assignment);
-  SimulationPlan simulation = read_simulation(root);
-  const bool synthetic = simulation.gradients == Gradients::synthetic;
-  return (synthetic ? synthetic_job : read_training_job)(root, std::move(simulation), arguments.ranks, command);
+  return read_configuration(arguments.config, arguments.assignments(), [&](Config root) {
+    SimulationPlan simulation = read_simulation(root);
+    const bool synthetic = simulation.gradients == Gradients::synthetic;
+    return (synthetic ? synthetic_job : read_training_job)(root, std::move(simulation), arguments.ranks, command);
+  });
 }
 
 }  // namespace hearsay

@@ -52,6 +52,12 @@ std::vector<std::string> split_at_dots(const std::string& key) {
   return words;
 }
 
+/// Whether the document says all of this, and nothing of it was set on top of it.
+bool is_of_document(const YamlValue& value) {
+  if (value.position.source > 0) return false;
+  return std::ranges::all_of(value.members, [](const YamlMember& m) { return is_of_document(m.value); });
+}
+
 }  // namespace
 
 std::string comma_separated(const std::vector<std::string>& words) {
@@ -77,19 +83,33 @@ void Config::Mapping::remember(KeyDescription description, std::string yaml) {
   asked.push_back({std::move(description), std::move(yaml)});
 }
 
-void Config::Mapping::report_unknown_keys(std::vector<YamlProblem>& problems) const {
-  if (value == nullptr || name_unknown) return;
-  std::vector<std::string> known;
-  for (const Asked& a : asked) known.push_back(a.description.key);
+std::vector<const YamlMember*> Config::Mapping::unknown_members(bool of_overridden_choice) const {
+  std::vector<const YamlMember*> unknown;
+  if (value == nullptr || name_unknown) return unknown;
   for (const YamlMember& member : value->members) {
     if (find_asked(member.key) != nullptr) continue;
+    const bool was_known = document.rehearsal != nullptr && document.rehearsal->was_asked(path, member.key);
+    if (of_overridden_choice == (was_known && is_of_document(member.value))) unknown.push_back(&member);
+  }
+  return unknown;
+}
+
+void Config::Mapping::report_unknown_keys(std::vector<YamlProblem>& problems) const {
+  std::vector<std::string> known;
+  for (const Asked& a : asked) known.push_back(a.description.key);
+  for (const YamlMember* member : unknown_members(false)) {
     std::string message = "unknown key";
-    if (const std::string near = nearest(member.key, known); !near.empty())
+    if (const std::string near = nearest(member->key, known); !near.empty())
       message += ", did you mean '" + near + "'?";
     else if (!known.empty())
       message += "; known: " + comma_separated(known);
-    problems.push_back({member.position, full(member.key), message});
+    problems.push_back({member->position, full(member->key), message});
   }
+}
+
+bool Config::Document::was_asked(std::string_view path, std::string_view key) const {
+  return std::ranges::any_of(mappings,
+                             [&](const Mapping& m) { return m.path == path && m.find_asked(key) != nullptr; });
 }
 
 void Config::Mapping::dump(std::string& out, const std::string& indent) const {
@@ -160,6 +180,7 @@ void Config::override_with(const std::string& assignment) {
   const std::string argument = "--set " + assignment;
   if (equals == std::string::npos || std::find(words.begin(), words.end(), "") != words.end())
     throw ConfigError(argument + ": expected key=value, such as trigger.horizon=0.95");
+  if (document_->overrides.empty()) document_->plain_root = document_->root;
   document_->overrides.push_back(assignment);
   const Position position{static_cast<int>(document_->overrides.size()), 1, 1};
   std::vector<YamlProblem> problems;
@@ -175,6 +196,21 @@ void Config::override_with(const std::string& assignment) {
     *member = {words.back(), position, std::move(value)};
   else
     mapping.members.push_back({words.back(), position, std::move(value)});
+}
+
+void Config::rehearse(const std::function<void(Config)>& read) {
+  if (document_->overrides.empty()) return;
+  auto document = std::make_shared<Document>();
+  document->origin = document_->origin;
+  document->directory = document_->directory;
+  document->root = document_->plain_root;
+  document->is_rehearsal = true;
+  document->mappings.push_back({*document, "", &document->root, document->root.position});
+  try {
+    read({document, &document->mappings.front()});
+  } catch (const Error&) {  // what is wrong with the document by itself may be what is overridden
+  }
+  document_->rehearsal = std::move(document);
 }
 
 Config Config::section(std::string_view key) {
@@ -198,6 +234,7 @@ Config Config::section(std::string_view key) {
 }
 
 bool Config::has(std::string_view key) const { return mapping_->find(key) != nullptr; }
+bool Config::asked(std::string_view key) const { return mapping_->find_asked(key) != nullptr; }
 
 void Config::require(bool holds, std::string_view key, const std::string& message) {
   if (holds) return;
@@ -205,7 +242,19 @@ void Config::require(bool holds, std::string_view key, const std::string& messag
   mapping_->complain(member == nullptr ? mapping_->position : member->position, mapping_->full(key), message);
 }
 
+void Config::note(const std::string& sentence) { document_->notes.push_back(sentence); }
+
+std::vector<std::string> Config::notes() const {
+  std::vector<std::string> notes = document_->notes;
+  for (const Mapping& mapping : document_->mappings)
+    for (const YamlMember* member : mapping.unknown_members(true))
+      notes.push_back(document_->place(member->position) + ": " + mapping.full(member->key) +
+                      " is left out: what --set chooses does not know it");
+  return notes;
+}
+
 void Config::throw_if_invalid() const {
+  if (document_->is_rehearsal) throw ConfigError("a configuration is rehearsed");
   std::vector<YamlProblem> problems = document_->problems;
   for (const Mapping& mapping : document_->mappings) mapping.report_unknown_keys(problems);
   if (problems.empty()) return;

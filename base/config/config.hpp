@@ -10,6 +10,7 @@
 // Views of one document share one error list and live as long as any of them. Not thread-safe.
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -53,18 +54,25 @@ class Config {
   /// Sets a dotted key before anything is read: `override_with("trigger.horizon=0.95")`; the value is YAML.
   /// Throws ConfigError if the text is not `key=value` or passes through something that is not a mapping.
   void override_with(const std::string& assignment);
+  /// Between overriding and reading: reads the document as it stands without what was set on top of it. A key of the
+  /// document that is known then and not afterwards belonged to a choice that is overridden (the horizon of a trigger
+  /// that is another one now): it is left out with a note instead of being an error. `read` reads as the program is
+  /// going to; its `throw_if_invalid` always throws, so that nothing is done with what it has read.
+  void rehearse(const std::function<void(Config)>& read);
 
   /// The mapping under `key`; an absent one is empty.
   Config section(std::string_view key);
   bool has(std::string_view key) const;
+  /// Whether somebody has asked for `key` before.
+  bool asked(std::string_view key) const;
 
   double real(std::string_view key, double fallback, Range range, std::string_view meaning);
   std::int64_t integer(std::string_view key, std::int64_t fallback, Range range, std::string_view meaning);
   bool flag(std::string_view key, bool fallback, std::string_view meaning);
   std::string text(std::string_view key, std::string_view fallback, std::string_view meaning);
-  /// One of `options`.
+  /// One of `options`. `remedy`: what to do about another one, added to the complaint.
   std::string choice(std::string_view key, std::string_view fallback, const std::vector<std::string>& options,
-                     std::string_view meaning);
+                     std::string_view meaning, std::string_view remedy = "");
   /// A path; a relative one in a file is relative to that file, one from the command line to the working directory.
   std::filesystem::path path(std::string_view key, const std::filesystem::path& fallback, std::string_view meaning);
   std::vector<std::int64_t> integers(std::string_view key, std::vector<std::int64_t> fallback, Range range,
@@ -73,6 +81,11 @@ class Config {
 
   /// Records an error at `key`'s place (or at the mapping's, if the key is absent) unless `holds`.
   void require(bool holds, std::string_view key, const std::string& message);
+
+  /// Something that the user should know of a valid configuration.
+  void note(const std::string& sentence);
+  /// All notes, once everything is read: `note`'s, then keys of the file that are left out.
+  std::vector<std::string> notes() const;
 
   /// Throws one ConfigError that lists every error recorded so far and every key that nobody asked for.
   void throw_if_invalid() const;

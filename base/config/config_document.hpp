@@ -17,9 +17,13 @@ struct Config::Document {
   std::string origin;                  // the file's name, as messages show it
   std::filesystem::path directory;     // absolute; what a path in the document is relative to
   YamlValue root;                      // not changed once something was read: mappings point into it
+  YamlValue plain_root{};              // before anything was set on top of it
   std::vector<std::string> overrides;  // source n of a Position is overrides[n − 1]
   std::vector<YamlProblem> problems;
-  std::deque<Mapping> mappings;  // the first is the root's; a deque does not move them
+  std::vector<std::string> notes{};
+  std::deque<Mapping> mappings;                 // the first is the root's; a deque does not move them
+  std::shared_ptr<const Document> rehearsal{};  // this document, read without what was set on top of it
+  bool is_rehearsal = false;
 
   std::string place(const Position& p) const {
     if (p.source > 0) return "--set " + overrides[static_cast<std::size_t>(p.source) - 1];
@@ -28,6 +32,8 @@ struct Config::Document {
   std::string line(const YamlProblem& p) const {
     return place(p.position) + ": " + (p.path.empty() ? "" : p.path + ": ") + p.message;
   }
+  /// Whether `key` of the mapping `path` was asked for.
+  bool was_asked(std::string_view path, std::string_view key) const;
 };
 
 struct Config::Mapping {
@@ -54,6 +60,8 @@ struct Config::Mapping {
 
   const Asked* find_asked(std::string_view key) const;
   void remember(KeyDescription description, std::string yaml);
+  /// Members that nobody has asked for: those that belonged to a choice that is overridden, or all others.
+  std::vector<const YamlMember*> unknown_members(bool of_overridden_choice) const;
   void report_unknown_keys(std::vector<YamlProblem>& problems) const;
   void dump(std::string& out, const std::string& indent) const;
   void append_keys(std::vector<KeyDescription>& keys, const std::string& prefix) const;

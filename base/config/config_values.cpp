@@ -164,11 +164,11 @@ std::string Config::text(std::string_view key, std::string_view fallback, std::s
 }
 
 std::string Config::choice(std::string_view key, std::string_view fallback, const std::vector<std::string>& options,
-                           std::string_view meaning) {
+                           std::string_view meaning, std::string_view remedy) {
   check_fallback(is_one_of(fallback, options), key);
   const auto read = [&](const YamlValue& value, const Complain& complain) -> std::optional<std::string> {
     if (value.kind == YamlValue::Kind::scalar && is_one_of(value.scalar, options)) return value.scalar;
-    complain(value, "", unknown_choice(value, options));
+    complain(value, "", unknown_choice(value, options) + std::string(remedy));
     if (key == "name") mapping_->name_unknown = true;
     return std::nullopt;
   };

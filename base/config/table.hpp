@@ -25,13 +25,15 @@ struct Entry {
 };
 
 /// Finds the entry that `config`'s key `name` asks for (default `fallback`). An unknown name is recorded as an error at
-/// its place in the file, with the known names, and the fallback's entry is returned so that reading can go on.
+/// its place in the file, with the known names and `remedy`, and the fallback's entry is returned so that reading can
+/// go on.
 template <class Interface, class... Context>
 const Entry<Interface, Context...>& chosen_entry(std::span<const Entry<Interface, Context...>> table, Config& config,
-                                                 std::string_view fallback, std::string_view meaning) {
+                                                 std::string_view fallback, std::string_view meaning,
+                                                 std::string_view remedy = "") {
   std::vector<std::string> names;
   for (const auto& entry : table) names.emplace_back(entry.name);
-  const std::string name = config.choice("name", fallback, names, meaning);
+  const std::string name = config.choice("name", fallback, names, meaning, remedy);
   return *std::find_if(table.begin(), table.end(), [&](const auto& entry) { return entry.name == name; });
 }
 

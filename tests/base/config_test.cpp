@@ -292,3 +292,54 @@ TEST_CASE("a key has one meaning: asking twice is the same answer, asking differ
   config.section("s").integer("y", 2, {}, "");
   CHECK(config.dump() == "a: 5\ns:\n  x: 1\n  y: 2\n");
 }
+
+namespace {
+
+/// A trigger of two choices, and a section that only one of them opens.
+void read_trigger(Config root) {
+  Config trigger = root.section("trigger");
+  if (trigger.choice("name", "adaptive", {"adaptive", "constant"}, "") == "adaptive") {
+    trigger.real("horizon", 1.0, {}, "");
+    root.section("history").integer("length", 2, {}, "");
+  } else {
+    trigger.real("threshold", 1.0, {}, "");
+  }
+  root.throw_if_invalid();
+}
+
+/// The notes of `text` with these values set on top of it, or its complaint.
+std::string read_with(const std::string& text, const std::vector<std::string>& assignments) {
+  Config config = Config::from_text(text, "f");
+  for (const std::string& assignment : assignments) config.override_with(assignment);
+  config.rehearse(read_trigger);
+  try {
+    read_trigger(config);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  std::string notes;
+  for (const std::string& note : config.notes()) notes += note + "\n";
+  return notes;
+}
+
+}  // namespace
+
+TEST_CASE("keys that belonged to a choice that is overridden are left out with a note") {
+  const std::string why = " is left out: what --set chooses does not know it\n";
+  CHECK(read_with("trigger: {name: adaptive, horizon: 2}", {"trigger.name=constant"}) ==
+        "f:1:27: trigger.horizon" + why);
+  CHECK(read_with("trigger: {horizon: 2}", {"trigger.name=constant"}) == "f:1:11: trigger.horizon" + why);
+  CHECK(read_with("history: {length: 3}", {"trigger={name: constant}"}) == "f:1:1: history" + why);
+  CHECK(read_with("trigger: {name: adaptive, horizon: 2}", {"trigger.horizon=3"}) == "");
+}
+
+TEST_CASE("keys that are wrong under the old choice, or were set themselves, stay errors") {
+  const auto refused = [](const std::string& text, const std::vector<std::string>& assignments) {
+    return read_with(text, assignments).starts_with("invalid configuration (1 error)");
+  };
+  CHECK(refused("trigger: {name: adaptive, horizen: 2}", {"trigger.name=constant"}));
+  CHECK(refused("trigger: {name: adaptive, horizon: 2}", {"trigger.name=constant", "trigger.horizon=3"}));
+  CHECK(refused("history: {length: 3}", {"trigger.name=constant", "history.length=4"}));
+  CHECK(refused("trigger: {name: constant, horizon: 2}", {}));
+  CHECK(refused("trigger: {name: constant, horizon: 2}", {"trigger.threshold=2"}));
+}

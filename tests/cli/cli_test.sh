@@ -107,6 +107,19 @@ expect 2 "errors say themselves once in a job" "1 error\)" "!rank 1" "!MPI_ABORT
   "${two_ranks[@]}" "${train[@]}" --set trigger.horizon=0
 holds "one message, not two" test "$(grep -c 'invalid configuration' output)" = 1
 
+expect 0 "another trigger: the keys of the file's are left out" \
+  "^note: small.yaml:7:27: trigger.horizon is left out: " \
+  "!trigger.warmup_iterations" "^  name: constant" -- "${train[@]}" --set trigger.name=constant --dump-config
+expect 0 "another exchange: so are whole sections" "^note: small.yaml:7:1: trigger is left out: " \
+  "^note: .*exchange.mixing" "^note: small.yaml:5:1: topology" -- \
+  "${train[@]}" --set exchange.name=allreduce --dump-config
+expect 0 "said once in a job" -- "${two_ranks[@]}" "${train[@]}" --set trigger.name=constant --dump-config
+holds "one note, not two" test "$(grep -c '^note: ' output)" = 1
+expect 2 "a key that is set itself stays an error" "--set trigger.horizon=2: trigger.horizon: unknown key" -- \
+  "${train[@]}" --set trigger.name=constant --set trigger.horizon=2
+expect 2 "a slip in the file stays an error" "typo.yaml:7:27: trigger.horizen: unknown key" -- \
+  "$hearsay" train typo.yaml --set trigger.name=constant
+
 # ---------------------------------------------------------------- data
 mkdir -p fake/mnist fake/cifar10
 images() { # images MAGIC COUNT: an IDX file of black images of 28 x 28

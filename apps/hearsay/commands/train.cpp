@@ -6,6 +6,7 @@
 #include "apps/hearsay/commands.hpp"
 #include "apps/hearsay/views/progress.hpp"
 #include "apps/shared/chosen_run.hpp"
+#include "apps/shared/configuration.hpp"
 #include "apps/shared/failure.hpp"
 #include "apps/shared/launch.hpp"
 #include "apps/shared/train_report.hpp"
@@ -18,10 +19,9 @@ namespace hearsay {
 namespace {
 
 ChosenRun read_run(const ConfigArguments& arguments, const std::vector<std::string>& more = {}) {
-  Config config = Config::from_file(arguments.file);
-  for (const std::string& assignment : arguments.set) config.override_with(assignment);
-  for (const std::string& assignment : more) config.override_with(assignment);
-  return ChosenRun(config);
+  std::vector<std::string> assignments = arguments.set;
+  assignments.insert(assignments.end(), more.begin(), more.end());
+  return read_configuration(arguments.file, assignments, [](Config config) { return ChosenRun(std::move(config)); });
 }
 
 ChosenRun read_run(const TrainArguments& arguments) {
