@@ -25,9 +25,17 @@ struct TrainArguments {
   std::optional<std::string> output;
   bool overwrite = false;
   bool dry_run = false;
+  std::optional<int> ranks;  ///< of a dry run; the job's if left out
   bool dump_config = false;
   ProgressMode progress = ProgressMode::automatic;
   std::string command;  ///< the whole command line, for the manifest
+};
+
+struct TopologyArguments {
+  ConfigArguments config;
+  int ranks = 0;
+  std::optional<std::string> dot_file;  ///< "-": stdout
+  bool weights = false;                 ///< all of W
 };
 
 struct BenchCollectivesArguments {
@@ -82,7 +90,7 @@ void start_measuring(const Words& words, MpiSlot& mpi);
 int train_command(const TrainArguments& arguments, MpiSlot& mpi);
 int list_command(const std::optional<std::string>& kind);
 int describe_command(const std::vector<std::string>& names);
-int topology_command(const ConfigArguments& config, int ranks, const std::optional<std::string>& dot_file);
+int topology_command(const TopologyArguments& arguments);
 int compare_command(const std::vector<std::filesystem::path>& runs, bool json);
 /// Shows a run as it goes on, every `every_s` seconds until it ends or a signal comes; `once`: one look.
 int watch_command(const std::filesystem::path& directory, double every_s, bool once);
@@ -96,6 +104,9 @@ int plan_command(const PlanArguments& arguments);
 int bench_exchanges_command(const BenchExchangesArguments& arguments, const Words& words, MpiSlot& mpi);
 int bench_training_command(const BenchTrainingArguments& arguments, const Words& words, MpiSlot& mpi);
 int version_command();
+
+/// Throws ConfigError unless it can be the number of ranks that -n says.
+void require_ranks(int ranks);
 
 /// Reads the whole configuration as a run would, and builds its graph and weights.
 Topology planned_topology(const ConfigArguments& config, int ranks);

@@ -17,9 +17,7 @@ struct CommandLine {
   TrainArguments train;
   std::optional<std::string> kind;
   std::vector<std::string> names;
-  ConfigArguments topology;
-  int ranks = 0;
-  std::optional<std::string> dot_file;
+  TopologyArguments topology;
   std::vector<std::filesystem::path> runs;
   bool json = false;
   std::filesystem::path watched;
@@ -57,6 +55,9 @@ void add_train(CLI::App& app, TrainArguments& train) {
       ->default_str("auto");
   CLI::Option* dry = command.add_flag("--dry-run", train.dry_run,
                                       "Say what the run would be (ranks, edges, parameters, bytes); train nothing");
+  command.add_option("-n,--ranks", train.ranks, "Ranks of a dry run; as many as mpirun has started if left out")
+      ->type_name("P")
+      ->needs(dry);
   command.add_flag("--dump-config", train.dump_config, "Print the complete configuration, defaults included, and stop")
       ->excludes(dry);
   command.footer(
@@ -65,7 +66,9 @@ void add_train(CLI::App& app, TrainArguments& train) {
       "  mpirun -n 8 hearsay train configs/mnist/eventgrad-ring.yaml    eight\n"
       "  mpirun -n 4 hearsay train configs/digits/eventgrad.yaml \\\n"
       "      --set trigger.horizon=0.95 --set train.epochs=2 --output runs/shorter\n"
-      "  mpirun -n 4 hearsay train configs/digits/dpsgd.yaml --dry-run");
+      "  hearsay train configs/digits/dpsgd.yaml --dry-run -n 16\n"
+      "At the end the averaged model is in model.pt of the run folder. Python opens it with LibTorch's own name for every\n"
+      "parameter: net.load_state_dict(torch.jit.load('model.pt').state_dict())");
 }
 
 void add_list_and_describe(CLI::App& app, CommandLine& line) {
@@ -79,17 +82,20 @@ void add_list_and_describe(CLI::App& app, CommandLine& line) {
   describe.footer("Examples:\n  hearsay describe adaptive\n  hearsay describe ring metropolis");
 }
 
-void add_topology(CLI::App& app, CommandLine& line) {
+void add_topology(CLI::App& app, TopologyArguments& topology) {
   CLI::App& command = *app.add_subcommand("topology", "Show graph, weights and consensus rate of a configuration");
-  add_config(command, line.topology);
-  command.add_option("-n,--ranks", line.ranks, "Number of ranks")->type_name("P")->required();
-  command.add_option("--dot", line.dot_file, "Also write the graph for Graphviz; - writes only that, to stdout")
-      ->type_name("FILE");
+  add_config(command, topology.config);
+  command.add_option("-n,--ranks", topology.ranks, "Number of ranks")->type_name("P")->required();
+  command.add_option("--dot", topology.dot_file, "The graph for Graphviz, in FILE; without one only that, on stdout")
+      ->type_name("FILE")
+      ->expected(0, 1)
+      ->default_str("-");
+  command.add_flag("--weights", topology.weights, "All rows of W; otherwise those of at most 8 ranks");
   command.footer(
       "Examples:\n"
       "  hearsay topology configs/mnist/eventgrad-ring.yaml -n 8\n"
       "  hearsay topology configs/mnist/eventgrad-ring.yaml -n 16 --set topology.graph.name=torus\n"
-      "  hearsay topology configs/mnist/eventgrad-ring.yaml -n 8 --dot - | dot -Tsvg > ring.svg");
+      "  hearsay topology configs/mnist/eventgrad-ring.yaml -n 8 --dot | dot -Tsvg > ring.svg");
 }
 
 void add_compare(CLI::App& app, CommandLine& line) {
@@ -236,7 +242,7 @@ int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (app.got_subcommand("train")) return train_command(line.train, mpi);
   if (app.got_subcommand("list")) return list_command(line.kind);
   if (app.got_subcommand("describe")) return describe_command(line.names);
-  if (app.got_subcommand("topology")) return topology_command(line.topology, line.ranks, line.dot_file);
+  if (app.got_subcommand("topology")) return topology_command(line.topology);
   if (app.got_subcommand("compare")) return compare_command(line.runs, line.json);
   if (app.got_subcommand("watch")) return watch_command(line.watched, line.every_s, line.once);
   if (app.got_subcommand("simulate")) return simulate_command(line.simulate.simulator, line.words);
@@ -265,7 +271,7 @@ int run(int argc, char** argv, MpiSlot& mpi) {
   app.add_flag("--version", line.version, "Version, commit, MPI, LibTorch, compiler and build type");
   add_train(app, line.train);
   add_list_and_describe(app, line);
-  add_topology(app, line);
+  add_topology(app, line.topology);
   add_compare(app, line);
   add_watch(app, line);
   add_bench(app, line);

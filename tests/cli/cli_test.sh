@@ -26,6 +26,11 @@ printf '#!/bin/sh\necho simulator got "$@"\n' >simulator && chmod +x simulator
 simulate=("$hearsay" simulate small.yaml --platform cluster.xml -n 4)
 expect 0 "simulate hands its arguments on" "^simulator got small.yaml --platform cluster.xml -n 4 --compute-s 0.1" -- \
   "${simulate[@]}" --compute-s 0.1 --simulator ./simulator
+mkdir alone && cp "$hearsay" alone/hearsay
+expect 2 "no simulator at all" "not built yet" "apt-get install libsimgrid-dev" "^  cmake --preset simulator -D" \
+  "^  cmake --build --preset simulator --target hearsay-simulator" -- alone/hearsay "${simulate[@]:1}"
+expect 3 "plan before probe" "network.yaml: there is no such file; .mpirun -n P hearsay probe." -- \
+  "$hearsay" plan small.yaml
 expect 2 "no such simulator" "^hearsay: --simulator ./missing: cannot be started" -- "${simulate[@]}" --simulator ./missing
 expect 2 "simulate without a platform" "platform" "hearsay simulate --help" -- "$hearsay" simulate small.yaml -n 4
 expect 2 "no command" "^hearsay: no command.*--help" -- "$hearsay"
@@ -74,6 +79,10 @@ expect 2 "a graph that changes under copies that are held" "'one_peer_exponentia
   "$hearsay" topology "$source_dir/configs/digits/eventgrad.yaml" -n 4 "${one_peer[@]}"
 expect 0 "one rank" "1 rank" -- "$hearsay" topology small.yaml -n 1
 expect 0 "DOT to stdout, alone" "^graph" "0 ?-- ?1" "!spectral" -- "$hearsay" topology small.yaml -n 4 --dot -
+expect 0 "DOT without a file goes to stdout, too" "^graph" "!spectral" -- "$hearsay" topology small.yaml -n 4 --dot
+expect 0 "W is shown where it is small" "^rows of W" -- "$hearsay" topology small.yaml -n 8
+expect 0 "W is not shown where it is large" "!^rows of W" "--weights shows" -- "$hearsay" topology small.yaml -n 9
+expect 0 "W is shown where it is asked for" "^  rank 8: own" -- "$hearsay" topology small.yaml -n 9 --weights
 expect 0 "DOT to a file" "spectral gap" -- "$hearsay" topology small.yaml -n 4 --dot ring.dot
 holds "the DOT file" grep -q -- "--" ring.dot
 expect 3 "DOT to nowhere" "none/x.dot: cannot be written" -- "$hearsay" topology small.yaml -n 4 --dot none/x.dot
@@ -167,6 +176,10 @@ expect 0 "a dry run needs no GPU" "ring of" -- "$hearsay" train small.yaml --dry
 if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
   expect 4 "no GPU" "train.device is cuda.*finds no GPU.*train.device: cpu" -- "${train[@]}" --set train.device=cuda
 fi
+expect 0 "dry run of ranks that nobody started" "ring of 16 ranks" "directed edges +32$" -- \
+  "$hearsay" train small.yaml --dry-run -n 16
+expect 2 "dry run of no ranks" "-n 0: a job has at least 1 rank" -- "$hearsay" train small.yaml --dry-run -n 0
+expect 2 "mpirun says how many train" "^hearsay: .*--dry-run" -- "${train[@]}" -n 2
 expect 0 "dry run of two ranks" "ring of 2 ranks" "directed edges +2$" -- "${two_ranks[@]}" "$hearsay" train small.yaml --dry-run
 
 # ---------------------------------------------------------------- the complete configuration

@@ -12,8 +12,7 @@ namespace hearsay {
 namespace {
 
 void check(const PlanArguments& arguments) {
-  if (arguments.ranks && *arguments.ranks < 1)
-    throw ConfigError("-n " + std::to_string(*arguments.ranks) + ": a job has at least 1 rank");
+  if (arguments.ranks) require_ranks(*arguments.ranks);
   if (arguments.hosts && *arguments.hosts < 1)
     throw ConfigError("--hosts " + std::to_string(*arguments.hosts) + ": a job has at least 1 host");
   if (!(arguments.density > 0.0 && arguments.density <= 1.0))
@@ -22,6 +21,10 @@ void check(const PlanArguments& arguments) {
     throw ConfigError("--events " + significant(arguments.events, 6) + ": a fraction is in [0, 1]");
   if (arguments.compute_s && !(*arguments.compute_s >= 0.0))
     throw ConfigError("--compute " + significant(*arguments.compute_s, 6) + ": seconds are 0 or more");
+  if (!std::filesystem::exists(arguments.network))
+    throw DataError(arguments.network.string() +
+                    ": there is no such file; `mpirun -n P hearsay probe` measures the network and writes it, or name "
+                    "another one with --network FILE");
 }
 
 /// As many hosts as P ranks fill where the network was probed. One host has shown nothing of a network: one host stays.

@@ -23,8 +23,11 @@ fs::path found_simulator() {
     if (fs::is_regular_file(path, ignored)) return path;
   }
   throw ConfigError(
-      "simulate: hearsay-simulator was not found. Build it, which needs SimGrid (Debian: libsimgrid-dev), with "
-      "cmake --preset simulator && cmake --build --preset simulator, or say where it is with --simulator PROGRAM");
+      "simulate: its program, hearsay-simulator, is not built yet. It needs SimGrid (Debian: apt-get install "
+      "libsimgrid-dev). In Hearsay's source folder:\n"
+      "  cmake --preset simulator -D HEARSAY_BUILD_TESTS=OFF\n"
+      "  cmake --build --preset simulator --target hearsay-simulator\n"
+      "If it is elsewhere: --simulator PROGRAM");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// hearsay topology CONFIG -n P [--dot FILE]
+// hearsay topology CONFIG -n P [--dot [FILE]] [--weights]
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,7 +13,7 @@
 namespace hearsay {
 namespace {
 
-constexpr int most_rows = 16;
+constexpr int most_rows = 8;  // unless W is asked for
 
 /// "2 at every rank" or "1 to 7, mean 1.75".
 std::string degree_text(const Topology& topology) {
@@ -67,7 +67,6 @@ std::string period_text(const Topology& topology) {
 
 /// "rank 3: sends to 4, 5, 7 in turns".
 void print_turns(const Topology& topology) {
-  if (topology.ranks() > most_rows) return;
   std::printf("turns\n");
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(topology.ranks()); ++rank) {
     std::string text;
@@ -77,7 +76,6 @@ void print_turns(const Topology& topology) {
 }
 
 void print_rows(const Topology& topology) {
-  if (topology.ranks() > most_rows) return;
   std::printf("rows of W\n");
   for (int i = 0; i < topology.ranks(); ++i) {
     const Neighbourhood row = topology.neighbourhood(i);
@@ -100,7 +98,6 @@ void print_changing(const Topology& topology) {
   line("weights", "own " + significant(1.0 - weight, 6) + ", the peer's " + significant(weight, 6));
   line("spectral gap", significant(topology.spectrum().gap, 6) + " of the product of a period");
   line("consensus rate", period_text(topology));
-  print_turns(topology);
 }
 
 void print(const Topology& topology) {
@@ -115,7 +112,14 @@ void print(const Topology& topology) {
        "second " + significant(spectrum.second, 6) + ", smallest " + significant(spectrum.smallest, 6));
   line("spectral gap", significant(spectrum.gap, 6));
   line("consensus rate", consensus_text(spectrum));
-  print_rows(topology);
+}
+
+void print_weights(const Topology& topology, bool asked_for) {
+  const char* const what = topology.changes() ? "turns" : "rows of W";
+  if (topology.ranks() > most_rows && !asked_for)
+    std::printf("  (--weights shows the %d %s)\n", topology.ranks(), what);
+  else
+    topology.changes() ? print_turns(topology) : print_rows(topology);
 }
 
 void write_dot(const Topology& topology, const std::string& file) {
@@ -131,15 +135,16 @@ void write_dot(const Topology& topology, const std::string& file) {
 
 }  // namespace
 
-int topology_command(const ConfigArguments& config, int ranks, const std::optional<std::string>& dot_file) {
-  if (ranks < 1) throw ConfigError("-n " + std::to_string(ranks) + ": a job has at least 1 rank");
-  const Topology topology = planned_topology(config, ranks);
-  if (dot_file == "-") {
+int topology_command(const TopologyArguments& arguments) {
+  require_ranks(arguments.ranks);
+  const Topology topology = planned_topology(arguments.config, arguments.ranks);
+  if (arguments.dot_file == "-") {
     write_dot(topology, "-");  // nothing else, so that it can be piped into `dot`
     return 0;
   }
   print(topology);
-  if (dot_file) write_dot(topology, *dot_file);
+  print_weights(topology, arguments.weights);
+  if (arguments.dot_file) write_dot(topology, *arguments.dot_file);
   return 0;
 }
 

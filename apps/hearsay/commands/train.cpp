@@ -11,6 +11,7 @@
 #include "apps/shared/launch.hpp"
 #include "apps/shared/train_report.hpp"
 #include "base/config/yaml.hpp"
+#include "base/error.hpp"
 #include "runtime/training/dry_run.hpp"
 #include "runtime/training/process/same_run.hpp"
 #include "runtime/training/session.hpp"
@@ -32,17 +33,23 @@ ChosenRun read_run(const TrainArguments& arguments) {
 }
 
 int dry_run_command(const TrainArguments& arguments, const mpi::Environment& mpi) {
+  const int ranks = arguments.ranks.value_or(mpi.ranks());
   std::string text;
   const int code = attempt_together(mpi, [&] {
+    require_ranks(ranks);
     const ChosenRun run = read_run(arguments);
-    const Topology topology = run.plan().topology(mpi.ranks());
-    if (mpi.rank() == 0) text = dry_run_text(dry_run(run.plan(), mpi.ranks()), topology);
+    const Topology topology = run.plan().topology(ranks);
+    if (mpi.rank() == 0) text = dry_run_text(dry_run(run.plan(), ranks), topology);
   });
   if (code == 0) std::printf("%s", text.c_str());
   return code;
 }
 
 }  // namespace
+
+void require_ranks(int ranks) {
+  if (ranks < 1) throw ConfigError("-n " + std::to_string(ranks) + ": a job has at least 1 rank");
+}
 
 Topology planned_topology(const ConfigArguments& config, int ranks) { return read_run(config).plan().topology(ranks); }
 
