@@ -9,6 +9,22 @@
 #include "runtime/training/session.hpp"
 
 namespace hearsay {
+namespace {
+
+constexpr std::string_view of_another_program =
+    " (if another program has written this configuration, that program repeats its run: manifest.json beside it has "
+    "the "
+    "command)";
+
+/// "mlp, lenet5, …"
+template <class Table>
+std::string known(Table table) {
+  std::string names;
+  for (const auto& entry : table) names += (names.empty() ? "" : ", ") + std::string(entry.name);
+  return names;
+}
+
+}  // namespace
 
 /// A model and a data set as the configuration chooses them. Data that were loaded to see whether they can be are kept
 /// for the training.
@@ -17,10 +33,15 @@ class ChosenTask {
   explicit ChosenTask(Config& root) {
     const std::uint64_t seed = read_seed(root);
     Config model = root.section("model");
-    const ModelEntry& model_entry = chosen_entry(models(), model, models().front().name, "what is trained");
+    model.require(model.has("name"), "name", "say what is trained; known: " + known(models()));
+    const ModelEntry& model_entry =
+        chosen_entry(models(), model, models().front().name, "what is trained", of_another_program);
     factory_ = model_entry.make(model);
     Config data = root.section("data");
-    const DatasetEntry& data_entry = chosen_entry(datasets(), data, datasets().front().name, "what it is trained on");
+    const DatasetEntry& data_entry =
+        chosen_entry(datasets(), data, datasets().front().name, "what it is trained on", of_another_program);
+    if (!data.has("name"))
+      root.note("no data.name: the data are " + std::string(data_entry.name) + ", which need no file");
     source_ = data_entry.make(data, seed);
     model_name_ = model_entry.name;
     dataset_name_ = data_entry.name;
@@ -29,6 +50,7 @@ class ChosenTask {
   /// Throws what is wrong with the data's files, or with this model for these data.
   void check() {
     loaded_ = source_->load();
+    require_whole(*loaded_);
     static_cast<void>(factory_->make(loaded_->train));
   }
 

@@ -32,6 +32,10 @@ struct ImageData {
   bool augmentable = false;         ///< true if shifted and mirrored images keep their class (photographs; not digits)
 };
 
+/// Throws DataError, naming the set and what is wrong with it, unless both sets have images, as many pixels as they
+/// need, labels below `classes` and one size, and every channel has a finite mean and a standard deviation above 0.
+void require_whole(const ImageData& data);
+
 /// Reads or generates a data set. Construction reads the configuration only; `load` does the work.
 class DatasetSource {
  public:

@@ -4,6 +4,8 @@
 #include <hearsay_version.hpp>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "base/error.hpp"
@@ -13,6 +15,15 @@ namespace hearsay {
 namespace {
 
 constexpr double seconds_between_progress = 0.25;
+
+/// Of this process.
+std::string command_line() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  while (text.ends_with('\0')) text.pop_back();
+  std::ranges::replace(text, '\0', ' ');
+  return text;
+}
 
 }  // namespace
 
@@ -129,7 +140,7 @@ Summary RunLog::summary(const std::string& status, Iteration done) const {
 void write_start(const RunLog::Sources& sources, const std::vector<std::string>& hosts) {
   const RunPlan::Parts& plan = sources.plan.parts();
   write_manifest(plan.report.directory,
-                 {.command = sources.options.command,
+                 {.command = sources.options.command.empty() ? command_line() : sources.options.command,
                   .config_yaml = sources.plan.config_yaml(),
                   .hosts = hosts,
                   .versions = {{"hearsay", std::string(full_version)},

@@ -6,6 +6,17 @@
 namespace hearsay {
 namespace {
 
+/// What a program of one's own trains stands in its config.yaml, too, so that no other program takes it for something
+/// else. A program that chooses by name has read the name already.
+void name_task(Config& root, const Task& task) {
+  for (const auto& [key, name] : {std::pair{"model", task.model_name}, {"data", task.dataset_name}}) {
+    Config section = root.section(key);
+    if (section.asked("name")) continue;
+    const std::string given = section.text("name", name, "what this program trains");
+    section.require(given == name, "name", "this program has '" + name + "' only, got '" + given + "'");
+  }
+}
+
 void read_data(Config& root, RunPlan::Parts& parts) {
   Config data = root.section("data");
   Config partition = data.section("partition");
@@ -67,6 +78,7 @@ RunPlan::Parts read(Config root, Task task) {
   RunPlan::Parts parts{};
   parts.task = std::move(task);
   parts.seed = read_seed(root);
+  name_task(root, parts.task);
   read_data(root, parts);
   read_optimizer(root, parts);
   read_exchange(root, parts);

@@ -29,7 +29,7 @@ struct Progress {
 
 /// What a program adds to a run. The functions are called by the training loop of rank 0.
 struct TrainOptions {
-  std::string command{};                                     ///< for the manifest
+  std::string command{};                                     ///< for the manifest; this process's if empty
   std::function<void(const Progress&)> progress{};           ///< at most four times a second, and at the end
   std::function<void(const EvaluationRecord&)> evaluated{};  ///< after every evaluation of the averaged model
   /// Seconds that pass after the gradient of iteration k has been computed, while communication goes on: in a simulation,

@@ -32,6 +32,7 @@ Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64
 
 ImageData load_data(const RunPlan::Parts& plan) {
   ImageData data = plan.task.load_data();
+  require_whole(data);
   if (plan.augmentation != Augmentation::none && !data.augmentable)
     throw ConfigError("data.augmentation: shifted and mirrored images of '" + data.name +
                       "' do not keep their class; use augmentation: none");

@@ -7,7 +7,7 @@
 
 namespace hearsay {
 
-/// Throws ConfigError if these images must not be augmented.
+/// Throws DataError if sizes and labels do not fit together, ConfigError if these images must not be augmented.
 ImageData load_data(const RunPlan::Parts& plan);
 
 /// The initial model is drawn from the same stream on every rank; what LibTorch draws afterwards (dropout) comes from

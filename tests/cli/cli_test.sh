@@ -103,6 +103,15 @@ expect 2 "horizon 0" "--set trigger.horizon=0: .*must be in \(0, .*got 0" -- "${
 expect 2 "horizon below 0" "must be in \(0, .*got -1" -- "${train[@]}" --set trigger.horizon=-1
 expect 2 "density 0" "must be in \(0, 1\], got 0" -- "${train[@]}" --set 'sparsify.selector={name: topk, density: 0}'
 expect 2 "density above 1" "must be in \(0, 1\], got 1.5" -- "${train[@]}" --set 'sparsify.selector={name: topk, density: 1.5}'
+sed '/^model/d' small.yaml >nameless.yaml
+expect 2 "nothing is trained that nobody named" \
+  "nameless.yaml:.* model.name: say what is trained; known: mnist_cnn" -- \
+  "$hearsay" train nameless.yaml
+sed 's/name: synthetic_digits, //' small.yaml >generated.yaml
+expect 0 "data that need no file are the default, and named" "^note: .*synthetic_digits" -- \
+  "$hearsay" train generated.yaml --dump-config
+sed 's/name: mlp/name: net/' small.yaml >foreign.yaml
+expect 2 "a run of another program" "model.name: unknown 'net'; .*manifest.json" -- "$hearsay" train foreign.yaml
 expect 2 "unknown model" "model.name: unknown 'mnist_cmn'; known: .*did you mean 'mnist_cnn'" -- \
   "${train[@]}" --set 'model={name: mnist_cmn}'
 expect 2 "model that does not fit the data" "resnet18 takes images .*32x32.*28x28" -- "${train[@]}" --set 'model={name: resnet18}'
