@@ -1,6 +1,7 @@
 #include "runtime/training/session.hpp"
 
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 
@@ -148,8 +149,10 @@ void Session::watch() {
 /// Forward and backward at x_k, and the time that it is to take.
 double Session::compute() {
   random_.use();
-  const double loss = model_.loss_and_gradient(batches_.next());
+  const Batch batch = batches_.next();
+  const double loss = model_.loss_and_gradient(batch);
   random_.keep();
+  if (!std::isfinite(loss)) require_finite_inputs(batch, rank_, trainer_->iterations_done());
   if (options_.compute_s) participant_.pass_time(options_.compute_s(trainer_->iterations_done()));
   return loss;
 }

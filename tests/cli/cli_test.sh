@@ -101,6 +101,8 @@ printf 'train: {epochs: [}\n' >broken.yaml
 expect 2 "not YAML" "broken.yaml:1:" -- "$hearsay" train broken.yaml
 expect 2 "horizon 0" "--set trigger.horizon=0: .*must be in \(0, .*got 0" -- "${train[@]}" --set trigger.horizon=0
 expect 2 "horizon below 0" "must be in \(0, .*got -1" -- "${train[@]}" --set trigger.horizon=-1
+expect 2 "a rate that is no float" "optimizer.learning_rate: must be in \(0, 1.0?e\+30\], got 1e40" -- \
+  "${train[@]}" --set optimizer.learning_rate=1e40
 expect 2 "density 0" "must be in \(0, 1\], got 0" -- "${train[@]}" --set 'sparsify.selector={name: topk, density: 0}'
 expect 2 "density above 1" "must be in \(0, 1\], got 1.5" -- "${train[@]}" --set 'sparsify.selector={name: topk, density: 1.5}'
 sed '/^model/d' small.yaml >nameless.yaml

@@ -52,14 +52,17 @@ void ProgressDisplay::update(const Progress& progress) {
   std::fflush(out_);
 }
 
-void ProgressDisplay::evaluated(const EvaluationRecord& record) {
+void ProgressDisplay::say(const std::string& line) {
   if (mode_ == ProgressMode::off) return;
   finish();
-  std::fprintf(out_, "evaluation at iter %lld · epoch %s · accuracy %s · loss %s · consensus distance %s · %s\n",
-               static_cast<long long>(record.iteration), significant(record.epoch, 4).c_str(),
-               percent(record.accuracy_mean_model, 2).c_str(), significant(record.loss_mean_model, 3).c_str(),
-               significant(record.consensus_distance, 3).c_str(), duration(record.time_s).c_str());
+  std::fprintf(out_, "%s\n", line.c_str());
   std::fflush(out_);
+}
+
+void ProgressDisplay::evaluated(const EvaluationRecord& record) {
+  say("evaluation at iter " + std::to_string(record.iteration) + " · epoch " + significant(record.epoch, 4) +
+      " · accuracy " + percent(record.accuracy_mean_model, 2) + " · loss " + significant(record.loss_mean_model, 3) +
+      " · consensus distance " + significant(record.consensus_distance, 3) + " · " + duration(record.time_s));
 }
 
 void ProgressDisplay::finish() {

@@ -23,6 +23,7 @@ class ProgressDisplay {
 
   void update(const Progress& progress);
   void evaluated(const EvaluationRecord& record);
+  void say(const std::string& line);
   /// Takes the bar off the screen.
   void finish();
 

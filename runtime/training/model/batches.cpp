@@ -2,8 +2,20 @@
 
 #include <memory>
 #include <numeric>
+#include <string>
+
+#include "base/error.hpp"
 
 namespace hearsay {
+
+void require_finite_inputs(const Batch& batch, int rank, std::int64_t iteration) {
+  const auto wrong = batch.inputs.numel() - batch.inputs.isfinite().sum().item<std::int64_t>();
+  if (wrong == 0) return;
+  throw DataError("rank " + std::to_string(rank) + ", iteration " + std::to_string(iteration) + ": " +
+                  std::to_string(wrong) + " of " + std::to_string(batch.inputs.numel()) +
+                  " inputs of the batch are NaN or infinite, so that its loss is, too; mend the data, or the mean and "
+                  "stddev that normalise them");
+}
 
 Batch ImageBuffer::fill(std::span<const std::uint32_t> indices, Augmentation augmentation, Random& random) {
   const auto count = static_cast<std::int64_t>(indices.size());

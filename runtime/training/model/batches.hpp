@@ -11,6 +11,10 @@
 
 namespace hearsay {
 
+/// What is to be said of a loss that is not a number: throws DataError if it cannot be one, since inputs of the batch
+/// are not finite either.
+void require_finite_inputs(const Batch& batch, int rank, std::int64_t iteration);
+
 /// Room for a batch of images, filled from indices.
 class ImageBuffer {
  public:

@@ -9,12 +9,17 @@
 namespace hearsay {
 namespace {
 
+/// Rates become floats, which end at 3.4e38, after a division by as little as 1 - beta^k.
+constexpr double largest_rate = 1e30;
+constexpr Range rate_above_zero{.min = 0.0, .max = largest_rate, .min_excluded = true};
+constexpr Range rate{.min = 0.0, .max = largest_rate};
+
 double read_learning_rate(Config& config, double fallback) {
-  return config.real("learning_rate", fallback, Range::above(0.0), "eta, the step size");
+  return config.real("learning_rate", fallback, rate_above_zero, "eta, the step size");
 }
 
 double read_weight_decay(Config& config, double fallback, std::string_view meaning) {
-  return config.real("weight_decay", fallback, Range::at_least(0.0), meaning);
+  return config.real("weight_decay", fallback, rate, meaning);
 }
 
 constexpr std::string_view l2_penalty = "lambda: g <- g + lambda x";
@@ -68,7 +73,7 @@ std::unique_ptr<OptimizerPlan> make_adam(Config& config, double weight_decay, st
   const double beta1 = config.real("beta1", 0.9, Range::fraction_below_one(), "decay of the first moment");
   const double beta2 = config.real("beta2", 0.999, Range::fraction_below_one(), "decay of the second moment");
   options.betas(std::make_tuple(beta1, beta2));
-  options.eps(config.real("epsilon", 1e-8, Range::above(0.0), "added to the root of the second moment"));
+  options.eps(config.real("epsilon", 1e-8, rate_above_zero, "added to the root of the second moment"));
   options.weight_decay(read_weight_decay(config, weight_decay, weight_decay_meaning));
   options.amsgrad(config.flag("amsgrad", false, "use the largest second moment so far"));
   return std::make_unique<LibTorchPlan<TorchOptimizer, Options>>(options);
@@ -76,11 +81,11 @@ std::unique_ptr<OptimizerPlan> make_adam(Config& config, double weight_decay, st
 
 std::unique_ptr<OptimizerPlan> make_adagrad(Config& config) {
   torch::optim::AdagradOptions options(read_learning_rate(config, 0.01));
-  options.lr_decay(config.real("learning_rate_decay", 0.0, Range::at_least(0.0), "eta_k = eta / (1 + k decay)"));
+  options.lr_decay(config.real("learning_rate_decay", 0.0, rate, "eta_k = eta / (1 + k decay)"));
   options.weight_decay(read_weight_decay(config, 0.0, l2_penalty));
   options.initial_accumulator_value(
-      config.real("initial_accumulator", 0.0, Range::at_least(0.0), "what the sums of squares start with"));
-  options.eps(config.real("epsilon", 1e-10, Range::above(0.0), "added to the root of the sum of squares"));
+      config.real("initial_accumulator", 0.0, rate, "what the sums of squares start with"));
+  options.eps(config.real("epsilon", 1e-10, rate_above_zero, "added to the root of the sum of squares"));
   return std::make_unique<LibTorchPlan<torch::optim::Adagrad, torch::optim::AdagradOptions>>(options);
 }
 
