@@ -36,7 +36,7 @@ std::string dry_run_text(const DryRun& run, const Topology& topology) {
          line("bytes per iteration, at most", bytes_text(run.worst_case_bytes_per_iteration));
 }
 
-std::string outcome_text(const Summary& s, const std::filesystem::path& directory) {
+std::string outcome_text(const Summary& s, const std::filesystem::path& directory, bool saved_model) {
   const auto fraction = [](const std::optional<double>& x) { return percent(x.value_or(not_a_number), 2); };
   std::string text = s.exchange + " (" + s.schedule + "), " + s.model + " on " + s.dataset + ", " +
                      counted(s.ranks, "rank") + ", " + counted(s.iterations, "iteration") + ": " + s.status + "\n";
@@ -52,6 +52,7 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
     for (const auto& [name, value] : s.shares) text += line(name, significant(value, 3));
   }
   text += line("time", duration(s.wall_time_s) + " (" + duration(s.time_per_iteration_s) + " per iteration)");
+  if (saved_model) text += line("averaged model", (directory / "model.pt").string());
   return text + line("run folder", directory.string());
 }
 

@@ -9,6 +9,7 @@
 namespace hearsay {
 
 std::string dry_run_text(const DryRun& run, const Topology& topology);
-std::string outcome_text(const Summary& summary, const std::filesystem::path& directory);
+/// `saved_model`: whether the run has written the averaged model.
+std::string outcome_text(const Summary& summary, const std::filesystem::path& directory, bool saved_model);
 
 }  // namespace hearsay

@@ -16,7 +16,7 @@ SimulatedJob synthetic_job(const Config& root, SimulationPlan simulation, int ra
   prepare_run_folder(run->report);
   return {.scale = run->simulation.scale, .threads = false, .run = [run](mpi::Environment& mpi) {
             const Summary summary = run_synthetic(mpi, *run);
-            if (mpi.rank() == 0) std::printf("%s", outcome_text(summary, run->report.directory).c_str());
+            if (mpi.rank() == 0) std::printf("%s", outcome_text(summary, run->report.directory, false).c_str());
           }};
 }
 

@@ -23,7 +23,7 @@ SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, in
                                           {.command = command,
                                            .compute_s = cluster->compute_time(plan.parts().seed, mpi.rank()),
                                            .shares_process = true});
-            if (mpi.rank() == 0) std::printf("%s", outcome_text(summary, plan.report().directory).c_str());
+            if (mpi.rank() == 0) std::printf("%s", outcome_text(summary, plan.report().directory, plan.parts().save_model).c_str());
           }};
 }
 

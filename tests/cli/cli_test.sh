@@ -202,9 +202,10 @@ expect 0 "--set, --output and --overwrite are in the dump" "horizon: 0.5" "direc
   "$hearsay" train small.yaml --set trigger.horizon=0.5 --output "else where" --overwrite --dump-config
 
 # ---------------------------------------------------------------- training
-expect 0 "train alone" "1 rank, 32 iterations: finished" "accuracy of the averaged model +[0-9.]+ %" "run folder +runs/small" -- \
-  "${train[@]}"
-for file in manifest.json config.yaml metrics.rank0000.jsonl summary.json communication.csv segments.csv staleness.csv; do
+expect 0 "train alone" "1 rank, 32 iterations: finished" "accuracy of the averaged model +[0-9.]+ %" \
+  "run folder +runs/small" "averaged model +runs/small/model.pt" -- "${train[@]}"
+for file in manifest.json config.yaml metrics.rank0000.jsonl summary.json communication.csv segments.csv staleness.csv \
+  model.pt; do
   holds "the run wrote $file" test -s "runs/small/$file"
 done
 holds "progress off is silent" test ! -s stderr

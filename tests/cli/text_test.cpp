@@ -233,8 +233,10 @@ TEST_CASE("progress: `off` writes nothing, `lines` writes the last iteration and
 TEST_CASE("the outcome of a run alone says nothing about messages; that of several ranks does") {
   Summary alone = finished(0, 0);
   alone.ranks = 1;
-  CHECK(outcome_text(alone, "runs/x").find("messages") == std::string::npos);
-  const std::string text = outcome_text(finished(16000, 1000), "runs/x");
+  CHECK(outcome_text(alone, "runs/x", false).find("messages") == std::string::npos);
+  const std::string text = outcome_text(finished(16000, 1000), "runs/x", true);
   CHECK(text.find("16,000 (25.0 % of D-PSGD's)") != std::string::npos);
   CHECK(text.find("runs/x") != std::string::npos);
+  CHECK(text.find("averaged model") < text.find("runs/x/model.pt"));
+  CHECK(outcome_text(alone, "runs/x", false).find("model.pt") == std::string::npos);
 }

@@ -101,7 +101,7 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
                                  .progress = [&](const Progress& progress) { display.update(progress); },
                                  .evaluated = [&](const EvaluationRecord& record) { display.evaluated(record); }});
   display.finish();
-  if (mpi->rank() == 0) std::printf("%s", outcome_text(summary, run->plan().report().directory).c_str());
+  if (mpi->rank() == 0) std::printf("%s", outcome_text(summary, parts.report.directory, parts.save_model).c_str());
   return 0;
 }
 
