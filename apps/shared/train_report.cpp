@@ -19,6 +19,18 @@ std::string bytes_text(std::uint64_t bytes) {
   return bytes < 1000 ? exact : byte_count(static_cast<double>(bytes)) + " (" + exact + ")";
 }
 
+/// With a warning where what is mixed is old for a run of this length.
+std::string staleness_text(const Summary& s) {
+  constexpr double large_part = 0.1;
+  const auto iterations = static_cast<double>(s.iterations);
+  std::string text = line("age of mixed copies, iterations", "mean " + significant(*s.staleness_mean, 3) +
+                                                                 ", at most " + significant(*s.staleness_max, 6));
+  if (*s.staleness_max > large_part * iterations)
+    text += "  warning: the oldest of them was " + percent(*s.staleness_max / iterations, 0) +
+            " of the run behind (staleness.csv says whose); a slower or busier rank is mixed from long ago\n";
+  return text;
+}
+
 }  // namespace
 
 std::string dry_run_text(const DryRun& run, const Topology& topology) {
@@ -49,6 +61,7 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
                                  (neighbours ? " (" + percent(s.messages_fraction(), 1) + " of D-PSGD's)" : ""));
     text += line("bytes", byte_count(static_cast<double>(s.totals.bytes())) + " (" + percent(s.bytes_fraction(), 1) +
                               (neighbours ? " of D-PSGD's)" : " of a dense ring all-reduce's)"));
+    if (s.staleness_max) text += staleness_text(s);
     for (const auto& [name, value] : s.shares) text += line(name, significant(value, 3));
   }
   text += line("time", duration(s.wall_time_s) + " (" + duration(s.time_per_iteration_s) + " per iteration)");

@@ -110,6 +110,8 @@ struct Summary {
   /// What the dense algorithm of the same path would send: D-PSGD 4 bytes × parameters × directed edges × iterations, a
   /// ring all-reduce 2 (P − 1) · 4 bytes × parameters × iterations.
   std::uint64_t dense_payload_bytes = 0;
+  /// Age in iterations of the copies of neighbours that were mixed, over all ranks; nothing where none are held.
+  std::optional<double> staleness_mean, staleness_max;
   std::map<std::string, double> shares{};  ///< fractions that the algorithm reports, over all ranks
   double wall_time_s = 0.0, time_per_iteration_s = 0.0;
   std::vector<double> phase_seconds;          ///< mean over ranks, in the order of phase_names

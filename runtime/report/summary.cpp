@@ -41,6 +41,10 @@ LedgerTotals totals_from(const Json& json) {
 
 void read_outcome(const Json& json, Summary& summary) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
+  if (json.contains("staleness_max_iterations")) {  // runs of older versions do not say
+    summary.staleness_mean = optional_number(json, "staleness_mean_iterations");
+    summary.staleness_max = optional_number(json, "staleness_max_iterations");
+  }
   summary.accuracy_mean_model = optional_number(json, "accuracy_mean_model");
   summary.accuracy_rank_min = optional_number(json, "accuracy_rank_min");
   summary.accuracy_rank_mean = optional_number(json, "accuracy_rank_mean");
@@ -162,6 +166,8 @@ Json summary_json(const Summary& s) {
         phase < s.phase_seconds.size() ? json_number(s.phase_seconds[phase]) : Json(nullptr);
   }
   json["communicate_hidden_s"] = json_number(s.hidden_communication_s());
+  json["staleness_mean_iterations"] = json_number(s.staleness_mean);
+  json["staleness_max_iterations"] = json_number(s.staleness_max);
   json["shares"] = Json::object();
   for (const auto& [name, value] : s.shares) json["shares"][name] = json_number(value);
   json["replica_hash"] = Json::array();

@@ -14,6 +14,19 @@ void add_shares(Summary& summary, mpi::Communicator& communicator, const std::ve
     summary.shares[std::string(shares[i].name)] = Share{{}, sums[2 * i], sums[2 * i + 1]}.fraction();
 }
 
+void add_staleness(Summary& summary, mpi::Communicator& communicator, const Ledger& ledger) {
+  std::vector<double> sums(2), largest{static_cast<double>(ledger.staleness_max())};
+  for (std::size_t edge = 0; edge < ledger.neighbours(); ++edge) {
+    sums[0] += static_cast<double>(ledger.staleness(edge).sum.value());
+    sums[1] += static_cast<double>(ledger.staleness(edge).samples.value());
+  }
+  communicator.sum(sums);
+  communicator.maximum(largest);
+  if (sums[1] == 0.0) return;
+  summary.staleness_mean = sums[0] / sums[1];
+  summary.staleness_max = largest[0];
+}
+
 }  // namespace
 
 void count_possible(Summary& summary, bool neighbours) {
@@ -29,6 +42,7 @@ void complete_summary(Summary& summary, mpi::Communicator& communicator, const R
   const RunTimes& times = result.times;
   const std::uint64_t replica_hash = result.replica_hash;
   add_shares(summary, communicator, result.shares);
+  add_staleness(summary, communicator, account.ledger);
   std::vector<double> phases;
   for (std::size_t phase = 0; phase < phase_names.size(); ++phase)
     phases.push_back(account.ledger.seconds(static_cast<Phase>(phase)) / communicator.size());

@@ -224,7 +224,15 @@ holds "its summary says so" grep -q '"status": "diverged"' runs/diverged/summary
 expect 5 "diverged in a job" "^hearsay: \[rank [01]\] .*diverged at iteration" -- \
   "${two_ranks[@]}" "${train[@]}" --set optimizer.learning_rate=1e20 --output runs/diverged-2
 
-expect 0 "train on two ranks" "2 ranks, 16 iterations: finished" "messages +[0-9,]+ \([0-9.]+ % of D-PSGD's\)" -- \
+expect 0 "no model is saved that is not wanted" "!averaged model +runs" -- \
+  "${train[@]}" --set report.save_model=false --output runs/unsaved
+holds "none is there" test ! -e runs/unsaved/model.pt
+expect 0 "asynchronous" "^asynchronous: the averaged model is evaluated at the end only" -- \
+  "$hearsay" train small.yaml --set exchange.schedule=asynchronous --output runs/asynchronous
+expect 0 "asynchronous, evaluated" "!^asynchronous: " -- "$hearsay" train small.yaml --output runs/asynchronous-2 \
+  --set exchange.schedule=asynchronous --set train.evaluate_every_epochs=1
+expect 0 "train on two ranks" "age of mixed copies, iterations +mean [0-9.]+, at most [0-9]+" \
+  "2 ranks, 16 iterations: finished" "messages +[0-9,]+ \([0-9.]+ % of D-PSGD's\)" -- \
   "${two_ranks[@]}" "${train[@]}" --output runs/event
 expect 0 "the baseline on two ranks" "messages +128 \(100.0 % of D-PSGD's\)" -- \
   "${two_ranks[@]}" "$hearsay" train dpsgd.yaml --progress off --output runs/dpsgd

@@ -51,6 +51,7 @@ Summary example() {
               .control_bytes = 9};
   s.messages_possible = 64000;
   s.dense_payload_bytes = 123456789;
+  s.staleness_mean = 0.75, s.staleness_max = 12.0;
   s.shares = {{"lost_mass_fraction", 0.125}};
   s.wall_time_s = 12.5;
   s.time_per_iteration_s = 0.0125;
@@ -72,6 +73,7 @@ TEST_CASE("a summary reads back equal, to the last bit") {
   CHECK(read.accuracy_mean_model == written.accuracy_mean_model);
   CHECK(read.consensus_distance == written.consensus_distance);
   CHECK(!read.accuracy_rank_mean);
+  CHECK(read.staleness_max == 12.0);
   CHECK(read.clock == "simulated");
   CHECK(read.totals.payload_bytes == written.totals.payload_bytes);
   CHECK(read.totals.bytes() == written.totals.bytes());
@@ -156,6 +158,8 @@ TEST_CASE("summary.json has every field of its schema, and null where a number i
                             "communicate_s",
                             "communicate_encode_s",
                             "communicate_hidden_s",
+                            "staleness_mean_iterations",
+                            "staleness_max_iterations",
                             "replica_hash"}) {
     CAPTURE(field);
     CHECK(json.contains(field));
@@ -165,6 +169,7 @@ TEST_CASE("summary.json has every field of its schema, and null where a number i
   CHECK(json.at("replica_hash") == Json({"0000000000000000", "ffffffffffffffff", "0123456789abcdef"}));
   CHECK(!read_summary(folder.path()).accuracy_mean_model);
   CHECK(summary_json(Summary{}).at("consensus_distance").is_null());  // not measured is not 0
+  CHECK(summary_json(Summary{}).at("staleness_max_iterations").is_null());
 }
 
 TEST_CASE("fractions: messages of what D-PSGD sends, bytes of the dense algorithm's payload; nothing of nothing is 0") {
