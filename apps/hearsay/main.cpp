@@ -111,7 +111,8 @@ void add_watch(CLI::App& app, CommandLine& line) {
   command.add_option("--every", line.every_s, "Seconds between two looks")->type_name("S")->capture_default_str();
   command.add_flag("--once", line.once, "One look");
   command.footer(
-      "Ranks write a record every report.every_iterations iterations, to the disk about once a second.\n"
+      "Ranks write a record every report.every_iterations iterations, to the disk about once a second. A run that has\n"
+      "written nothing for five minutes and has no summary is probably dead.\n"
       "Example:\n  hearsay watch runs/eventgrad-mnist_cnn");
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "apps/shared/long_work.hpp"
 #include "base/config/seed.hpp"
 #include "base/random.hpp"
 #include "hearsay_version.hpp"
@@ -130,7 +131,9 @@ Summary SyntheticRank::operator()() {
   communicator_.barrier();
   start_ = member_.ledger().now();
   if (events_) events_->start_clock();
+  LongWork work("simulate", "iteration", rank_ == 0);
   for (Iteration k = 0; k < run_.simulation.iterations; ++k) {
+    work.reached(k, run_.simulation.iterations);
     iterate(k);
     record(k);
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "apps/shared/chosen_run.hpp"
+#include "apps/shared/long_work.hpp"
 #include "apps/shared/train_report.hpp"
 #include "apps/simulator/job.hpp"
 #include "runtime/training/session.hpp"
@@ -19,11 +20,15 @@ SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, in
   const auto cluster = std::make_shared<SimulationPlan>(std::move(simulation));
   return {.scale = cluster->scale, .run = [run, cluster, command](mpi::Environment& mpi) {
             const RunPlan& plan = run->plan();
-            const Summary summary = train(mpi, plan,
-                                          {.command = command,
-                                           .compute_s = cluster->compute_time(plan.parts().seed, mpi.rank()),
-                                           .shares_process = true});
-            if (mpi.rank() == 0) std::printf("%s", outcome_text(summary, plan.report().directory, plan.parts().save_model).c_str());
+            LongWork work("simulate", "iteration", mpi.rank() == 0);
+            const Summary summary =
+                train(mpi, plan,
+                      {.command = command,
+                       .progress = [&](const Progress& p) { work.reached(p.iteration, p.iterations); },
+                       .compute_s = cluster->compute_time(plan.parts().seed, mpi.rank()),
+                       .shares_process = true});
+            if (mpi.rank() == 0)
+              std::printf("%s", outcome_text(summary, plan.report().directory, plan.parts().save_model).c_str());
           }};
 }
 

@@ -14,7 +14,7 @@
 namespace hearsay {
 namespace {
 
-constexpr double seconds_between_progress = 0.25;
+constexpr std::chrono::milliseconds between_progress{250};
 
 /// Of this process.
 std::string command_line() {
@@ -37,6 +37,7 @@ RunLog::RunLog(const Sources& sources)
 
 void RunLog::start_clock() {
   start_ = sources_.ledger.now();
+  last_progress_ = std::chrono::steady_clock::now();
   if (events_) events_->start_clock();
 }
 
@@ -50,7 +51,10 @@ void RunLog::iteration(Iteration k, double loss, const Exchange& exchange) {
   ++loss_count_;
   if (last || (k + 1) % report.every_iterations == 0) write(k, exchange);
   if (!sources_.options.progress || sources_.rank != 0) return;
-  if (last || seconds() - last_progress_s_ >= seconds_between_progress) report_progress(k, loss);
+  if (const auto now = std::chrono::steady_clock::now(); last || now - last_progress_ >= between_progress) {
+    last_progress_ = now;
+    report_progress(k, loss);
+  }
 }
 
 void RunLog::write(Iteration k, const Exchange& exchange) {
@@ -89,8 +93,7 @@ void RunLog::report_progress(Iteration k, double loss) {
   const double done = static_cast<double>(k + 1);
   const bool neighbours = sources_.plan.parts().exchange->laws().along_graph;
   const double possible = neighbours ? done * static_cast<double>(sources_.layout.count() * sends_) : 0.0;
-  last_progress_s_ = seconds();
-  const double rate = done / std::max(last_progress_s_, 1e-9);
+  const double rate = done / std::max(seconds(), 1e-9);
   sources_.options.progress(
       {.iteration = k + 1,
        .iterations = length.iterations,

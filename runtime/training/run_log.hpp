@@ -49,7 +49,7 @@ class RunLog {
   MetricsWriter metrics_;
   std::optional<EventFile> events_;
   std::chrono::nanoseconds start_;
-  double last_progress_s_ = 0.0;
+  std::chrono::steady_clock::time_point last_progress_{};  // by the user's clock, even where time is simulated
 };
 
 /// manifest.json and config.yaml; rank 0. `hosts`: one name a rank.

@@ -288,11 +288,14 @@ expect 2 "compare nothing" "^hearsay: RUN" -- "$hearsay" compare
 
 # ---------------------------------------------------------------- watch
 expect 0 "watch a finished run" "^event: eventgrad, mlp on synthetic_digits, 2 ranks, finished, accuracy [0-9.]+ %" \
-  "^rank +iteration +epoch +it/s +loss +messages +sent +stale +heard" "^1 +16/16 +2.00 " "^loss of rank 0 .*▁.* [0-9.]+$" \
+  "^rank +iteration +epoch +it/s +loss +messages +sent +stale +heard" "heard: " "^1 +16/16 +2.00 " \
+  "^loss of rank 0 .*▁.* [0-9.]+$" \
   "^edges .*0→1 [0-9.]+ .?B/s" -- "$hearsay" watch runs/event
 expect 3 "watch nothing" "none: no manifest.json: not a run folder" -- "$hearsay" watch none
 expect 2 "watch too often" "--every 0: must be 0.1" -- "$hearsay" watch runs/event --every 0
 expect 0 "watch a run that goes on" "running|diverged" -- "$hearsay" watch --once before
+touch -d "10 minutes ago" before/*
+expect 0 "watch a run that was killed" "no news for 10 min .*probably dead" -- "$hearsay" watch --once before
 
 # ---------------------------------------------------------------- bench
 expect 0 "bench alone lists what there is" "^collectives  ." "hearsay bench NAME --help" -- "$hearsay" bench
@@ -312,7 +315,8 @@ expect 2 "said once in a job" "^hearsay: --density 0" -- "${two_ranks[@]}" "${be
 holds "one message, not two" test "$(grep -c '^hearsay: ' output)" = 1
 tiny=("${two_ranks[@]}" "${bench[@]}" --values 1000,7 --density 0.01,1 --calls 3)
 number='[0-9.]+ (µs|ms|s)'
-expect 0 "bench of two ranks" "^2 ranks on 1 machine" "^α  $number a message, β  .* ns a word" "^1,000 values$" "^7 values$" \
+expect 0 "bench of two ranks" "^bench collectives: 20 steps, at most about 40.0 s" \
+  "^2 ranks on 1 machine" "^α  $number a message, β  .* ns a word" "^1,000 values$" "^7 values$" \
   "^library +dense +3 +$number +$number +$number +[0-9.]+ +4.00 kB$" \
   "^ring +dense +3 +$number +$number +$number +[0-9.]+ +4.00 kB$" \
   "^topk +0.01 +10 +3 +$number .* 112 B$" "^gtopk_naive +0.01 +10 +3 .* 112 B$" "^gtopk_tree +0.01 +10 +3 .* 88 B$" \
@@ -324,4 +328,4 @@ expect 0 "bench of three ranks" "^3 ranks" "^gtopk_butterfly +0.3 +15 +2 " -- \
   "$mpiexec" "${mpiexec_args[@]}" -n 3 "${bench[@]}" --values 50 --density 0.3 --calls 2
 
 printf '%d checks, %d failures\n' "$checks" "$failures"
-[ "$failures" = 0 ] && [ "$checks" -ge 117 ]
+[ "$failures" = 0 ] && [ "$checks" -ge 145 ]

@@ -6,6 +6,7 @@
 
 #include "apps/hearsay/views/comparison.hpp"
 #include "apps/hearsay/views/progress.hpp"
+#include "apps/shared/long_work.hpp"
 #include "apps/shared/text.hpp"
 #include "apps/shared/train_report.hpp"
 
@@ -239,4 +240,24 @@ TEST_CASE("the outcome of a run alone says nothing about messages; that of sever
   CHECK(text.find("runs/x") != std::string::npos);
   CHECK(text.find("averaged model") < text.find("runs/x/model.pt"));
   CHECK(outcome_text(alone, "runs/x", false).find("model.pt") == std::string::npos);
+}
+
+TEST_CASE("the outcome says how old mixed copies were, and warns from a tenth of the run on") {
+  Summary run = finished(16000, 1000);
+  run.iterations = 100;
+  CHECK(outcome_text(run, "runs/x", false).find("age of mixed copies") == std::string::npos);
+  run.staleness_mean = 1.5;
+  for (const double largest : {0.0, 10.0, 11.0, 60.0}) {
+    run.staleness_max = largest;
+    const std::string text = outcome_text(run, "runs/x", false);
+    CHECK(text.find("mean 1.5, at most " + significant(largest, 6)) != std::string::npos);
+    CHECK((text.find("warning: ") != std::string::npos) == (largest > 10.0));
+  }
+}
+
+TEST_CASE("long work says how long it takes, before it begins where that is known, and afterwards by what is done") {
+  CHECK(beginning_of_work(24, "step", 2.0) == "24 steps, at most about 48.0 s");
+  CHECK(beginning_of_work(1, "step", {}).starts_with("1 step; how long"));
+  CHECK(progress_of_work(3, 12, "step", 30.0, "ring") == "step 3/12 done after 30.0 s, about 90.0 s left · ring");
+  CHECK(progress_of_work(0, 12, "step", 3.0, "") == "step 0/12 done after 3.00 s");
 }

@@ -1,9 +1,11 @@
 // What `hearsay watch` makes of a run folder that grows.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <sstream>
 
 #include "apps/hearsay/views/watch_view.hpp"
 #include "apps/shared/text.hpp"
@@ -103,4 +105,39 @@ TEST_CASE("what is not a run or not a record is a DataError that names the file"
   test::write(folder / "manifest.json", manifest);
   append(folder / "metrics.rank0002.jsonl", "{\"record\": \"iteration\"}\n");
   CHECK_THROWS_WITH_AS(WatchedRun(folder.path()), doctest::Contains("metrics.rank0002.jsonl"), DataError);
+}
+
+TEST_CASE("at 60 columns nothing is wider, and every column that is shown and needs it is explained") {
+  const TemporaryFolder folder;
+  test::write(folder / "manifest.json", manifest);
+  append(folder / "metrics.rank0000.jsonl", record(1'000'000, 1.0, 100'000, 900'000'000));
+  append(folder / "metrics.rank0002.jsonl", record(29, 1.0, 10, 20));
+  const WatchedRun run(folder.path());
+  for (const std::size_t width : {60U, 80U, 100U}) {
+    std::istringstream lines(watch_view(run, width));
+    for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(screen_width(line) <= width, line);
+  }
+  const std::string wide = watch_view(run, 100), narrow = watch_view(run, 60);
+  for (const char* meaning : {"stale: ", "it/s: ", "messages: ", "heard: "})
+    CHECK(wide.find(meaning) != std::string::npos);
+  CHECK(narrow.find("messages:") != std::string::npos);  // a line may end here
+  CHECK(narrow.find("epoch") == std::string::npos);
+}
+
+TEST_CASE("a run without a summary is running while it writes, and probably dead after five minutes") {
+  const TemporaryFolder folder;
+  test::write(folder / "manifest.json", manifest);
+  append(folder / "metrics.rank0000.jsonl", record(9, 10.0, 10, 900) + record(19, 20.0, 20, 900));
+  const auto seen_after = [&](std::chrono::seconds silence) {
+    const auto then = std::filesystem::file_time_type::clock::now() - silence;
+    for (const char* file : {"manifest.json", "metrics.rank0000.jsonl"})
+      std::filesystem::last_write_time(folder / file, then);
+    return watch_view(WatchedRun(folder.path()), 100);
+  };
+  CHECK(seen_after(std::chrono::seconds(280)).find("running") != std::string::npos);
+  CHECK(seen_after(std::chrono::seconds(310)).find("no news for 5 min 1") != std::string::npos);
+  CHECK(seen_after(std::chrono::seconds(310)).find("probably dead") != std::string::npos);
+  append(folder / "metrics.rank0000.jsonl", record(29, 120.0, 30, 900));  // 100 s between two records
+  CHECK(seen_after(std::chrono::seconds(310)).find("running") != std::string::npos);
+  CHECK(seen_after(std::chrono::seconds(510)).find("probably dead") != std::string::npos);
 }

@@ -1,6 +1,5 @@
 // hearsay bench [NAME …]
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "apps/bench/probe/sparse_passes.hpp"
 #include "apps/hearsay/commands.hpp"
 #include "apps/hearsay/views/bench_report.hpp"
+#include "apps/shared/long_work.hpp"
 #include "apps/shared/text.hpp"
 #include "base/config/nearest.hpp"
 #include "base/error.hpp"
@@ -44,24 +44,6 @@ CollectivesOptions checked(const BenchCollectivesArguments& arguments) {
     throw ConfigError("--seconds " + significant(options.seconds, 6) + ": must be 0 or more");
   return options;
 }
-
-/// A line on stderr for every step that begins two seconds or more after the last line.
-class StepDisplay {
- public:
-  explicit StepDisplay(bool shows) : shows_(shows) {}
-  void begun(const BenchStep& step) {
-    constexpr std::chrono::seconds between_lines{2};
-    const auto now = std::chrono::steady_clock::now();
-    if (!shows_ || now - shown_ < between_lines) return;
-    shown_ = now;
-    std::fprintf(stderr, "bench %d/%d · %s\n", step.index, step.count, step.what.c_str());
-    std::fflush(stderr);
-  }
-
- private:
-  bool shows_;
-  std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
-};
 
 }  // namespace
 
@@ -102,9 +84,10 @@ int bench_collectives_command(const BenchCollectivesArguments& arguments, const 
         "mpirun -n 4 hearsay bench collectives");
   mpi::Communicator world;
   const bool speaks = mpi->rank() == 0;
-  StepDisplay display(speaks);
+  LongWork work("bench collectives", "step", speaks, options.seconds);
   CollectivesBench bench;
-  bench.collectives = measure_collectives(options, [&](const BenchStep& step) { display.begun(step); });
+  bench.collectives =
+      measure_collectives(options, [&](const BenchStep& step) { work.reached(step.index - 1, step.count, step.what); });
   if (speaks) {
     constexpr int most_merges = 200, most_selections = 20;
     bench.machine = {.cores = std::thread::hardware_concurrency(),

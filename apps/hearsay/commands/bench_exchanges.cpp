@@ -6,6 +6,7 @@
 #include "apps/bench/probe/probe.hpp"
 #include "apps/hearsay/commands.hpp"
 #include "apps/shared/launch.hpp"
+#include "apps/shared/long_work.hpp"
 #include "apps/shared/text.hpp"
 #include "base/error.hpp"
 
@@ -52,7 +53,9 @@ int bench_exchanges_command(const BenchExchangesArguments& arguments, const Word
     if (speaks) std::fprintf(stderr, "bench: %s\n", what.c_str());
   };
   const Network network = arguments.network ? read_network(*arguments.network) : measure_network(say);
-  const auto timings = measure_exchanges(options, network, [&](const BenchStep& step) { say(step.what); });
+  LongWork work("bench exchanges", "algorithm", speaks);
+  const auto timings = measure_exchanges(
+      options, network, [&](const BenchStep& step) { work.reached(step.index - 1, step.count, step.what); });
   if (!speaks) return 0;
   std::printf("%s of %s values in %s, density %s\n%s\n%s", counted(mpi->ranks(), "rank").c_str(),
               with_separators(options.values).c_str(), counted(options.segments, "segment").c_str(),

@@ -5,6 +5,7 @@
 #include "apps/bench/training/training.hpp"
 #include "apps/hearsay/commands.hpp"
 #include "apps/shared/launch.hpp"
+#include "apps/shared/long_work.hpp"
 #include "apps/shared/text.hpp"
 #include "base/error.hpp"
 #include "hearsay_version.hpp"
@@ -69,9 +70,9 @@ int bench_training_command(const BenchTrainingArguments& arguments, const Words&
   default_to_one_thread();
   start_measuring(words, mpi);
   const bool speaks = mpi->rank() == 0;
-  const auto timings = measure_training(options, *mpi, [speaks](const BenchStep& step) {
-    if (speaks) std::fprintf(stderr, "bench %d/%d · %s\n", step.index, step.count, step.what.c_str());
-  });
+  LongWork work("bench training", "exchange", speaks);
+  const auto timings = measure_training(
+      options, *mpi, [&](const BenchStep& step) { work.reached(step.index - 1, step.count, step.what); });
   if (!speaks) return 0;
   if (arguments.json) {
     std::printf("%s", json_lines(timings, options, mpi->ranks()).c_str());

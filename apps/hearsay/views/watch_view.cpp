@@ -4,7 +4,9 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <sstream>
 #include <vector>
 
 #include "apps/shared/text.hpp"
@@ -33,9 +35,19 @@ std::int64_t fastest(const WatchedRun& run) {
   return most;
 }
 
+/// "running", what the summary says, or how long nobody has written.
+std::string state(const WatchedRun& run) {
+  constexpr double records = 5.0;
+  if (run.status()) return *run.status();
+  double patience_s = dead_after_s;
+  for (int r = 0; r < run.ranks(); ++r) patience_s = std::max(patience_s, records * run.rank(r).between_records_s);
+  const double silent_s = run.silent_s();
+  return silent_s < patience_s ? "running" : "no news for " + duration(silent_s) + ", probably dead";
+}
+
 std::string headline(const WatchedRun& run) {
   std::string text = run.directory().filename().string() + ": " + run.title() + ", " + counted(run.ranks(), "rank") +
-                     ", " + run.status().value_or("running");
+                     ", " + state(run);
   if (const auto accuracy = run.accuracy()) text += ", accuracy " + percent(*accuracy, 2);
   return text;
 }
@@ -48,29 +60,72 @@ std::string sent_of_possible(const WatchedRun& run, int r) {
   return possible > 0.0 ? percent(static_cast<double>(rank.messages) / possible, 1) : "–";
 }
 
-std::string rank_table(const WatchedRun& run) {
-  std::vector<std::vector<std::string>> rows{
-      {"rank", "iteration", "epoch", "it/s", "loss", "messages", "sent", "stale", "heard"}};
+/// A column of the table: its head, what it is (nothing where the head says it), and what it says of a rank.
+struct Column {
+  std::string head, meaning;
+  std::function<std::string(const WatchedRun& run, int r)> cell;
+};
+
+std::string iteration_text(const WatchedRun& run, int r) {
+  const std::string all =
+      run.iterations() > 0 ? "/" + with_separators(static_cast<std::uint64_t>(run.iterations())) : "";
+  return with_separators(static_cast<std::uint64_t>(run.rank(r).iteration + 1)) + all;
+}
+
+std::string heard_text(const WatchedRun& run, int r) {
+  const std::chrono::duration<double> ago = std::filesystem::file_time_type::clock::now() - run.rank(r).heard;
+  return duration(std::max(0.0, ago.count()));
+}
+
+std::vector<Column> columns() {
+  return {{"iteration", "", iteration_text},
+          {"epoch", "", [](const WatchedRun& run, int r) { return fixed(run.rank(r).epoch, 2); }},
+          {"it/s", "iterations a second",
+           [](const WatchedRun& run, int r) { return significant(run.rank(r).iterations_per_second, 3); }},
+          {"loss", "of its batches", [](const WatchedRun& run, int r) { return significant(run.rank(r).loss, 3); }},
+          {"messages", "sent, of what D-PSGD would have sent", sent_of_possible},
+          {"sent", "all bytes",
+           [](const WatchedRun& run, int r) { return byte_count(static_cast<double>(run.rank(r).bytes_sent)); }},
+          {"stale", "oldest copy of a neighbour mixed, in iterations",
+           [](const WatchedRun& run, int r) { return std::to_string(run.rank(r).staleness_max); }},
+          {"heard", "time since its last record", heard_text}};
+}
+
+std::string rank_table(const WatchedRun& run, const std::vector<Column>& shown_columns) {
+  std::vector<std::vector<std::string>> rows{{"rank"}};
+  for (const Column& column : shown_columns) rows.front().push_back(column.head);
   const std::size_t shown = std::min(shown_ranks, static_cast<std::size_t>(run.ranks()));
   for (int r = 0; r < static_cast<int>(shown); ++r) {
-    const WatchedRank& rank = run.rank(r);
-    if (rank.iteration < 0) {
-      rows.push_back({std::to_string(r), "–", "–", "–", "–", "–", "–", "–", "–"});
-      continue;
-    }
-    const std::chrono::duration<double> silent = std::chrono::steady_clock::now() - rank.heard;
-    rows.push_back(
-        {std::to_string(r),
-         with_separators(static_cast<std::uint64_t>(rank.iteration + 1)) +
-             (run.iterations() > 0 ? "/" + with_separators(static_cast<std::uint64_t>(run.iterations())) : ""),
-         fixed(rank.epoch, 2), significant(rank.iterations_per_second, 3), significant(rank.loss, 3),
-         sent_of_possible(run, r), byte_count(static_cast<double>(rank.bytes_sent)), std::to_string(rank.staleness_max),
-         duration(silent.count())});
+    rows.push_back({std::to_string(r)});
+    for (const Column& column : shown_columns)
+      rows.back().push_back(run.rank(r).iteration < 0 ? "–" : column.cell(run, r));
   }
   std::string text = aligned_table(rows);
   if (static_cast<std::size_t>(run.ranks()) > shown)
     text += "… and " + std::to_string(static_cast<std::size_t>(run.ranks()) - shown) + " ranks more\n";
   return text;
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t widest = 0;
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, screen_width(line));
+  return widest;
+}
+
+/// The table with as many columns as there is room for, and what they are.
+std::string explained_table(const WatchedRun& run, std::size_t width) {
+  std::vector<Column> shown = columns();
+  std::string table = rank_table(run, shown);
+  for (const char* dispensable : {"epoch", "stale", "it/s", "sent"}) {
+    if (widest_line(table) <= width) break;
+    std::erase_if(shown, [&](const Column& column) { return column.head == dispensable; });
+    table = rank_table(run, shown);
+  }
+  std::string legend;
+  for (const Column& column : shown)
+    if (!column.meaning.empty()) legend += (legend.empty() ? "" : "; ") + column.head + ": " + column.meaning;
+  return table + wrapped("(" + legend + ")", width, 1) + "\n";
 }
 
 /// "0→1 1.2 MB/s", the busiest first.
@@ -95,7 +150,7 @@ std::string busiest_edges(const WatchedRun& run, std::size_t width) {
   return wrapped(text, width, 2) + "\n";
 }
 
-std::string stragglers(const WatchedRun& run) {
+std::string stragglers(const WatchedRun& run, std::size_t width) {
   const std::int64_t most = fastest(run);
   std::string text;
   for (int r = 0; r < run.ranks(); ++r) {
@@ -104,7 +159,7 @@ std::string stragglers(const WatchedRun& run) {
       text += (text.empty() ? "stragglers: rank " : ", rank ") + std::to_string(r) + " by " +
               with_separators(static_cast<std::uint64_t>(behind)) + " iterations";
   }
-  return text.empty() ? "" : text + "\n";
+  return text.empty() ? "" : wrapped(text, width, 2) + "\n";
 }
 
 }  // namespace
@@ -126,13 +181,13 @@ std::string sparkline(const std::deque<double>& values, std::size_t width) {
 }
 
 std::string watch_view(const WatchedRun& run, std::size_t width) {
-  std::string view = wrapped(headline(run), width, 2) + "\n" + rank_table(run);
+  std::string view = wrapped(headline(run), width, 2) + "\n" + explained_table(run, width);
   if (!run.losses().empty()) {
     const std::string label = "loss of rank 0 ", last = " " + significant(run.losses().back(), 3);
     const std::size_t taken = screen_width(label) + screen_width(last);
     view += label + sparkline(run.losses(), width > taken ? width - taken : 1) + last + "\n";
   }
-  return view + busiest_edges(run, width) + stragglers(run);
+  return view + busiest_edges(run, width) + stragglers(run, width);
 }
 
 }  // namespace hearsay

@@ -1,10 +1,12 @@
 #include "apps/hearsay/views/watched_run.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -27,7 +29,6 @@ double rate(double now, double before, double seconds) { return seconds > 0.0 ? 
 
 WatchedRank rank_from(const json& record, const WatchedRank& before) {
   WatchedRank now;
-  now.heard = std::chrono::steady_clock::now();
   record.at("iteration").get_to(now.iteration);
   now.epoch = number(record.at("epoch"));
   now.time_s = number(record.at("time_s"));
@@ -37,6 +38,7 @@ WatchedRank rank_from(const json& record, const WatchedRank& before) {
   record.at("staleness_max_iterations").get_to(now.staleness_max);
   now.neighbour_bytes = record.value("neighbour_bytes_sent", std::vector<std::uint64_t>{});
   const double seconds = now.time_s - before.time_s;
+  now.between_records_s = before.iteration < 0 ? 0.0 : seconds;
   now.iterations_per_second = rate(static_cast<double>(now.iteration), static_cast<double>(before.iteration), seconds);
   for (std::size_t edge = 0; edge < now.neighbour_bytes.size(); ++edge) {
     const std::uint64_t old = edge < before.neighbour_bytes.size() ? before.neighbour_bytes[edge] : 0;
@@ -44,6 +46,13 @@ WatchedRank rank_from(const json& record, const WatchedRank& before) {
         rate(static_cast<double>(now.neighbour_bytes[edge]), static_cast<double>(old), seconds));
   }
   return now;
+}
+
+/// The earliest time there is if it is not known.
+fs::file_time_type changed(const fs::path& file) {
+  std::error_code unknown;
+  const fs::file_time_type time = fs::last_write_time(file, unknown);
+  return unknown ? fs::file_time_type::min() : time;
 }
 
 }  // namespace
@@ -56,6 +65,7 @@ WatchedRun::WatchedRun(fs::path directory) : directory_(std::move(directory)) {
 void WatchedRun::read_manifest() {
   const fs::path file = directory_ / "manifest.json";
   std::ifstream in(file);
+  newest_ = changed(file);
   if (!in)
     throw DataError(directory_.string() +
                     ": no manifest.json: not a run folder, or the run has not begun; give the folder that `hearsay "
@@ -90,6 +100,11 @@ void WatchedRun::poll() {
   if (fs::exists(directory_ / "summary.json")) status_ = read_summary(directory_).status;
 }
 
+double WatchedRun::silent_s() const {
+  const std::chrono::duration<double> silent = fs::file_time_type::clock::now() - newest_;
+  return std::max(0.0, silent.count());
+}
+
 fs::path WatchedRun::metrics_file(int rank) const {
   char name[40];
   std::snprintf(name, sizeof name, "metrics.rank%04d.jsonl", rank);
@@ -103,10 +118,14 @@ void WatchedRun::read_new_lines(int rank) {
   std::uintmax_t& read = read_[static_cast<std::size_t>(rank)];
   in.seekg(static_cast<std::streamoff>(read));
   const std::string fresh{std::istreambuf_iterator<char>(in), {}};
+  WatchedRank& watched = watched_[static_cast<std::size_t>(rank)];
+  const fs::file_time_type heard = changed(metrics_file(rank));
+  newest_ = std::max(newest_, heard);
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = fresh.find('\n', begin)) != std::string::npos; begin = end + 1)
     take(rank, fresh.substr(begin, end - begin));
   read += begin;
+  watched.heard = heard;
 }
 
 void WatchedRun::take(int rank, const std::string& line) {

@@ -1,6 +1,5 @@
 #pragma once
 // A run folder as it grows: what `hearsay watch` shows. Reads files only; the run does not notice.
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
@@ -18,7 +17,8 @@ struct WatchedRank {
   std::uint64_t messages = 0, bytes_sent = 0, staleness_max = 0;
   std::vector<std::uint64_t> neighbour_bytes;  ///< sent to each neighbour since the start
   std::vector<double> neighbour_rates;         ///< bytes a second to each neighbour
-  std::chrono::steady_clock::time_point heard{};
+  double between_records_s = 0.0;              ///< this one and the one before, by the rank's clock
+  std::filesystem::file_time_type heard{};     ///< when its file last changed
 };
 
 class WatchedRun {
@@ -39,6 +39,8 @@ class WatchedRun {
   const std::deque<double>& losses() const { return losses_; }
   /// Of the averaged model, in the last evaluation.
   std::optional<double> accuracy() const { return accuracy_; }
+  /// Seconds since any rank has written something, or since the run began; by the clock of the file system.
+  double silent_s() const;
   /// `status` of summary.json once it is there.
   std::optional<std::string> status() const { return status_; }
 
@@ -56,7 +58,8 @@ class WatchedRun {
   std::size_t segments_ = 0;
   std::vector<std::vector<int>> neighbours_;
   std::vector<WatchedRank> watched_;
-  std::vector<std::uintmax_t> read_;  // bytes of each rank's file
+  std::vector<std::uintmax_t> read_;          // bytes of each rank's file
+  std::filesystem::file_time_type newest_{};  // of all files
   std::deque<double> losses_;
   std::optional<double> accuracy_;
   std::optional<std::string> status_;
