@@ -1,10 +1,12 @@
-# What must be true of the hosts of a host file before mpirun is started on them. To be sourced behind setup.sh.
+# What must be true of hosts before mpirun is started on them. To be sourced behind setup.sh.
+# HOSTS is a line "NAME SLOTS" for each host; SLOTS is "?" where only the host knows: as many as it has cores. WHERE is what
+# messages call the place that they stand in.
 # shellcheck shell=bash
 
-# hosts_of FILE: a line "NAME SLOTS" for each host, as Open MPI 4.1 reads it: slots= (count=, cpu=) and one for every
-# further line of that host; else one for every line; else max_slots=; else "?": as many as the host has cores, which
-# only it knows.
-hosts_of() {
+# hosts_of_file FILE: HOSTS, as Open MPI 4.1 reads it: slots= (count=, cpu=) and one for every further line of that host;
+# else one for every line; else max_slots=; else "?".
+hosts_of_file() {
+  [[ -r $1 ]] || fail 3 "the host file '$1' cannot be read"
   awk '{ sub(/#.*/, ""); gsub(/ *= */, "=") }
        NF { if (!($1 in lines)) order[++n] = $1
             ++lines[$1]
@@ -17,6 +19,24 @@ hosts_of() {
                if (host in slots) print host, slots[host] + lines[host] - 1
                else if (lines[host] > 1) print host, lines[host]
                else print host, (host in most ? most[host] : "?") } }' "$1"
+}
+
+# hosts_of_list LIST: HOSTS of mpirun's --host, as Open MPI 4.1 reads it: NAME is one slot, NAME:N is N, NAME:* and
+# NAME:auto one for each core; a host that is named again has the sum.
+hosts_of_list() {
+  local item name slots order=() counted=''
+  local -A sum=()
+  while read -r item; do
+    name=${item%%:*} slots=1
+    [[ $item != *:* ]] || slots=${item#*:}
+    [[ $slots != '*' && $slots != auto ]] || slots='?'
+    [[ $name =~ ^[[:alnum:]._-]+$ && $slots =~ ^([1-9][0-9]*|\?)$ ]] ||
+      fail 2 "--host $1: '$item' is none of NAME, NAME:SLOTS and NAME:*; separate hosts by commas, as in --host node01:4,node02:4"
+    [[ -n ${sum[$name]:-} ]] || order+=("$name")
+    if [[ $slots == '?' || ${sum[$name]:-} == '?' ]]; then sum[$name]='?'; else sum[$name]=$((${sum[$name]:-0} + slots)); fi
+  done <<<"${1//,/$'\n'}"
+  for name in "${order[@]}"; do counted+="$name ${sum[$name]}"$'\n'; done
+  printf '%s' "$counted"
 }
 
 # slots_needed RANKS [OPTIONS of mpirun…]: a slot a process, unless mpirun is allowed to do with fewer.
@@ -39,25 +59,22 @@ cores_command() {
   echo "lscpu -p=$unit | grep -v '^#' | sort -u | wc -l"
 }
 
-# require_slots FILE RANKS: as many as the file itself tells of. Where only hosts know, require_hosts asks them.
+# require_slots WHERE RANKS HOSTS: as many as HOSTS itself tells of. Where only hosts know, require_hosts asks them.
 require_slots() {
-  local hosts
-  [[ -r $1 ]] || fail 3 "the host file '$1' cannot be read"
-  hosts=$(hosts_of "$1")
-  [[ -n $hosts ]] || fail 2 "the host file '$1' names no host; a line is: node01 slots=4"
-  [[ $hosts == *'?'* ]] || require_sum "$1" "$2" "$hosts"
+  [[ -n $3 ]] || fail 2 "$1 names no host; a line is: node01 slots=4"
+  [[ $3 == *'?'* ]] || require_sum "$@"
 }
 
-# require_sum FILE RANKS HOSTS: the lines "NAME SLOTS" of HOSTS are enough.
+# require_sum WHERE RANKS HOSTS: the slots are enough.
 require_sum() {
   local total
   total=$(awk '{ sum += $2 } END { print sum }' <<<"$3")
   [[ $total -ge $2 ]] ||
-    fail 2 "the host file '$1' has $total slots ($(paste -sd, <<<"$3" | sed 's/,/, /g')), too few for" \
-      "$2 processes; raise slots= there (without it a host has one for each core), add hosts, or start at most $total"
+    fail 2 "$1 has $total slots ($(paste -sd, <<<"$3" | sed 's/,/, /g')), too few for $2 processes; raise the number there" \
+      "(slots=4 in a host file, node01:4 with --host), add hosts, or start at most $total"
 }
 
-# require_hosts FILE RANKS PROGRAM CORES: every host answers the launch agent, has the program where this machine has
+# require_hosts WHERE RANKS PROGRAM CORES HOSTS: every host answers the launch agent, has the program where this machine has
 # it, and all together have slots enough. CORES is cores_command's.
 require_hosts() {
   local host slots agent look words counted=''
@@ -71,19 +88,19 @@ require_hosts() {
     fi
     [[ $slots != '?' ]] || slots=$(sed -nE 's/^cores=([1-9][0-9]*)$/\1/p' <<<"$words" | tail -n 1)
     counted+="$host ${slots:-?}"$'\n'
-  done 3< <(hosts_of "$1")
+  done 3<<<"$5"
   # A host without lscpu cannot tell; then mpirun has the last word.
   [[ $counted == *'?'* ]] || require_sum "$1" "$2" "${counted%$'\n'}"
 }
 
-# asked FILE HOST PROGRAM LOOK: what the host says to the shell line LOOK. Its exit code is the script's.
+# asked WHERE HOST PROGRAM LOOK: what the host says to the shell line LOOK. Its exit code is the script's.
 asked() {
   local words code=0
   words=$(timeout 15 "${agent[@]}" "$2" "$4" 2>&1 </dev/null) || code=$?
   case $code in
     0) echo "$words" ;;
-    9) fail 3 "the host '$2' of '$1' has no program '$3' in $PWD; put it there, on every host the same" ;;
-    *) fail 4 "the host '$2' of '$1' cannot be reached (${words:-no answer in 15 s}); try: ${agent[*]} $2 true" ;;
+    9) fail 3 "the host '$2' of $1 has no program '$3' in $PWD; put it there, on every host the same" ;;
+    *) fail 4 "the host '$2' of $1 cannot be reached (${words:-no answer in 15 s}); try: ${agent[*]} $2 true" ;;
   esac
 }
 

@@ -1,0 +1,52 @@
+# What of an MPI job's stderr is worth reading. To be sourced.
+# shellcheck shell=bash
+
+# without_boilerplate: stdin to stdout, less what mpirun adds where Hearsay has said in one sentence why it ends ("hearsay:
+# …"): that a process called MPI_Abort or ended with another code than 0, in ten lines between two rules. Without such a
+# sentence they are all that there is, and come at the end. Whatever else is said passes at once, unfinished lines too.
+without_boilerplate() {
+  local LC_ALL=C line='' text='' shown='' code rule pending='' explained=no state=open held=''
+  local name='(mpirun|prterun)'
+  local block="^(MPI_ABORT was invoked on rank |Primary job +terminated normally, but |$name detected that one or more processes exited with non-zero status)"
+  local aggregated='^\[[^]]+\] [0-9]+ more process(es)? ha(s|ve) sent help message help-mpi-api\.txt / mpi-abort$'
+  local more='^\[[^]]+\] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help / error messages$'
+  local sentence='^(\[[0-9]+,[0-9]+\]<stderr>: ?)?hearsay: ' remark='hearsay: (note|warning)'
+  trap '' INT TERM HUP # ends with the job, not before it
+  rule=$(printf -- '-%.0s' {1..74})
+  while :; do
+    code=0
+    IFS= read -r -t 0.2 line || code=$?
+    text+=$line
+    if [[ $code -eq 0 ]]; then
+      one_line
+      text='' shown=''
+    elif [[ $code -le 128 ]]; then
+      break
+    elif [[ $state != block ]] && { [[ $text != "${rule:0:${#text}}" ]] || [[ -n $pending ]]; }; then
+      printf '%s' "$pending$text" # a pause: nobody is to wait for the rest
+      shown+=$text pending='' text=''
+    fi
+  done
+  if [[ $state == block ]]; then held+=$text; else printf '%s' "$pending$text"; fi
+  [[ $explained == yes ]] || printf '%s' "$held"
+}
+
+# one_line: what becomes of the whole line `text`. It sees the variables of without_boilerplate.
+one_line() {
+  local n=$'\n'
+  if [[ $state == block ]]; then
+    held+=$text$n
+    [[ $text != "$rule" ]] || state=open
+  elif [[ -n $pending && $text =~ $block ]]; then
+    held+=$pending$text$n pending='' state=block
+  elif [[ $text == "$rule" ]]; then
+    printf '%s' "$pending"
+    pending=$text$n state=open
+  elif [[ $text =~ $aggregated || ($state == counted && $text =~ $more) ]]; then
+    held+=$text$n state=counted
+  else
+    printf '%s' "$pending$text$n"
+    pending='' state=open
+    [[ ! $shown$text =~ $sentence || $shown$text =~ $remark ]] || explained=yes
+  fi
+}
