@@ -17,8 +17,8 @@ double seconds_taken(Work&& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// The ⌈fraction · count⌉-th smallest value (nearest rank, nothing interpolated); fraction in (0, 1], at least one value
-/// (std::logic_error).
+/// The ⌈fraction · count⌉-th smallest value (nearest rank, nothing interpolated); fraction in (0, 1], at least one
+/// value (std::logic_error).
 inline double quantile(std::vector<double> values, double fraction) {
   if (values.empty() || !(fraction > 0.0 && fraction <= 1.0)) throw std::logic_error("no such quantile");
   // 0.99 · 100 is a little above 99 in floating point; it must stay the 99th.

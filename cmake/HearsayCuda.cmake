@@ -1,5 +1,5 @@
-# HEARSAY_CUDA: the GPU's kernels, as the library hearsay_cuda. AUTO: where a CUDA toolkit is found; OFF: never, which is
-# the default inside another project. A GPU is needed to run them, not to build them.
+# HEARSAY_CUDA: the GPU's kernels, as the library hearsay_cuda. AUTO: where a CUDA toolkit is found; OFF: never, which
+# is the default inside another project. A GPU is needed to run them, not to build them.
 if(PROJECT_IS_TOP_LEVEL)
   set(HEARSAY_CUDA AUTO CACHE STRING "Build the CUDA kernels: AUTO (if there is a toolkit), ON or OFF")
 else()
@@ -9,7 +9,8 @@ set_property(CACHE HEARSAY_CUDA PROPERTY STRINGS AUTO ON OFF)
 
 set(HEARSAY_HAS_CUDA OFF)
 if(HEARSAY_CUDA STREQUAL "OFF" OR HEARSAY_SANITIZE OR HEARSAY_MPI STREQUAL "smpi")
-  message(STATUS "CUDA kernels: not built (HEARSAY_CUDA is OFF, or this is a build with sanitizers or for the simulator)")
+  message(STATUS
+      "CUDA kernels: not built (HEARSAY_CUDA is OFF, or this is a build with sanitizers or for the simulator)")
   return()
 endif()
 find_program(HEARSAY_NVCC nvcc PATHS /usr/local/cuda/bin ENV CUDA_PATH PATH_SUFFIXES bin)
@@ -43,7 +44,8 @@ if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
     message(STATUS "CUDA kernels: not built, nvcc ${CMAKE_CUDA_COMPILER_VERSION} has no C++20; CUDA 12 has")
     return()
   endif()
-  message(FATAL_ERROR "nvcc ${CMAKE_CUDA_COMPILER_VERSION} has no C++20. Use CUDA 12 or later, or set HEARSAY_CUDA to OFF.")
+  message(FATAL_ERROR
+      "nvcc ${CMAKE_CUDA_COMPILER_VERSION} has no C++20. Use CUDA 12 or later, or set HEARSAY_CUDA to OFF.")
 endif()
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know it
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
@@ -58,6 +60,6 @@ message(STATUS "CUDA kernels: built by nvcc ${CMAKE_CUDA_COMPILER_VERSION} for $
 # standard library's, run on the GPU too.
 function(hearsay_cuda_options target)
   target_compile_options(${target} PRIVATE
-                         "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--fmad=false;-Xcompiler=-Wall,-Wextra,-Wshadow>"
-                         "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${HEARSAY_WERROR}>>:-Werror=all-warnings>")
+    "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr;--fmad=false;-Xcompiler=-Wall,-Wextra,-Wshadow>"
+    "$<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${HEARSAY_WERROR}>>:-Werror=all-warnings>")
 endfunction()

@@ -1,5 +1,5 @@
-# TensorBoard's event files need Protobuf. HEARSAY_EVENTS_SOURCES: the folder of runtime/report/events that goes with what
-# is installed. Without Protobuf `report.tensorboard` is refused when a configuration is read; all else works.
+# TensorBoard's event files need Protobuf. HEARSAY_EVENTS_SOURCES: the folder of runtime/report/events that goes with
+# what is installed. Without Protobuf `report.tensorboard` is refused when a configuration is read; all else works.
 find_package(Protobuf QUIET)
 if(TARGET protobuf::libprotobuf-lite AND TARGET protobuf::protoc)
   set(HEARSAY_EVENTS_SOURCES protobuf)

@@ -1,7 +1,7 @@
 // The main of every test program that runs under mpirun. All ranks run the same cases in the same order; rank 0 and the
-// ranks on which something fails print. A rank that leaves a case early (REQUIRE, exception, crash) would keep the others
-// waiting for ever, so it ends the job. Fails if the job has not as many ranks as HEARSAY_EXPECTED_RANKS says, or if no
-// test case was run.
+// ranks on which something fails print. A rank that leaves a case early (REQUIRE, exception, crash) would keep the
+// others waiting for ever, so it ends the job. Fails if the job has not as many ranks as HEARSAY_EXPECTED_RANKS says,
+// or if no test case was run.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

@@ -2,10 +2,10 @@
 //
 //   mpirun -n 2 mailbox
 //
-// Both ranks drive their mailboxes themselves, as a communication thread does while there is something to do. Packets of
-// 1 MB are sealed (checksum), put, checked and popped as fast as the ring takes them; the copy is that of as many bytes
-// by one rank. Packets of 64 bytes go to and fro, and so does a bare put of 64 bytes that the target polls for. The first
-// packet of every kind is compared with what was sent.
+// Both ranks drive their mailboxes themselves, as a communication thread does while there is something to do. Packets
+// of 1 MB are sealed (checksum), put, checked and popped as fast as the ring takes them; the copy is that of as many
+// bytes by one rank. Packets of 64 bytes go to and fro, and so does a bare put of 64 bytes that the target polls for.
+// The first packet of every kind is compared with what was sent.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <atomic>

@@ -1,5 +1,5 @@
-// The selectors that choose a given fraction, beside LibTorch's topk: time, and how much of the exact choice's magnitude the
-// chosen values have. What shi2021towards compares MSTopK with, on a processor instead of a GPU.
+// The selectors that choose a given fraction, beside LibTorch's topk: time, and how much of the exact choice's
+// magnitude the chosen values have. What shi2021towards compares MSTopK with, on a processor instead of a GPU.
 //
 //   selector_times --values 1e5,1e6,1e7 --density 0.001 > selectors.jsonl
 //

@@ -13,8 +13,8 @@ class ChosenRun {
   /// Reads all sections. Throws ConfigError.
   explicit ChosenRun(Config root);
   const RunPlan& plan() const { return plan_; }
-  /// Throws what is wrong with the device, the data's files, or this model for these data. What has been loaded is kept for the
-  /// training.
+  /// Throws what is wrong with the device, the data's files, or this model for these data. What has been loaded is kept
+  /// for the training.
   void check() const;
   /// For several ranks in one process: every rank gets a copy of what `check` has loaded.
   void share_data() const;

@@ -15,7 +15,8 @@ struct SimulatedJob {
   std::function<void(mpi::Environment& mpi)> run{};  ///< one rank, collective; rank 0 prints the outcome
 };
 
-/// Reads the configuration and prepares the run folder. `command` goes into the manifest. Throws ConfigError, DataError.
+/// Reads the configuration and prepares the run folder. `command` goes into the manifest. Throws ConfigError,
+/// DataError.
 SimulatedJob read_job(const SimulateArguments& arguments, const std::string& command);
 
 /// Of runs that train a model; the build without LibTorch has another one, which throws ConfigError.

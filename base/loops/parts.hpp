@@ -10,8 +10,9 @@ namespace hearsay {
 /// Starting a thread takes tens of microseconds, a pass over so many values milliseconds.
 inline constexpr std::size_t worth_a_thread = 2'000'000;
 
-/// Calls work(first, count) for consecutive parts of [0, n), side by side on up to `threads` threads, the caller's among
-/// them; each has at least `worth_a_thread`, and all but the last begin and end at a multiple of 16. `work` must not throw.
+/// Calls work(first, count) for consecutive parts of [0, n), side by side on up to `threads` threads, the caller's
+/// among them; each has at least `worth_a_thread`, and all but the last begin and end at a multiple of 16. `work` must
+/// not throw.
 template <class Work>
 void in_parts(std::size_t n, int threads, const Work& work) {
   constexpr std::size_t line = 16;

@@ -7,8 +7,8 @@
 #SBATCH --signal=TERM@120
 # Trains on a Slurm cluster: sbatch configs/launch/slurm.sh CONFIG [OPTIONS of hearsay train …]
 #
-# One rank a task, two cores each: one computes, one communicates. Two minutes before the time is up Slurm sends SIGTERM,
-# at which every rank saves its model. FABRIC=tcp or ucx in the environment; NETWORK=10.0.0.0/16 for tcp.
+# One rank a task, two cores each: one computes, one communicates. Two minutes before the time is up Slurm sends
+# SIGTERM, at which every rank saves its model. FABRIC=tcp or ucx in the environment; NETWORK=10.0.0.0/16 for tcp.
 set -euo pipefail
 [[ $# -ge 1 ]] || { echo "slurm.sh: which configuration? sbatch configs/launch/slurm.sh CONFIG" >&2; exit 2; }
 program=${HEARSAY:-build/release/apps/hearsay}

@@ -36,8 +36,8 @@ std::vector<std::byte> flags_of(std::span<const std::uint32_t> asked, std::span<
 
 /// A result for a folded or lower member: `flags` in front of the wire's bytes.
 OwnedMessage with_flags(std::span<const std::byte> flags, const OwnedMessage& message);
-/// The same as it is received from rank `from`: which of the positions `sent` are alive (`owner` only), and the result's
-/// bytes. Throws CommunicationError if the flags are not whole.
+/// The same as it is received from rank `from`: which of the positions `sent` are alive (`owner` only), and the
+/// result's bytes. Throws CommunicationError if the flags are not whole.
 struct Told {
   std::vector<std::uint32_t> alive;
   std::vector<std::byte> result;

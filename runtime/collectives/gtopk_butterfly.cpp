@@ -5,8 +5,8 @@
 // The authors' later code (gtopkr) does this for powers of two; the paper's is shi2019gtopk, Algorithm 3.
 // Deviates from the paper in: every member merges, instead of one that broadcasts: half the messages and half the bytes
 // of the tree, the same result for powers of two; any number of members.
-// Cost per member: log2 Q messages of at most k entries each way, log2 Q merges of 2k entries; one message each way more
-// for a member that folds.
+// Cost per member: log2 Q messages of at most k entries each way, log2 Q merges of 2k entries; one message each way
+// more for a member that folds.
 #include <bit>
 #include <utility>
 

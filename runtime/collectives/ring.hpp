@@ -8,8 +8,8 @@
 
 namespace hearsay {
 
-/// Afterwards member i's own part of `values` is the sum of that part over all members, added in ring order; the rest of
-/// `values` is partial sums. Cost: P − 1 messages, (P − 1)/P · 4n bytes.
+/// Afterwards member i's own part of `values` is the sum of that part over all members, added in ring order; the rest
+/// of `values` is partial sums. Cost: P − 1 messages, (P − 1)/P · 4n bytes.
 void reduce_scatter(const Group& group, std::span<float> values);
 /// Every member's own part goes to all: the inverse distribution of reduce_scatter. Cost: P − 1 messages,
 /// (P − 1)/P · 4n bytes.

@@ -1,6 +1,6 @@
 #pragma once
-// Top-k of changes and of sums on a device, with the kernels of runtime/gpu/kernels/topk_algorithm.hpp: that of the emulator and
-// that of the GPU. What was found comes to the processor, where codecs write it; nothing else does.
+// Top-k of changes and of sums on a device, with the kernels of runtime/gpu/kernels/topk_algorithm.hpp: that of the
+// emulator and that of the GPU. What was found comes to the processor, where codecs write it; nothing else does.
 // Cost: seven launches a run of values, which is what counts below about a million values; 12 n bytes, for changes 20 n
 // (x is copied first).
 #include <algorithm>

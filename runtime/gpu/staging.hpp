@@ -1,7 +1,7 @@
 #pragma once
-// All copies between a device and the processor go through one piece of processor memory that the bus can read and write
-// by itself (pinned), however long they are: from the device into it, and on when the device is waited for; into it at
-// once, and on to the device in the order of its passes.
+// All copies between a device and the processor go through one piece of processor memory that the bus can read and
+// write by itself (pinned), however long they are: from the device into it, and on when the device is waited for; into
+// it at once, and on to the device in the order of its passes.
 // Cost: one more pass of the processor over what is copied; no memory that grows with the replica.
 #include <algorithm>
 #include <cstddef>

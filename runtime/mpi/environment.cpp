@@ -12,7 +12,8 @@
 namespace hearsay::mpi {
 namespace {
 
-/// How many processes the launcher says there are, by the variables of Open MPI and of MPICH's kin; 1 if it says nothing.
+/// How many processes the launcher says there are, by the variables of Open MPI and of MPICH's kin; 1 if it says
+/// nothing.
 long launched_ranks() {
   long most = 1;
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})

@@ -1,16 +1,16 @@
 #pragma once
 // Where a replica lives, and the passes over it there: the processor's memory, or a GPU's.
 //
-// An exchange is written once. What it wants to know of blocks, and what it does to them, it asks of the replica's Device;
-// only what travels comes to the processor:
+// An exchange is written once. What it wants to know of blocks, and what it does to them, it asks of the replica's
+// Device; only what travels comes to the processor:
 //
 //   start:    ‖x_s‖ of all segments;  what of the fired ones is to travel → packet
 //   finish:   packets → copies x̂_j;  x ← mix(x, x̂)
 //
-// Spans of floats lie in the device's memory, and nobody but the device may look at what is there, unless they are called
-// `here`: these lie in the processor's. Passes are done in the order in which they are asked for, and what they bring
-// `here` is there after `wait`. What a pass reads `here` it has read when the call returns. All calls come from one thread
-// at a time. Whatever the device itself fails at throws CommunicationError.
+// Spans of floats lie in the device's memory, and nobody but the device may look at what is there, unless they are
+// called `here`: these lie in the processor's. Passes are done in the order in which they are asked for, and what they
+// bring `here` is there after `wait`. What a pass reads `here` it has read when the call returns. All calls come from
+// one thread at a time. Whatever the device itself fails at throws CommunicationError.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -43,9 +43,9 @@ class ChangeSelection {
 class SumSelection {
  public:
   virtual ~SumSelection() = default;
-  /// r ← r + scale · addend, a whole block; then the positions that the sparsifier keeps of r at this density, ascending,
-  /// and the values there, which are 0 in r from then on. Done when the call returns. Throws DivergenceError (segment,
-  /// position and value) if a value is not finite.
+  /// r ← r + scale · addend, a whole block; then the positions that the sparsifier keeps of r at this density,
+  /// ascending, and the values there, which are 0 in r from then on. Done when the call returns. Throws DivergenceError
+  /// (segment, position and value) if a value is not finite.
   virtual void take(std::span<float> r, std::span<const float> addend, float scale, double density,
                     std::vector<std::uint32_t>& positions, std::vector<float>& values) = 0;
 };
@@ -105,8 +105,8 @@ std::shared_ptr<Device> processor(int threads = 1);
 /// The values, in the processor's memory.
 std::vector<float> fetched(Device& device, std::span<const float> values);
 
-/// Waits before memory goes that passes may be at work on. A device that fails says so at its next pass, where it can be
-/// told.
+/// Waits before memory goes that passes may be at work on. A device that fails says so at its next pass, where it can
+/// be told.
 void wait_before_leaving(Device& device) noexcept;
 
 /// A block as the processor sees it: itself, or a copy in the processor's memory.

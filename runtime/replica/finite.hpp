@@ -14,8 +14,8 @@ namespace hearsay {
 [[noreturn]] void name_segment(const Layout& layout, std::size_t offset, std::span<const float> values,
                                std::string_view what, const DivergenceError& error);
 
-/// Throws DivergenceError, naming the segment, unless all gradients are finite; `values` begin at `offset` of the block.
-/// To be asked before gradients of several ranks are added: the sum does not tell whose it was. One read.
+/// Throws DivergenceError, naming the segment, unless all gradients are finite; `values` begin at `offset` of the
+/// block. To be asked before gradients of several ranks are added: the sum does not tell whose it was. One read.
 void require_finite_gradients(const Layout& layout, std::size_t offset, std::span<const float> values);
 
 }  // namespace hearsay

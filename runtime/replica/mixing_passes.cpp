@@ -1,6 +1,6 @@
-// Cost: a single sweep for up to 4 neighbours, which reads deg + 1 blocks (and what the neighbours hold of this rank, once
-// where it is one block) and writes one; sweeps of 4 beyond: 2 passes more for each. Long blocks use as many threads as
-// they may.
+// Cost: a single sweep for up to 4 neighbours, which reads deg + 1 blocks (and what the neighbours hold of this rank,
+// once where it is one block) and writes one; sweeps of 4 beyond: 2 passes more for each. Long blocks use as many
+// threads as they may.
 #include "runtime/replica/mixing_passes.hpp"
 
 #include <algorithm>

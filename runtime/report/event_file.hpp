@@ -11,8 +11,8 @@
 
 namespace hearsay {
 
-/// Writes scalars, with the record's iteration as step. Numbers that are not finite, or were not measured, are left out.
-/// Events reach the disk every second or so. Throws DataError if the file cannot be written.
+/// Writes scalars, with the record's iteration as step. Numbers that are not finite, or were not measured, are left
+/// out. Events reach the disk every second or so. Throws DataError if the file cannot be written.
 class EventFile {
  public:
   /// Makes the rank's folder in the run folder `directory`. `host`: where the rank runs, a part of the file's name.

@@ -12,7 +12,8 @@ namespace hearsay {
 /// at once, the last one's text stays. Throws DataError.
 void write_file(const std::filesystem::path& file, std::string_view text);
 
-/// A file that grows while a run goes on; what is appended reaches the disk every second or so, and when the file closes.
+/// A file that grows while a run goes on; what is appended reaches the disk every second or so, and when the file
+/// closes.
 class AppendedFile {
  public:
   /// An empty file, in place of one that may be there. Throws DataError.

@@ -25,8 +25,8 @@ class Peers {
   virtual ~Peers() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// Sends `out` to rank `to` and receives from rank `from`, both at the same time; either may be nobody, neither may be
-  /// this rank. `in` becomes what has come.
+  /// Sends `out` to rank `to` and receives from rank `from`, both at the same time; either may be nobody, neither may
+  /// be this rank. `in` becomes what has come.
   virtual void exchange(int to, const Message& out, int from, std::vector<std::byte>& in) = 0;
   /// The same where the receiver knows the length: exactly in.size() bytes must come.
   virtual void exchange(int to, const Message& out, int from, std::span<std::byte> in) = 0;

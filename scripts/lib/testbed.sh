@@ -36,7 +36,8 @@ require_permission() {
   require_root
   local probe=$prefix-probe words
   words=$( (ip netns add "$probe" && ip netns exec "$probe" unshare --uts true &&
-    ip link add "$prefix-a" type veth peer name "$prefix-b" && tc qdisc add dev "$prefix-a" root tbf rate 1mbit burst 64kb \
+    ip link add "$prefix-a" type veth peer name "$prefix-b" &&
+      tc qdisc add dev "$prefix-a" root tbf rate 1mbit burst 64kb \
       latency 50ms && ip link add "$bridge-x" type bridge) 2>&1) || words=${words:-unknown reason}
   ip link del "$bridge-x" 2>/dev/null || true
   ip link del "$prefix-a" 2>/dev/null || true
@@ -66,8 +67,8 @@ make_host() {
   set_rate "$1" "$2"
 }
 
-# set_rate NUMBER RATE: in both directions. The bucket holds little more than one segment as the kernel hands it over, so that
-# even a message of 64 kB travels at the rate; what waits longer than 50 ms is dropped, as a switch would.
+# set_rate NUMBER RATE: in both directions. The bucket holds little more than one segment as the kernel hands it over,
+# so that even a message of 64 kB travels at the rate; what waits longer than 50 ms is dropped, as a switch would.
 set_rate() {
   ip netns exec "$(namespace "$1")" tc qdisc replace dev eth0 root tbf rate "$2" burst $bucket_bytes latency 50ms
   tc qdisc replace dev "$(port "$1")" root tbf rate "$2" burst $bucket_bytes latency 50ms
@@ -116,7 +117,8 @@ require_reachable() {
   for ((k = 1; k <= $1; ++k)); do
     words=$(timeout 2 bash -c "exec 3<>/dev/tcp/$subnet.$k/9" 2>&1) && continue
     [[ $words == *refused* ]] ||
-      fail 4 "host h$k ($subnet.$k) cannot be reached: no answer within 2 s. Is its link up? 'testbed down' and 'up' mend it"
+      fail 4 \
+        "host h$k ($subnet.$k) cannot be reached: no answer within 2 s. Is its link up? 'testbed down' and 'up' mend it"
   done
 }
 
@@ -126,7 +128,8 @@ processors() {
   taskset -cp $$ | sed 's/.*: //' | tr , '\n' | while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done
 }
 
-# What to put before a program's name so that rank r stays on the r-th of these processors, counted round: a word a line.
+# What to put before a program's name so that rank r stays on the r-th of these processors, counted round: a word a
+# line.
 binding() {
   # shellcheck disable=SC2016  # expanded on the host, where a rank is known
   printf '%s\n' bash -c 'cpus=($0); exec taskset -c "${cpus[OMPI_COMM_WORLD_RANK % ${#cpus[@]}]}" "$@"' \
@@ -190,6 +193,7 @@ tear_down() {
     ip netns del "$host"
     [[ ! -d $(limit_folder "${host#"$prefix"-h}") ]] || rmdir "$(limit_folder "${host#"$prefix"-h}")" || true
   done
-  for host in $(ip -o link show | sed -nE "s/^[0-9]+: ($prefix-p[0-9]+)@.*/\1/p"); do ip link del "$host" 2>/dev/null || true; done
+  for host in $(ip -o link show | sed -nE "s/^[0-9]+: ($prefix-p[0-9]+)@.*/\1/p"); do ip link del "$host" 2>/dev/null \
+    || true; done
   ip link del "$bridge" 2>/dev/null || true
 }

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::size_t spare = 2;  // places past the last position that are written too
 
-/// Writes the positions of the bits that are 1, a word at a time, and returns how many; stops once they are more than `most`.
+/// Writes the positions of the bits that are 1, a word at a time, and returns how many; stops once they are more than
+/// `most`.
 [[gnu::always_inline]] inline std::size_t find_positions(std::span<const std::byte> map, std::size_t most,
                                                          std::span<std::uint32_t> positions) {
   constexpr std::size_t word = sizeof(std::uint64_t);

@@ -34,8 +34,8 @@ struct Choice {
   std::size_t bytes;  // the form's own byte included
 };
 
-/// Bytes of gaps in either form, in 32 bits: as wide as what is compared. Sums of comparisons, without jumps: lengths are
-/// as hard to foretell as gaps.
+/// Bytes of gaps in either form, in 32 bits: as wide as what is compared. Sums of comparisons, without jumps: lengths
+/// are as hard to foretell as gaps.
 struct Lengths {
   std::uint32_t leb128 = 0, words = 0;
 

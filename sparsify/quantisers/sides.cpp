@@ -8,8 +8,8 @@
 namespace hearsay {
 namespace {
 
-/// Four doubles as a vector, whose comparisons give a mask and which `? :` selects by: compilers make jumps of the plain
-/// form, and the side of a value cannot be foretold.
+/// Four doubles as a vector, whose comparisons give a mask and which `? :` selects by: compilers make jumps of the
+/// plain form, and the side of a value cannot be foretold.
 using Doubles [[gnu::vector_size(32)]] = double;
 using Floats [[gnu::vector_size(16)]] = float;
 constexpr std::size_t lanes = 4;

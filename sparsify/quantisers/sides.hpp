@@ -14,8 +14,8 @@ struct Sides {
   double mean(std::size_t side) const { return sums[side] / counts[side]; }
 };
 
-/// Side 1: values below `low` or above `high`; side 0: the others. One read pass; the order of the additions is the same
-/// on every processor.
+/// Side 1: values below `low` or above `high`; side 0: the others. One read pass; the order of the additions is the
+/// same on every processor.
 Sides sum_sides(std::span<const float> values, double low, double high);
 
 }  // namespace hearsay

@@ -11,11 +11,11 @@
 
 namespace hearsay {
 
-/// From one iteration to the next the k-th largest magnitude moves little, or grows as it grew before. A call remembers a
-/// level that somewhat more than k values reached. The next one collects, while it adds, the positions that reach it: if
-/// they are k or more, the k largest of them are the k largest of all, exactly. If not, the block is searched again from
-/// the start (ExactSelect), and the level is set with more room. Levels are remembered for every run of values, told
-/// apart by its address.
+/// From one iteration to the next the k-th largest magnitude moves little, or grows as it grew before. A call remembers
+/// a level that somewhat more than k values reached. The next one collects, while it adds, the positions that reach it:
+/// if they are k or more, the k largest of them are the k largest of all, exactly. If not, the block is searched again
+/// from the start (ExactSelect), and the level is set with more room. Levels are remembered for every run of values,
+/// told apart by its address.
 /// Cost: the addition's 2 reads and 1 write; then passes over the candidates only. First call and failure: 1 to 3 reads
 /// more.
 class CarriedSelect {

@@ -19,7 +19,8 @@ struct EntryRoom {
 /// Entries whose magnitude is ≥ `least`, ascending by position (NaN counts as larger than ∞). Returns how many there
 /// are; more than `room.capacity` if they did not fit: what is stored is then of no use. One read of the values.
 std::size_t collect(std::span<const float> values, std::int32_t least, const EntryRoom& room);
-/// The same of values ← values + scale · addend, which is always done in full. 2 reads and 1 write, as of the sum alone.
+/// The same of values ← values + scale · addend, which is always done in full. 2 reads and 1 write, as of the sum
+/// alone.
 std::size_t add_and_collect(std::span<float> values, std::span<const float> addend, float scale, std::int32_t least,
                             const EntryRoom& room);
 /// Drops those of the first `count` entries whose magnitude is < `least`, in place and in order; returns how many stay.

@@ -11,8 +11,8 @@
 namespace hearsay {
 
 /// How: a sample of 1/512 of the values suggests a magnitude that somewhat more than k of them reach; one pass collects
-/// those, and the k largest of them are the k largest of all. The suggestion is wrong once in ten thousand calls, or for
-/// odd data; then RadixBand finds a band that cannot be wrong. Short runs are candidates as a whole.
+/// those, and the k largest of them are the k largest of all. The suggestion is wrong once in ten thousand calls, or
+/// for odd data; then RadixBand finds a band that cannot be wrong. Short runs are candidates as a whole.
 /// Cost: 1 read of the values and 1/512 of them at random; 2 reads more where the sample misled. 8 bytes a candidate.
 class ExactSelect {
  public:

@@ -9,8 +9,8 @@
 // Bound: exactly k values; all ≥ upper are kept, none < lower is. The two come as close as `steps` halvings bring them
 // where the k-th largest magnitude is above the mean; where it is not (k of about a third of the values or more), lower
 // stays 0 and the slice is arbitrary.
-// Cost: up to 2 + steps reads of the values (the paper's choice for GPUs; on a processor `topk` is several times faster);
-// no scratch memory.
+// Cost: up to 2 + steps reads of the values (the paper's choice for GPUs; on a processor `topk` is several times
+// faster); no scratch memory.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -64,7 +64,8 @@ std::size_t count_from(float threshold, std::span<const float> values) {
   return in_vector_code([=]() __attribute__((always_inline)) { return count_in_turns(least, values); });
 }
 
-/// Mean and maximum of the magnitudes. The mean is finite if and only if all values are: no sum of floats leaves a double.
+/// Mean and maximum of the magnitudes. The mean is finite if and only if all values are: no sum of floats leaves a
+/// double.
 [[gnu::always_inline]] inline std::pair<double, double> mean_and_maximum_in_lanes(std::span<const float> values) {
   constexpr std::size_t lanes = 16;  // sums side by side, so that no addition waits for the one before
   std::array<double, lanes> sums{};

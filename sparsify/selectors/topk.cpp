@@ -5,8 +5,8 @@
 // Deviates from the paper in: exact, where the paper samples a threshold (that is `sampled`); ties are decided (lower
 // index first), so that equal inputs give equal messages on every machine.
 // Cost: 1 read of the values and a sample (2 reads more where that misleads), no sorting; 8 bytes a candidate, of which
-// there are at most 8 k + 1024 as a rule (sparsify/search/exact_select.hpp), kept from call to call. With a gradient to be added, the
-// threshold of the last call makes it one pass (sparsify/search/carried_select.hpp).
+// there are at most 8 k + 1024 as a rule (sparsify/search/exact_select.hpp), kept from call to call. With a gradient to
+// be added, the threshold of the last call makes it one pass (sparsify/search/carried_select.hpp).
 #include "sparsify/search/carried_select.hpp"
 #include "sparsify/selectors/density.hpp"
 #include "sparsify/sparsify.hpp"

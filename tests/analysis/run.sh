@@ -8,5 +8,6 @@ for python in python3 /usr/bin/python3; do
     exec "$python" -B -m unittest discover --pattern '*_test.py'
   fi
 done
-echo "skipped: no Python here has numpy, pandas, matplotlib and yaml; apt-get install python3-pandas python3-matplotlib python3-yaml"
+echo \
+  "skipped: no Python here has numpy, pandas, matplotlib and yaml (python3-pandas, python3-matplotlib, python3-yaml)"
 exit 77

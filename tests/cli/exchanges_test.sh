@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# exchanges_test.sh HEARSAY SOURCE_DIR: every exchange that there is, in every schedule, trains the papers' two networks, a
-# few iterations on two ranks, and reports them.
+# exchanges_test.sh HEARSAY SOURCE_DIR: every exchange that there is, in every schedule, trains the papers' two
+# networks, a few iterations on two ranks, and reports them.
 source "$(dirname "$0")/expect.sh"
 
 # Black photographs of the first kind: what is learned is not the question here.

@@ -1,5 +1,5 @@
-# The program as its users meet it: exit codes, messages, files. To be sourced with HEARSAY SOURCE_DIR; then in a folder of
-# its own. MPIEXEC (default mpirun) starts the few jobs of more than one rank; MPIEXEC_ARGS go to it.
+# The program as its users meet it: exit codes, messages, files. To be sourced with HEARSAY SOURCE_DIR; then in a folder
+# of its own. MPIEXEC (default mpirun) starts the few jobs of more than one rank; MPIEXEC_ARGS go to it.
 # shellcheck shell=bash
 set -u
 export LC_ALL=C.UTF-8 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1

@@ -9,10 +9,13 @@ bytes='[0-9.]+ (bytes|kB|MB|GB)'
 expect 2 "probe with one rank" "^hearsay: a network needs two ranks: mpirun" -- "$hearsay" probe
 expect 3 "probe into no folder" "^hearsay: .*nowhere/network.yaml: cannot be written" -- \
   "${two_ranks[@]}" "$hearsay" probe -o nowhere/network.yaml
-expect 0 "probe" "^2 ranks on 1 host" "^rank 0 and 1, same host +$number" "^memory +[0-9.]+ GB/s" "^selection +$number" \
+expect 0 "probe" "^2 ranks on 1 host" "^rank 0 and 1, same host +$number" "^memory +[0-9.]+ GB/s" \
+  "^selection +$number" \
   "^4\.00 MB +[0-9.]+ +[0-9.]+" "^merge +$number" "^written to network.yaml" -- "${two_ranks[@]}" "$hearsay" probe
-holds "the file says what was measured" grep -q "^between: {alpha_s: [0-9.e-]*, beta_s_per_word: [0-9.e-]*}" network.yaml
-holds "and how much longer messages take together" grep -q "^  bytes_4000000: {crossing: [0-9.]*, shifting: [0-9.]*}$" network.yaml
+holds "the file says what was measured" grep -q "^between: {alpha_s: [0-9.e-]*, beta_s_per_word: [0-9.e-]*}" \
+  network.yaml
+holds "and how much longer messages take together" grep -q "^  bytes_4000000: {crossing: [0-9.]*, shifting: [0-9.]*}$" \
+  network.yaml
 
 # ---------------------------------------------------------------- plan
 plan=("$hearsay" plan "$source_dir/configs/digits/dpsgd.yaml")
@@ -34,15 +37,18 @@ selection_s_per_value: 0
 merge_s_per_entry: 0
 YAML
 sed 's/beta_s_per_word: 1/beta_s_per_word: 0/; s/^\(sel\|mer\)\(.*\): 0/\1\2: 1/' slow.yaml >free.yaml
-expect 0 "plan where bytes are dear" "fastest: gtopk" -- "${plan[@]}" --network slow.yaml -n 16 --compute 0 --density 0.001
-expect 0 "plan where they are free: dense" "everywhere, fastest: allreduce" -- "${plan[@]}" --network free.yaml -n 16 --compute 0
+expect 0 "plan where bytes are dear" "fastest: gtopk" \
+  -- "${plan[@]}" --network slow.yaml -n 16 --compute 0 --density 0.001
+expect 0 "plan where they are free: dense" "everywhere, fastest: allreduce" \
+  -- "${plan[@]}" --network free.yaml -n 16 --compute 0
 expect 0 "plan with the probed ranks, computing measured" "2 ranks on 2 hosts" "^forward and backward pass $number" -- \
   "${plan[@]}" --network slow.yaml
 expect 0 "plan on a graph that changes: one packet, and nothing with held copies" "^dpsgd +4 " "!^eventgrad" -- \
   "${plan[@]}" -n 8 --compute 0.01 --set topology.graph.name=one_peer_exponential
 expect 3 "plan without a network" "none.yaml" -- "${plan[@]}" --network none.yaml
 sed 's/^hosts: 2/host: 2/' slow.yaml >wrong.yaml
-expect 2 "plan with a wrong network" "wrong.yaml:2:1: host: unknown key, did you mean 'hosts'" -- "${plan[@]}" --network wrong.yaml
+expect 2 "plan with a wrong network" "wrong.yaml:2:1: host: unknown key, did you mean 'hosts'" \
+  -- "${plan[@]}" --network wrong.yaml
 expect 2 "plan for no ranks" "^hearsay: -n 0: .*at least 1 rank" -- "${plan[@]}" -n 0
 expect 2 "plan for no hosts" "^hearsay: --hosts 0: .*at least 1 host" -- "${plan[@]}" --hosts 0
 expect 2 "plan at density 2" "^hearsay: --density 2: .*\(0, 1\]" -- "${plan[@]}" --density 2
@@ -56,7 +62,8 @@ expect 2 "bench of no values" "^hearsay: --values 0: a whole number" -- "${bench
 expect 2 "bench of no segments" "^hearsay: --segments 0: " -- "${bench[@]}" --segments 0
 expect 2 "bench of no iterations" "^hearsay: --iterations 0: " -- "${bench[@]}" --iterations 0
 expect 0 "bench of every exchange" "^2 ranks of 2,000 values in 4 segments, density 0.1" \
-  "^dpsgd +8.10 kB +8.10 kB +$number" "^allreduce +8.00 kB +8.00 kB " "^topk +1.63 kB +1.63 kB " "^gradient_dropping +" -- \
+  "^dpsgd +8.10 kB +8.10 kB +$number" "^allreduce +8.00 kB +8.00 kB " "^topk +1.63 kB +1.63 kB " \
+  "^gradient_dropping +" -- \
   "${two_ranks[@]}" "${bench[@]}" --values 2000 --segments 4 --density 0.1 --iterations 2 --network network.yaml
 
 # ---------------------------------------------------------------- ranks that do not belong together

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# performance_test.sh HEARSAY SOURCE_DIR MAILBOX [KERNELS]: the programs that time kernels, packets and training steps run,
-# say what they measured, and scripts/check-performance compares it. Nothing here depends on how long something takes.
+# performance_test.sh HEARSAY SOURCE_DIR MAILBOX [KERNELS]: the programs that time kernels, packets and training steps
+# run, say what they measured, and scripts/check-performance compares it. Nothing here depends on how long something
+# takes.
 mailbox=$(realpath "$3")
 kernels=${4:+$(realpath "$4")}
 source "$(dirname "$0")/expect.sh"
@@ -9,21 +10,26 @@ number='[0-9.e-]+ (ns|µs|ms|s)'
 
 # ---------------------------------------------------------------- a training step
 training=("${two_ranks[@]}" "$hearsay" bench training --model mlp --batch 8 --iterations 2 --blocks 2)
-expect 0 "bench training" "^mlp, batch 8 a rank, 2 ranks, " "^exchange +bare +hearsay +ratio .* compute +trigger +select" \
+expect 0 "bench training" "^mlp, batch 8 a rank, 2 ranks, " \
+  "^exchange +bare +hearsay +ratio .* compute +trigger +select" \
   "^eventgrad:asynchronous +$number +$number +[0-9.]+ " "^gradient_dropping +$number" -- "${training[@]}"
-expect 0 "bench training of some exchanges as JSON" '^\{"kernel":"training/mlp/p2/lkgs",.*"ratio":[0-9.]+.*"compute_s":[0-9.]+' \
+expect 0 "bench training of some exchanges as JSON" \
+  '^\{"kernel":"training/mlp/p2/lkgs",.*"ratio":[0-9.]+.*"compute_s":[0-9.]+' \
   '!gtopk' -- "${training[@]}" --exchange topk,lkgs --set sparsify.selector.density=0.1 --json
-expect 0 "bench training with one rank" "^dpsgd +$number" -- "$hearsay" bench training --model mlp --iterations 1 --blocks 1 --exchange dpsgd
+expect 0 "bench training with one rank" "^dpsgd +$number" \
+  -- "$hearsay" bench training --model mlp --iterations 1 --blocks 1 --exchange dpsgd
 expect 2 "an unknown model" "unknown 'mpl'; .*did you mean 'mlp'" -- "$hearsay" bench training --model mpl
 expect 2 "an unknown exchange" "did you mean 'dpsgd'" -- "$hearsay" bench training --model mlp --exchange dpsdg
 if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
-  expect 4 "bench training without a GPU" "finds no GPU" -- "$hearsay" bench training --model mlp --device cuda --exchange dpsgd
+  expect 4 "bench training without a GPU" "finds no GPU" \
+    -- "$hearsay" bench training --model mlp --device cuda --exchange dpsgd
 fi
 expect 2 "no iterations" "^hearsay: --iterations 0: at least 1" -- "$hearsay" bench training --iterations 0
 
 # ---------------------------------------------------------------- the mailbox
 packets=("${two_ranks[@]}" "$mailbox" --blocks 2 --packets 5 --rounds 20)
-expect 0 "mailbox" "^mailbox/1MB +p50 .* copy .* ratio [0-9.]+, target ≤ 1.43: (met|missed)" "^mailbox/64B .* put \+ flush " -- \
+expect 0 "mailbox" "^mailbox/1MB +p50 .* copy .* ratio [0-9.]+, target ≤ 1.43: (met|missed)" \
+  "^mailbox/64B .* put \+ flush " -- \
   "${packets[@]}"
 expect 0 "mailbox as JSON" '^\{"kernel":"mailbox/1MB","repetitions":2,.*"ratio":[0-9.]+' -- "${packets[@]}" --json
 cp stdout figures.jsonl
@@ -32,20 +38,23 @@ expect 1 "mailbox with one rank" "^mailbox: needs two ranks: mpirun -n 2 mailbox
 # ---------------------------------------------------------------- kernels
 if [ -n "$kernels" ]; then
   few=("$kernels" --most-values 1e6 --repetitions 3 --seconds 0.001)
-  expect 0 "kernels" "^kernel +median " "^select/1e6/1e-3 +$number .* add/1e6 +[0-9.]+ +≤ 1.5 +(met|missed)" "!^mix" -- \
+  expect 0 "kernels" "^kernel +median " "^select/1e6/1e-3 +$number .* add/1e6 +[0-9.]+ +≤ 1.5 +(met|missed)" "!^mix" \
+    -- \
     "${few[@]}" --filter select --json kernels.jsonl
   holds "a floor is measured beside what is divided by it" grep -q '^{"kernel":"add/1e6"' kernels.jsonl
   expect 0 "codecs, merging, norms and mixing" "^decode/bitmap" "^encode/plain.two_bit" -- "${few[@]}" --filter code/
   expect 0 "the neighbour path" "^mix/1e6/4 .* 1.2 × copy/2.5e6" -- "${few[@]}" --filter mix
   expect 2 "no such kernel" "^kernels: no kernel's name contains 'selct'" -- "${few[@]}" --filter selct
-  expect 3 "an unwritable file" "^kernels: cannot write nowhere/k.jsonl" -- "${few[@]}" --filter merge/ --json nowhere/k.jsonl
+  expect 3 "an unwritable file" "^kernels: cannot write nowhere/k.jsonl" \
+    -- "${few[@]}" --filter merge/ --json nowhere/k.jsonl
 fi
 
 # ---------------------------------------------------------------- check-performance
 check=("$source_dir/scripts/check-performance")
 baseline=$source_dir/apps/bench/baseline.jsonl
 expect 0 "check-performance: help" "usage: check-performance" -- "${check[@]}" --help
-expect 0 "a run compared with itself" "^mailbox/1MB .* \+0%" "^0 of [0-9]+ slower by more than 25%" -- "${check[@]}" --new "$baseline"
+expect 0 "a run compared with itself" "^mailbox/1MB .* \+0%" "^0 of [0-9]+ slower by more than 25%" \
+  -- "${check[@]}" --new "$baseline"
 holds "every floor of the baseline is in it" python3 - "$baseline" <<'PY'
 import json, sys
 lines = [json.loads(line) for line in open(sys.argv[1])]
@@ -56,7 +65,8 @@ PY
 sed -E 's/("kernel": ?"mailbox\/1MB".*"ratio": ?)[0-9.]+/\19999/' "$baseline" >slower.jsonl
 expect 1 "a slower kernel is named" "^mailbox/1MB .* slower$" "^1 of [0-9]+ slower" -- "${check[@]}" --new slower.jsonl
 sed -E 's/("kernel": ?"torch_topk\/1e7\/1e-3".*"ratio": ?)[0-9.]+/\11.0/' "$baseline" >slower.jsonl
-expect 1 "a competitor that comes nearer is a loss" "^torch_topk/1e7/1e-3 .* slower$" -- "${check[@]}" --new slower.jsonl
+expect 1 "a competitor that comes nearer is a loss" "^torch_topk/1e7/1e-3 .* slower$" \
+  -- "${check[@]}" --new slower.jsonl
 expect 3 "no such file" "cannot read none.jsonl" -- "${check[@]}" --new none.jsonl
 echo '{"ratio": 1}' >odd.jsonl
 expect 3 "a file of something else" "odd.jsonl does not hold .*'kernel'" -- "${check[@]}" --new odd.jsonl

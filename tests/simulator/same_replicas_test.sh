@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# same_replicas_test.sh HEARSAY SOURCE_DIR: in lockstep a simulated run ends with the replicas of the run under mpirun, to
-# the last bit: the same shuffles, dropout, initial model and order of additions. Exit status 77: skipped, no simulator that
-# trains was built beside this program ($HEARSAY_SIMULATOR names another one).
+# same_replicas_test.sh HEARSAY SOURCE_DIR: in lockstep a simulated run ends with the replicas of the run under mpirun,
+# to the last bit: the same shuffles, dropout, initial model and order of additions. Exit status 77: skipped, no
+# simulator that trains was built beside this program ($HEARSAY_SIMULATOR names another one).
 source "$(dirname "$0")/../cli/expect.sh"
 
 simulate=("$hearsay" simulate)
@@ -16,14 +16,19 @@ skip() {
   >output 2>&1
 case $? in
   0) ;;
-  2) if grep -q 'hearsay-simulator was not found' output; then skip "no hearsay-simulator was built (preset simulator)"; fi
+  2) if grep -q 'hearsay-simulator was not found' output; then
+       skip "no hearsay-simulator was built (preset simulator)"
+     fi
      if grep -q 'built without LibTorch' output; then skip "the simulator was built without LibTorch"; fi
      fail "a run of one rank" ;;
   *) fail "a run of one rank" ;;
 esac
 
 # What does not depend on the order in which an MPI library adds: the mean model's accuracy may, by a rounding.
-outcome() { tr -d '\n ' <"$1/summary.json" | grep -oE '"(replica_hash":\[[^]]*\]|(messages|payload_bytes|index_bytes)":[0-9]+)'; }
+outcome() {
+  tr -d '\n ' <"$1/summary.json" |
+    grep -oE '"(replica_hash":\[[^]]*\]|(messages|payload_bytes|index_bytes)":[0-9]+)'
+}
 
 # same NAME RANKS CONFIG OPTION…: simulated and under mpirun.
 same() {
@@ -41,7 +46,8 @@ same() {
 same eventgrad 3 digits/eventgrad.yaml --set trigger.warmup_iterations=2
 same gtopk 4 digits/gtopk.yaml
 same one-peer 4 digits/dpsgd.yaml --set topology.graph.name=one_peer_exponential
-same lkgs 2 mnist/lkgs.yaml --set "data={name: synthetic_digits, batch_size: 16}"  # collectives in the middle of a backward pass, where ranks take turns
+# Collectives in the middle of a backward pass, where ranks take turns.
+same lkgs 2 mnist/lkgs.yaml --set "data={name: synthetic_digits, batch_size: 16}"
 holds "eventgrad: some segment was silent" test "$(outcome eventgrad | sed -n 's/"messages"://p')" -lt 480
 
 expect 0 "compare" "^eventgrad-simulated .* ~100 ms" "^note: eventgrad-simulated ended with the replicas of the first" \

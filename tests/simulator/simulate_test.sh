@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# simulate_test.sh SIMULATOR SOURCE_DIR TRAINS: simulated runs as their users meet them. TRAINS: whether the simulator has
-# LibTorch (ON, OFF).
+# simulate_test.sh SIMULATOR SOURCE_DIR TRAINS: simulated runs as their users meet them. TRAINS: whether the simulator
+# has LibTorch (ON, OFF).
 set -u
 simulator=$(realpath "$1")
 source_dir=$(realpath "$2")
@@ -91,13 +91,15 @@ expect 0 "lockstep" finished exchange.yaml --platform "$ethernet" -n 6 -o d --se
 # Nor for a machine behind a slow cable: asynchronously the others end as if it were not there, in lockstep none does.
 even=(--set simulate.slow_ranks=[] --set simulate.jitter=0 --set simulate.iterations=20 --set simulate.values=10000)
 for run in slow slow-again; do
-  expect 0 "behind a slow link, $run" finished exchange.yaml --platform "$platforms/slow-link-32.xml" -n 32 -o "$run" "${even[@]}"
+  expect 0 "behind a slow link, $run" finished exchange.yaml --platform "$platforms/slow-link-32.xml" -n 32 -o "$run" \
+    "${even[@]}"
 done
 equal "behind a slow link twice" slow slow-again replica_hash wall_time_s messages bytes_sent
 same_files "behind a slow link twice" slow slow-again 32
 between "asynchronous ranks do not wait for a slow link" 0 "$(field slow wait_s)" 1e-9
 between "their time is that of computing" 0.2 "$(field slow wall_time_s)" 0.200001
-expect 0 "lockstep behind a slow link" finished exchange.yaml --platform "$platforms/slow-link-32.xml" -n 32 -o slow-lockstep \
+expect 0 "lockstep behind a slow link" finished exchange.yaml --platform "$platforms/slow-link-32.xml" -n 32 -o \
+  slow-lockstep \
   "${even[@]}" --set exchange.schedule=lockstep --set trigger.warmup_iterations=20
 between "lockstep takes what two packets of 40 kB take at 1.25 MB/s" "$(awk 'BEGIN { print 19 * 2 * 40e3 / 1.25e6 }')" \
   "$(field slow-lockstep wall_time_s)" 2
@@ -111,16 +113,20 @@ YAML
 expect 0 "one peer" finished one-peer.yaml --platform "$ethernet" -n 32 -o one-peer
 between "payload of one peer" $((32 * 6 * 4000)) "$(field one-peer payload_bytes)" $((32 * 6 * 4000))
 between "edges of one peer" 32 "$(field one-peer edges)" 32
-expect 2 "one peer and held copies" "changes from iteration to iteration" one-peer.yaml --platform "$ethernet" -n 4 -o x \
+expect 2 "one peer and held copies" "changes from iteration to iteration" one-peer.yaml --platform "$ethernet" -n 4 -o \
+  x \
   --set exchange.name=eventgrad
 
 # A ring all-reduce takes what the α-β model says: 2 (P − 1) (α + m / P · β), headers excepted.
 expect 0 "dense ring" finished dense.yaml --platform "$ethernet" -n 8 -o e
 predicted=$(awk 'BEGIN { print 14 * (0.436e-3 + 8000 * 3.6e-8) }')
-between "time of a ring" "$predicted" "$(field e time_per_iteration_s)" "$(awk -v t="$predicted" 'BEGIN { print 1.01 * t }')"
+between "time of a ring" "$predicted" "$(field e time_per_iteration_s)" \
+  "$(awk -v t="$predicted" 'BEGIN { print 1.01 * t }')"
 # A tenth of the values at a tenth of the bandwidth takes as long.
-expect 0 "scaled" finished dense.yaml --platform "$ethernet" -n 8 -o f --set simulate.values=6400 --set simulate.scale=10
-between "scaled time" "$predicted" "$(field f time_per_iteration_s)" "$(awk -v t="$predicted" 'BEGIN { print 1.02 * t }')"
+expect 0 "scaled" finished dense.yaml --platform "$ethernet" -n 8 -o f --set simulate.values=6400 --set \
+  simulate.scale=10
+between "scaled time" "$predicted" "$(field f time_per_iteration_s)" \
+  "$(awk -v t="$predicted" 'BEGIN { print 1.02 * t }')"
 
 # A thousand ranks, in seconds of real time.
 expect 0 "1024 ranks" finished exchange.yaml --platform "$platforms/ethernet-10g-1024.xml" -n 1024 -o many \

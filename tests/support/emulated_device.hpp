@@ -1,6 +1,6 @@
 #pragma once
-// A GPU to run exchanges on without one: the kernels' emulation, in memory that the processor faults on unless it is the
-// model's turn, and with passes that are done only when somebody waits for them.
+// A GPU to run exchanges on without one: the kernels' emulation, in memory that the processor faults on unless it is
+// the model's turn, and with passes that are done only when somebody waits for them.
 #include <sys/mman.h>
 #include <unistd.h>
 

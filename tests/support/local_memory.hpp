@@ -38,10 +38,10 @@ class LocalBlocks {
   std::vector<std::size_t> sizes_;
 };
 
-/// One rank's end; it says that it has `patience`. A put is a copy at once, word by word, each released, so that a rank may
-/// look at what is being put; a store is an atomic one. So the two waits have nothing to wait for. A put leaves alone what
-/// has its value already: a small packet may be taken, and be read plainly, before the last words of it are put that
-/// change nothing. Throws std::logic_error where a put would leave the target's memory.
+/// One rank's end; it says that it has `patience`. A put is a copy at once, word by word, each released, so that a rank
+/// may look at what is being put; a store is an atomic one. So the two waits have nothing to wait for. A put leaves
+/// alone what has its value already: a small packet may be taken, and be read plainly, before the last words of it are
+/// put that change nothing. Throws std::logic_error where a put would leave the target's memory.
 class LocalMemory final : public RemoteMemory {
  public:
   LocalMemory(LocalBlocks& blocks, int rank, int patience = 0) : blocks_(blocks), rank_(rank), patience_(patience) {}

@@ -1,6 +1,6 @@
 #pragma once
-// Runs a program's doctest cases. A run that selects no test case fails: it tested nothing. For the one source file of a
-// program that defines DOCTEST_CONFIG_IMPLEMENT.
+// Runs a program's doctest cases. A run that selects no test case fails: it tested nothing. For the one source file of
+// a program that defines DOCTEST_CONFIG_IMPLEMENT.
 #include <doctest/doctest.h>
 
 #include <iostream>

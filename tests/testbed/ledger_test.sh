@@ -2,15 +2,17 @@
 # What the interfaces of the hosts count agrees with the ledger, within the overhead of the protocols below it.
 #   ledger_test.sh TESTBED PROGRAM SOURCE_DIR
 #
-# Two runs of different length, so that start, evaluation and end, which the ledger does not book, cancel out. A host whose
-# rank sends S bytes in s puts and receives R bytes in r puts must have sent
+# Two runs of different length, so that start, evaluation and end, which the ledger does not book, cancel out. A host
+# whose rank sends S bytes in s puts and receives R bytes in r puts must have sent
 #   at least S: every byte that the ledger claims has passed the interface;
 #   at most S (1 + 66/1448) + R 66/1448 + 200 (s + r):
-#     66 bytes of Ethernet (14), IP (20) and TCP (32, with time stamps) headers for every segment of 1448 bytes sent, and an
-#     acknowledgement of as many for every segment received (fewer where the kernel joins segments or delays
+#     66 bytes of Ethernet (14), IP (20) and TCP (32, with time stamps) headers for every segment of 1448 bytes sent,
+#     and an #     acknowledgement of as many for every segment received (fewer where the kernel joins segments or
+#     delays
 #     acknowledgements, as it does);
-#     a put is matched, made and flushed by short messages of Open MPI: header, request and grant of a long message, flush
-#     and its answer; with headers and acknowledgements of their own about 150 bytes were measured for each put, sent or
+#     a put is matched, made and flushed by short messages of Open MPI: header, request and grant of a long message,
+#     flush #     and its answer; with headers and acknowledgements of their own about 150 bytes were measured for each
+#     put, sent or
 #     received (empty packets, osc/pt2pt).
 set -euo pipefail
 TESTBED=$1 program=$2 source_dir=$3

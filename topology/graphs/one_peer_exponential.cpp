@@ -4,7 +4,8 @@
 //
 // Source: ying2021exponential (one-peer exponential graph).
 // Deviates from the paper in: nothing. With P = 2^τ the τ turns of a period average exactly; else they only contract.
-// Cost: one packet a rank and iteration, whatever P is; window and copies for the neighbours of all turns, as `exponential`.
+// Cost: one packet a rank and iteration, whatever P is; window and copies for the neighbours of all turns, as
+// `exponential`.
 #include "topology/graph_tools.hpp"
 
 namespace hearsay {

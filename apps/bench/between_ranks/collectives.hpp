@@ -50,8 +50,8 @@ struct BenchStep {
   std::string what{};
 };
 
-/// Over all ranks of the job, at least two, with MPI started. `begun` is told of every algorithm on every rank. The report
-/// is complete on rank 0 only. Throws std::logic_error, naming algorithm and rank, if a result is wrong.
+/// Over all ranks of the job, at least two, with MPI started. `begun` is told of every algorithm on every rank. The
+/// report is complete on rank 0 only. Throws std::logic_error, naming algorithm and rank, if a result is wrong.
 CollectivesReport measure_collectives(const CollectivesOptions& options,
                                       const std::function<void(const BenchStep&)>& begun);
 

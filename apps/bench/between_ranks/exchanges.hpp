@@ -1,8 +1,8 @@
 #pragma once
 // How long an iteration of every exchange takes on the network of this job, without a model: gradients are noise.
 //
-// The time of an iteration is that of the slowest rank, from a common barrier on; making the gradient and stepping are not
-// part of it. The first iteration, which sets up connections and is dense for some, is not counted.
+// The time of an iteration is that of the slowest rank, from a common barrier on; making the gradient and stepping are
+// not part of it. The first iteration, which sets up connections and is dense for some, is not counted.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -34,8 +34,8 @@ struct ExchangeTiming {
   double predicted_s() const { return communication_s + own_work_s; }
 };
 
-/// Over all ranks of the job, at least two, with MPI started. The report is complete on rank 0 only; exchanges without a
-/// formula, and asynchronous ones, are left out. Those of the global path are first checked against their laws
+/// Over all ranks of the job, at least two, with MPI started. The report is complete on rank 0 only; exchanges without
+/// a formula, and asynchronous ones, are left out. Those of the global path are first checked against their laws
 /// (mass_balance.hpp); throws std::logic_error.
 std::vector<ExchangeTiming> measure_exchanges(const ExchangesOptions& options, const Network& network,
                                               const std::function<void(const BenchStep&)>& begun);

@@ -1,8 +1,8 @@
 #pragma once
-// The two laws of a synchronous exchange of the global path, asked without sending blocks about: what is applied and what
-// all ranks keep is what they put in, and all replicas are the same bits. For gradients of whole numbers, of which every
-// sum is exact. Each rank adds its values up with a random weight per position, the same on all ranks, modulo 2^64: the
-// sums of all ranks are 0 together, and a violation escapes with a probability of about 2^−64.
+// The two laws of a synchronous exchange of the global path, asked without sending blocks about: what is applied and
+// what all ranks keep is what they put in, and all replicas are the same bits. For gradients of whole numbers, of which
+// every sum is exact. Each rank adds its values up with a random weight per position, the same on all ranks, modulo
+// 2^64: the sums of all ranks are 0 together, and a violation escapes with a probability of about 2^−64.
 #include <cstddef>
 #include <cstdint>
 #include <span>

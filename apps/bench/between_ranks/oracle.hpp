@@ -13,8 +13,8 @@ namespace hearsay {
 
 /// k random positions below m with normal values: the same for the same seed and rank, wherever it is called.
 SparseVector normal_entries(std::uint64_t seed, int rank, std::size_t m, std::size_t k);
-/// The same with whole numbers in [−4096, 4096] without 0, at positions out of only 2k that all ranks share (spread over
-/// m): so there is much to add, to cut off and to cancel out.
+/// The same with whole numbers in [−4096, 4096] without 0, at positions out of only 2k that all ranks share (spread
+/// over m): so there is much to add, to cut off and to cancel out.
 SparseVector whole_entries(std::uint64_t seed, int rank, std::size_t m, std::size_t k);
 
 /// Σ of all entries; positions whose sum is zero are left out.
@@ -29,8 +29,8 @@ void require_sparse(std::string_view algorithm, int rank, const SparseVector& go
 struct TruncatedSums {
   std::vector<SparseVector> results, returned;  ///< by rank
 };
-/// All ranks have the same result, of at most k entries, and result + Σ returned = Σ contributions. For two ranks, whose
-/// only merge is the last one, the result is the exact one.
+/// All ranks have the same result, of at most k entries, and result + Σ returned = Σ contributions. For two ranks,
+/// whose only merge is the last one, the result is the exact one.
 void require_truncated(std::string_view algorithm, const TruncatedSums& got,
                        std::span<const SparseVector> contributions, std::size_t k);
 

@@ -15,8 +15,8 @@ struct PingPong {
   double one_way_s = 0.0;  ///< median
 };
 
-/// Between this rank and `other`, of which just one `leads`: one 4-byte message and five of 64 kB to 16 MB, each at least
-/// five times and at most `repeats` times. After the first that takes 0.2 s nothing longer is tried. Collective
+/// Between this rank and `other`, of which just one `leads`: one 4-byte message and five of 64 kB to 16 MB, each at
+/// least five times and at most `repeats` times. After the first that takes 0.2 s nothing longer is tried. Collective
 /// over the two; the times are the leader's.
 std::vector<PingPong> ping_pong(Peers& peers, int other, bool leads, int repeats);
 

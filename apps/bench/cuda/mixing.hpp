@@ -1,6 +1,7 @@
 #pragma once
-// Mixing on the GPU, without CUDA's headers (algorithm and cost: runtime/gpu/kernels/mixing_algorithm.hpp). Pointers are device
-// pointers; the calls return at once, work is done in the stream's order. Throw CommunicationError if a launch fails.
+// Mixing on the GPU, without CUDA's headers (algorithm and cost: runtime/gpu/kernels/mixing_algorithm.hpp). Pointers
+// are device pointers; the calls return at once, work is done in the stream's order. Throw CommunicationError if a
+// launch fails.
 #include <cstdint>
 #include <span>
 

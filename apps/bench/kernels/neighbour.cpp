@@ -67,8 +67,8 @@ void read_five(benchmark::State& state, std::size_t n) {
   for (auto _ : state) benchmark::DoNotOptimize(largest_magnitude(blocks, n));
 }
 
-/// deg + 1 blocks make deg + 2 passes. The floor is a copy that touches as much memory, as caches make small ones cheaper
-/// by the byte; it is made by one thread.
+/// deg + 1 blocks make deg + 2 passes. The floor is a copy that touches as much memory, as caches make small ones
+/// cheaper by the byte; it is made by one thread.
 void add_mixing(std::vector<Kernel>& kernels, std::size_t n, std::size_t degree) {
   const auto values = static_cast<double>(n), blocks = static_cast<double>(degree + 1);
   const std::string size = short_number(values) + "/" + std::to_string(degree);

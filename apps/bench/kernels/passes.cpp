@@ -1,5 +1,5 @@
-// The floors: what memory lets through to one thread. With AVX2 where there is, lest arithmetic be what is measured, and
-// reading ahead, as the kernels do.
+// The floors: what memory lets through to one thread. With AVX2 where there is, lest arithmetic be what is measured,
+// and reading ahead, as the kernels do.
 #include <algorithm>
 #include <array>
 #include <cstring>

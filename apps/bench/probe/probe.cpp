@@ -17,8 +17,8 @@ constexpr int passes = 20, merges = 400;           // some tenths of a second ea
 constexpr double loaded_s = 0.3, longest_s = 0.5;  // a length of messages under load, and one message
 constexpr std::uint64_t seed = 1;
 
-/// On all ranks at once, as in training: they share memory, and often cores, which means show and medians of short passes
-/// do not. The slowest rank's.
+/// On all ranks at once, as in training: they share memory, and often cores, which means show and medians of short
+/// passes do not. The slowest rank's.
 void measure_passes(Network& network, mpi::Communicator& world) {
   constexpr double few = 0.001, many = 0.1;
   const SelectionTiming of_few = measure_selection(seed, passes, few), of_many = measure_selection(seed, passes, many);
@@ -38,8 +38,8 @@ void measure_passes(Network& network, mpi::Communicator& world) {
   network.kept_s = slowest[3], network.merge_s = slowest[4];
 }
 
-/// A message of so many bytes to rank `to` while one arrives from rank `from`, over what it should take alone; the largest
-/// on any rank, at least 1.
+/// A message of so many bytes to rank `to` while one arrives from rank `from`, over what it should take alone; the
+/// largest on any rank, at least 1.
 double load(Peers& peers, mpi::Communicator& world, int to, int from, const AlphaBeta& link, std::size_t bytes) {
   const double alone_s = link.alpha_s + static_cast<double>(bytes) / 4.0 * link.beta_s;
   const std::vector<std::byte> out(bytes);

@@ -16,9 +16,9 @@ struct MergeTiming {
 };
 MergeTiming measure_merge(std::uint64_t seed, int repeats);
 
-/// r ← r + g; the k largest of r; taken out of r: what error feedback does beside communicating. In turns with r ← r + g
-/// alone on a residual of its own, so that a busy machine hits both. Measured in the steady state of a run: 20 iterations
-/// go before.
+/// r ← r + g; the k largest of r; taken out of r: what error feedback does beside communicating. In turns with r ← r +
+/// g alone on a residual of its own, so that a busy machine hits both. Measured in the steady state of a run: 20
+/// iterations go before.
 struct SelectionTiming {
   static constexpr double target_ratio = 1.5;
   std::size_t values = 0;

@@ -3,8 +3,9 @@
 // shi2019gtopk, Algorithm 1 (with AllGather); error feedback from aji2017sparse.
 // Deviates from the paper in: exactly k values, ties by lower position, where the paper takes those above the k-th;
 // values and positions in one message; sums in a fixed order, so that replicas stay equal bit by bit.
-// Cost per rank and iteration: ⌈log2 P⌉ messages, (P − 1) k entries of 8 bytes with the plain codec, 32 bytes of headers
-// each; memory: one block of residuals; time: one pass for r + g, the selector's passes, log2 P passes over P k entries.
+// Cost per rank and iteration: ⌈log2 P⌉ messages, (P − 1) k entries of 8 bytes with the plain codec, 32 bytes of
+// headers each; memory: one block of residuals; time: one pass for r + g, the selector's passes, log2 P passes over P k
+// entries.
 #include "runtime/exchange/global/parts/sparse_sgd.hpp"
 
 namespace hearsay {

@@ -1,7 +1,7 @@
 #pragma once
 // x ← w_ii x + Σ_j w_ij x̂_j on the GPU: the product with one row of W, and the step along a difference of two copies.
-// The same bits as mix_row and add_difference on the processor: each element is multiplied and added in the order of the
-// edges, and nothing is fused (the CUDA sources are compiled with --fmad=false).
+// The same bits as mix_row and add_difference on the processor: each element is multiplied and added in the order of
+// the edges, and nothing is fused (the CUDA sources are compiled with --fmad=false).
 // Cost: deg + 2 passes over the block for up to 8 neighbours, one launch; 2 passes more for every further 8.
 #include <algorithm>
 #include <cstdint>

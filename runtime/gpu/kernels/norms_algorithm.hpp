@@ -1,12 +1,12 @@
 #pragma once
 // ‖x_s‖₂ of all segments of a replica in one pass: what triggers decide by.
 //
-// The block of parameters is cut into pieces of 16384 values at multiples of that, and at the segments' ends. A block of
-// threads sums the squares of a piece in double, thread t those of positions 4t … 4t + 3 modulo 1024 in order, then the
-// threads pairwise; a second launch sums the pieces of each segment alike. The order is fixed: the same layout gives the
-// same bits on every GPU and in its emulation. It is not the order of hearsay::norm, whose 16 lanes are too few for a
-// GPU: squares are exact in double and all terms are ≥ 0, so both are within `norm_error` of the exact value, and equal
-// wherever no sum is rounded.
+// The block of parameters is cut into pieces of 16384 values at multiples of that, and at the segments' ends. A block
+// of threads sums the squares of a piece in double, thread t those of positions 4t … 4t + 3 modulo 1024 in order, then
+// the threads pairwise; a second launch sums the pieces of each segment alike. The order is fixed: the same layout
+// gives the same bits on every GPU and in its emulation. It is not the order of hearsay::norm, whose 16 lanes are too
+// few for a GPU: squares are exact in double and all terms are ≥ 0, so both are within `norm_error` of the exact value,
+// and equal wherever no sum is rounded.
 // Cost: 4 bytes a value and 2 flops in double; 2 launches.
 #include <cmath>
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
-// A GPU on the processor: in each phase the threads of a block run one after another, in orders that change from phase to
-// phase; blocks run one after another in any order, or several at a time, so that ThreadSanitizer sees what blocks share.
-// What is wrong about a kernel but for the order of its threads shows as another result under another seed.
+// A GPU on the processor: in each phase the threads of a block run one after another, in orders that change from phase
+// to phase; blocks run one after another in any order, or several at a time, so that ThreadSanitizer sees what blocks
+// share. What is wrong about a kernel but for the order of its threads shows as another result under another seed.
 // Not emulated: CUB's warp primitives (a loop stands for BlockScan), registers, and how weak the GPU's memory is.
 #include <algorithm>
 #include <atomic>

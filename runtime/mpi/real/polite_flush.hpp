@@ -4,8 +4,8 @@
 // MPICH's MPI_Win_flush polls without ever giving the core away, and where its puts are carried out by the target's
 // library (Debian's MPICH: everywhere, also on one node) it polls until the target's thread has had a core. With more
 // ranks than cores most of every core goes into that. A small get behind the operations is answered after them, and may
-// be asked for without waiting; once the answer is there, the flush, which alone says what is complete, has nothing left
-// to wait for. The ledger counts these gets no more than what MPI sends for a flush.
+// be asked for without waiting; once the answer is there, the flush, which alone says what is complete, has nothing
+// left to wait for. The ledger counts these gets no more than what MPI sends for a flush.
 #include <mpi.h>
 
 #include <cstddef>

@@ -36,8 +36,9 @@ constexpr std::size_t line = PoliteFlush::line;
 /// puts to the multiple before.
 std::size_t whole_lines(std::size_t bytes) { return (bytes + line - 1) / line * line; }
 
-/// Where in a window that begins at `base` our memory does: at the start of a cache line, behind the bytes that PoliteFlush
-/// reads. MPI need not begin there (Open MPI's osc/rdma: 8 bytes behind), and a packet of a line would then touch two.
+/// Where in a window that begins at `base` our memory does: at the start of a cache line, behind the bytes that
+/// PoliteFlush reads. MPI need not begin there (Open MPI's osc/rdma: 8 bytes behind), and a packet of a line would then
+/// touch two.
 MPI_Aint front_of(const void* base) {
   const auto address = reinterpret_cast<std::uintptr_t>(base);
   return static_cast<MPI_Aint>(line + (line - address % line) % line);

@@ -9,8 +9,8 @@ struct ClusterOptions {
   std::filesystem::path platform;  ///< of SimGrid, version 4.1
   int ranks = 1;
   double scale = 1.0;  ///< every link's bandwidth is divided by it
-  /// A thread for every rank, as what keeps state by thread needs (LibTorch). Without, ranks take turns on one thread, which
-  /// is ten times as fast; `rank_main` must then not wait for anything while it handles an exception.
+  /// A thread for every rank, as what keeps state by thread needs (LibTorch). Without, ranks take turns on one thread,
+  /// which is ten times as fast; `rank_main` must then not wait for anything while it handles an exception.
   bool threads = true;
 };
 

@@ -1,8 +1,9 @@
-// The window of a simulated rank, on SimGrid's own messages: SMPI's MPI_Put cannot be asked whether it has arrived, only
-// waited for, and a rank without a thread for its communication would stop computing meanwhile.
+// The window of a simulated rank, on SimGrid's own messages: SMPI's MPI_Put cannot be asked whether it has arrived,
+// only waited for, and a rank without a thread for its communication would stop computing meanwhile.
 //
-// An edge is a SimGrid mailbox whose receiver takes without asking, as TCP does: a message is on its way from the moment
-// in which it is put, whatever its receiver is doing. The receiver writes what has come into its memory when it looks.
+// An edge is a SimGrid mailbox whose receiver takes without asking, as TCP does: a message is on its way from the
+// moment in which it is put, whatever its receiver is doing. The receiver writes what has come into its memory when it
+// looks.
 #include "runtime/mpi/window.hpp"
 
 #include <mpi.h>

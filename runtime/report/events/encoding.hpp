@@ -1,6 +1,6 @@
 #pragma once
-// TensorFlow's Event messages as bytes. Internal to runtime/report. Needs Protobuf: protobuf/ and none/ are two sources for
-// the same functions, of which a build has one (CMake's HEARSAY_EVENTS_SOURCES).
+// TensorFlow's Event messages as bytes. Internal to runtime/report. Needs Protobuf: protobuf/ and none/ are two sources
+// for the same functions, of which a build has one (CMake's HEARSAY_EVENTS_SOURCES).
 #include <cstdint>
 #include <span>
 #include <string>

@@ -82,7 +82,8 @@ class Model {
   /// Forward pass without gradients, in whatever mode (training, evaluation) the module is.
   Score score(const Batch& batch) const;
 
-  /// Writes the module, as of x in the replica, so that `torch::load(module, file)` reads it. Throws DataError if the file cannot be written.
+  /// Writes the module, as of x in the replica, so that `torch::load(module, file)` reads it. Throws DataError if the
+  /// file cannot be written.
   void save(const std::filesystem::path& file) const;
 
  private:

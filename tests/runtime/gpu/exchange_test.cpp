@@ -1,5 +1,6 @@
-// An exchange does the same wherever the replica lives: on a GPU every rank computes, sends and is sent what it is on the
-// processor, to the last bit; also on the emulated one, whose memory the processor cannot look at and whose passes are late.
+// An exchange does the same wherever the replica lives: on a GPU every rank computes, sends and is sent what it is on
+// the processor, to the last bit; also on the emulated one, whose memory the processor cannot look at and whose passes
+// are late.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// A model that lives on a device trains like one in the processor's memory, bit for bit: on an emulated one, whose memory
-// is open to LibTorch when it is the model's turn. What a GPU adds is that LibTorch's calls run there, too.
+// A model that lives on a device trains like one in the processor's memory, bit for bit: on an emulated one, whose
+// memory is open to LibTorch when it is the model's turn. What a GPU adds is that LibTorch's calls run there, too.
 #include "tests/runtime/training/tiny.hpp"
 
 #include <doctest/doctest.h>

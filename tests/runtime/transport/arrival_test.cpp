@@ -1,5 +1,5 @@
-// When a packet, and the room that one leaves, is seen: flushes that do not wait, packets taken before their head says so,
-// what a sync brings.
+// When a packet, and the room that one leaves, is seen: flushes that do not wait, packets taken before their head says
+// so, what a sync brings.
 #include <algorithm>
 #include <cstring>
 #include <functional>

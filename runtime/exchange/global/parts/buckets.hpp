@@ -27,8 +27,8 @@ class Buckets {
   /// Before the backward pass of an iteration.
   void restart();
   /// Segment `s` has its gradient: calls `start(bucket)` for every bucket that is complete now and whose turn it is.
-  /// Segments that were silent in the whole first iteration (buffers, frozen tensors) are not waited for later; one that
-  /// is heard of after that is a std::logic_error, its bucket may have gone.
+  /// Segments that were silent in the whole first iteration (buffers, frozen tensors) are not waited for later; one
+  /// that is heard of after that is a std::logic_error, its bucket may have gone.
   void ready(SegmentId s, const std::function<void(const Bucket&)>& start);
   /// All gradients are there: starts the buckets that are left.
   void finish(const std::function<void(const Bucket&)>& start);

@@ -1,11 +1,13 @@
 #pragma once
-// What this rank still owes to the sum: the residual r of error feedback, with the options of Deep Gradient Compression.
+// What this rank still owes to the sum: the residual r of error feedback, with the options of Deep Gradient
+// Compression.
 //   plain:                 r ← r + g
 //   momentum correction:   u ← m u + g;       r ← r + u         (Nesterov: u ← m (u + g); r ← r + u + g)
 //   then                   send T(r);         r ← r − T(r) + what the collective gives back
 //   factor masking:        u ← 0 where the contribution was applied
 //   local clipping:        g ← g · min(1, c / (√P ‖g‖)) before all of it
-// Lin et al., Deep Gradient Compression, ICLR 2018 (lin2018dgc), Algorithm 1 and section 3; error feedback: seide2014onebit.
+// Lin et al., Deep Gradient Compression, ICLR 2018 (lin2018dgc), Algorithm 1 and section 3; error feedback:
+// seide2014onebit.
 #include <span>
 
 #include "runtime/collectives/sparse_vector.hpp"
@@ -28,8 +30,8 @@ class ErrorFeedback {
  public:
   ErrorFeedback(const FeedbackOptions& options, std::size_t n, int ranks, std::shared_ptr<Device> device = processor());
 
-  /// r ← r + g (or u), clipped; then what `selection` keeps of r at this density, in canonical form (zeros left out), moved
-  /// out of it. g is no gradient any more. The device's.
+  /// r ← r + g (or u), clipped; then what `selection` keeps of r at this density, in canonical form (zeros left out),
+  /// moved out of it. g is no gradient any more. The device's.
   SparseVector contribute(std::span<float> g, SumSelection& selection, double density);
 
   /// r ← r + g (or u) for values [offset, offset + g.size()). Clipping, which needs the norm of the whole gradient, is

@@ -9,8 +9,8 @@
 namespace hearsay {
 
 /// Shares `total` out in proportion to `weights` (≥ 0), with at least one and at most `lengths[s]` for each s, none for
-/// a length of 0; rounded by largest remainders, ties by lower s. The sum is `total`, or what comes nearest to it within
-/// these limits. Equal inputs give equal outputs on every rank. Cost: about 100 passes.
+/// a length of 0; rounded by largest remainders, ties by lower s. The sum is `total`, or what comes nearest to it
+/// within these limits. Equal inputs give equal outputs on every rank. Cost: about 100 passes.
 std::vector<std::size_t> apportion(std::span<const float> weights, std::span<const std::size_t> lengths,
                                    std::size_t total);
 

@@ -42,8 +42,8 @@ struct SparseSgdSettings {
   std::shared_ptr<const Sparsifier> sparsifier;  ///< to ask; every exchange selects with a copy
 };
 
-/// The client's half of an iteration: r ← r + g, with momentum and clipping as `feedback` says, and what of r to send; in
-/// one pass over memory where nothing but the sum is wanted.
+/// The client's half of an iteration: r ← r + g, with momentum and clipping as `feedback` says, and what of r to send;
+/// in one pass over memory where nothing but the sum is wanted.
 void accumulate_and_select(ErrorFeedback& feedback, BlockSelection& selection, std::span<const float> g, double density,
                            std::vector<std::uint32_t>& positions);
 

@@ -14,9 +14,9 @@ namespace {
 
 constexpr int worlds[]{1, 2, 3, 5, 6, 7, 8, 12};
 
-/// The variants of one algorithm on `ranks` ranks, as sections `exchange:`. Not here: `gtopk` with `residual: published`,
-/// which loses mass and says how much, and `gradient_dropping`, where a rank gets the gradients of its own shard only
-/// (gradient_dropping_test.cpp).
+/// The variants of one algorithm on `ranks` ranks, as sections `exchange:`. Not here: `gtopk` with `residual:
+/// published`, which loses mass and says how much, and `gradient_dropping`, where a rank gets the gradients of its own
+/// shard only (gradient_dropping_test.cpp).
 std::vector<std::string> variants(std::string_view name, int ranks, bool rounded) {
   const auto with = [&](const std::string& keys) { return "exchange: {name: " + std::string(name) + keys + "}\n"; };
   if (name == "gtopk") {
