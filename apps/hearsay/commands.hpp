@@ -83,8 +83,8 @@ using MpiSlot = std::unique_ptr<mpi::Environment>;
 /// What follows the command on the command line.
 using Words = std::vector<std::string>;
 
-/// Starts MPI for a command that measures between ranks. Throws ConfigError, on rank 0, if ranks run different builds or
-/// were given different `words`.
+/// Starts MPI for a command that measures between ranks. Throws ConfigError, on rank 0, if ranks run different builds
+/// or were given different `words`.
 void start_measuring(const Words& words, MpiSlot& mpi);
 
 int train_command(const TrainArguments& arguments, MpiSlot& mpi);

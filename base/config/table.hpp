@@ -1,6 +1,6 @@
 #pragma once
-// The list of a folder's algorithms: names, what `hearsay list` and `hearsay describe` say of them, and how to make one.
-// A folder has exactly one table; the contract tests run over it, so an entry is tested without a test of its own.
+// The list of a folder's algorithms: names, what `hearsay list` and `hearsay describe` say of them, and how to make
+// one. A folder has exactly one table; the contract tests run over it, so an entry is tested without a test of its own.
 #include <algorithm>
 #include <memory>
 #include <span>

@@ -15,7 +15,8 @@
 namespace hearsay {
 namespace {
 
-/// x or 0, without a jump: which of two lists comes next cannot be foretold, and a wrong guess costs more than the step.
+/// x or 0, without a jump: which of two lists comes next cannot be foretold, and a wrong guess costs more than the
+/// step.
 float when(std::uint32_t one_or_zero, float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & (0U - one_or_zero));
 }
@@ -33,7 +34,8 @@ struct Merge {
 };
 
 /// One pass over both; `combine(x, y)` with 0 for what is missing. Where a step goes on depends on the step before; the
-/// lower and the upper half of the positions do not depend on each other and are merged in turns, so that neither waits.
+/// lower and the upper half of the positions do not depend on each other and are merged in turns, so that neither
+/// waits.
 template <class Combine>
 SparseVector merged(const SparseVector& a, const SparseVector& b, Combine combine) {
   SparseVector result;

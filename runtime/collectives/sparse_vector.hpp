@@ -69,7 +69,8 @@ class SparseWire {
   /// Bytes of the longest message of `count` entries or fewer.
   std::size_t bound(std::size_t count) const;
   OwnedMessage encode(const SparseVector& v) const;
-  /// Throws CommunicationError for bytes that are no encoding. Values that a quantiser has rounded to zero are left out.
+  /// Throws CommunicationError for bytes that are no encoding. Values that a quantiser has rounded to zero are left
+  /// out.
   SparseVector decode(std::span<const std::byte> bytes) const;
   /// Bytes that `encode` has made on some rank, to be passed on.
   static OwnedMessage forward(std::vector<std::byte> bytes);

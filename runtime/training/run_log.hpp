@@ -11,7 +11,8 @@
 
 namespace hearsay {
 
-/// One rank's diary: metrics.rankNNNN.jsonl, TensorBoard's event file and, on rank 0, progress. Nothing is communicated.
+/// One rank's diary: metrics.rankNNNN.jsonl, TensorBoard's event file and, on rank 0, progress. Nothing is
+/// communicated.
 class RunLog {
  public:
   struct Sources {

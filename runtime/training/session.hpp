@@ -32,8 +32,9 @@ struct TrainOptions {
   std::string command{};                                     ///< for the manifest; this process's if empty
   std::function<void(const Progress&)> progress{};           ///< at most four times a second, and at the end
   std::function<void(const EvaluationRecord&)> evaluated{};  ///< after every evaluation of the averaged model
-  /// Seconds that pass after the gradient of iteration k has been computed, while communication goes on: in a simulation,
-  /// where computing itself takes no time, what it is to take; elsewhere it makes a rank slower. Called on every rank.
+  /// Seconds that pass after the gradient of iteration k has been computed, while communication goes on: in a
+  /// simulation, where computing itself takes no time, what it is to take; elsewhere it makes a rank slower. Called on
+  /// every rank.
   std::function<double(Iteration k)> compute_s{};
   bool shares_process = false;  ///< ranks are threads of one process, of which one runs at a time
 };

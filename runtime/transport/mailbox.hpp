@@ -13,10 +13,10 @@
 //   3. j reads `head`, checks the packets before it, hands them out in place; when they are consumed it stores `tail`
 //      into i's memory.
 // A small packet need not wait for its head: where the bytes behind the last packet are one of a later iteration and
-// their checksum agrees, it has come whole, whatever MPI says. What a put has written so far is either that or not yet a
-// packet; bytes of an earlier round of the ring are of an earlier iteration. This saves a round trip on the network; a
-// packet that is damaged is still found out, when its head comes. So nobody waits for the head of such a packet, nor for
-// the tail that gives back less than a quarter of the ring: both may be put off for as many looks as RemoteMemory's
+// their checksum agrees, it has come whole, whatever MPI says. What a put has written so far is either that or not yet
+// a packet; bytes of an earlier round of the ring are of an earlier iteration. This saves a round trip on the network;
+// a packet that is damaged is still found out, when its head comes. So nobody waits for the head of such a packet, nor
+// for the tail that gives back less than a quarter of the ring: both may be put off for as many looks as RemoteMemory's
 // `patience` says, and one then does for all packets until there.
 // Memory model: the flush in 2 orders the packet before `head` at the target (MPI-4, 12.7: completion at the target
 // before the next operation starts). j loads `head` after MPI_Win_sync and loads packets after `head`. That is enough
@@ -26,9 +26,9 @@
 //
 // Threads: `fits`, `post`, `front`, `pop` belong to the computing thread; `progress` to the communication thread.
 //
-// Cost per packet: two puts (packet, head) and, per drained batch, one (tail), of small packets one head and one tail for
-// many; one copy, one checksum pass on either side. A small packet that is under way costs a copy and a checksum at each
-// look.
+// Cost per packet: two puts (packet, head) and, per drained batch, one (tail), of small packets one head and one tail
+// for many; one copy, one checksum pass on either side. A small packet that is under way costs a copy and a checksum at
+// each look.
 #include <atomic>
 #include <boost/lockfree/spsc_queue.hpp>
 #include <chrono>
@@ -70,8 +70,8 @@ struct MailboxMap {
 class Mailbox {
  public:
   /// `memory` must hold `MailboxMap{degree, capacity}.total_bytes()` on every rank. `edge` below is always an index
-  /// into `topology.neighbourhood(rank).neighbours`. A capacity of 0 is that of an exchange which posts nothing: there are
-  /// no edges then.
+  /// into `topology.neighbourhood(rank).neighbours`. A capacity of 0 is that of an exchange which posts nothing: there
+  /// are no edges then.
   Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger);
 
   // --- computing thread ---

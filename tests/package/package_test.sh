@@ -12,7 +12,8 @@ mkdir -p "$work"
 cp "$source/CMakeLists.txt" "$source/stripes.cpp" "$work"
 lines=$(wc -l <"$work/stripes.cpp")
 [[ $lines -le 40 ]] || { echo "stripes.cpp has $lines lines; it is there to show that 40 are enough"; exit 1; }
-"$cmake" -S "$work" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/prefix;${CMAKE_PREFIX_PATH:-}"
+"$cmake" -S "$work" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_PREFIX_PATH="$work/prefix;${CMAKE_PREFIX_PATH:-}"
 "$cmake" --build "$work/build"
 "${mpirun[@]}" "$work/build/stripes" "$work/run"
 [[ -s $work/run/summary.json ]] || { echo "no $work/run/summary.json"; exit 1; }

@@ -82,8 +82,8 @@ struct RingedSegments {
 ExchangeCost layerwise_cost(const SparseShape& shape, std::size_t segments, const RingedSegments& rings,
                             const CostAssumptions& assumptions);
 
-// hierarchical.cpp: nodes of `node_size` ranks; `message_bytes` of a shard; `forwarded_bytes` of the messages that the last
-// step passes on, 0 where it passes the dense shard
+// hierarchical.cpp: nodes of `node_size` ranks; `message_bytes` of a shard; `forwarded_bytes` of the messages that the
+// last step passes on, 0 where it passes the dense shard
 ExchangeCost hierarchical_cost(const SparseShape& shape, int node_size, std::size_t forwarded_bytes,
                                const CostAssumptions& assumptions);
 

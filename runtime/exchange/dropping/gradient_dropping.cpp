@@ -9,11 +9,12 @@
 // the synchronous variant, with one copy for all clients, `asynchronous` the paper's, with a copy for each; what a pull
 // drops is master − copy itself, so nothing has to be remembered twice; where a ring is full the push stays in the
 // residual and the pull stays owed; a rank's push to itself does not travel and is not rounded.
-// The optimizer sees gradients of the own shard only, and what it does to x elsewhere (weight decay, momentum) is undone.
-// Cost per rank and iteration, N values, k pushed, k' pulled of all, 8 bytes an entry with the plain codec: lockstep:
-// P − 1 messages and k (P − 1)/P entries of pushes; ⌈log2 P⌉ messages and k' (P − 1)/P entries of pulls; asynchronous:
-// P − 1 packets at most, with k (P − 1)/P and k' (P − 1)/P entries; memory: residual, copy and 2/P (lockstep) or
-// (P + 1)/P (asynchronous) more blocks; time: a selection among N values, and one among N/P for each different copy.
+// The optimizer sees gradients of the own shard only, and what it does to x elsewhere (weight decay, momentum) is
+// undone. Cost per rank and iteration, N values, k pushed, k' pulled of all, 8 bytes an entry with the plain codec:
+// lockstep: P − 1 messages and k (P − 1)/P entries of pushes; ⌈log2 P⌉ messages and k' (P − 1)/P entries of pulls;
+// asynchronous: P − 1 packets at most, with k (P − 1)/P and k' (P − 1)/P entries; memory: residual, copy and 2/P
+// (lockstep) or (P + 1)/P (asynchronous) more blocks; time: a selection among N values, and one among N/P for each
+// different copy.
 #include <algorithm>
 #include <string>
 

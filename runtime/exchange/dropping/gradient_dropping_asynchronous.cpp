@@ -1,5 +1,6 @@
 // Gradient dropping without waiting: pushes and pulls are packets in mailboxes, used when they have come.
-//   finish:  g_own ← (1/P) (all that has been pushed here since the last time), 0 elsewhere;  x ← x + all that was pulled
+//   finish:  g_own ← (1/P) (all that has been pushed here since the last time), 0 elsewhere;  x ← x + all that was
+//   pulled
 //   the optimizer moves x, of which only the own shard, the master itself, is meant: the rest is put back
 //   stepped:  one packet for every other rank: v for its shard, and T(x_own − copy_i), where its ring has room
 // A push counts 1/P whenever it comes. A packet holds

@@ -1,8 +1,8 @@
 // Dense S-SGD: the mean of all gradients on every rank, the baseline of the global path.
 //   g ← (1/P) Σ_i g_i
 // shi2019gtopk, II-D; the ring: patarasuk2009bandwidth; buckets that start during the backward pass: li2020ddp.
-// Deviates from the paper in: buckets; the ring's sum is added in ring order, the library's as the library likes; either
-// gives the same bits on every rank.
+// Deviates from the paper in: buckets; the ring's sum is added in ring order, the library's as the library likes;
+// either gives the same bits on every rank.
 // Cost per rank and iteration, B buckets: `ring`: 2 (P − 1) B messages, 2 (P − 1)/P · 4n bytes; `library`: its own, the
 // ledger books what it is given, 4n bytes, once; memory: 4n/P bytes; with `overlap` hidden behind the backward pass but
 // for the last bucket.

@@ -3,9 +3,10 @@
 // lian2017dpsgd, Algorithm 1; in the form that mixes while the gradient is computed (adapt while communicate), as
 // ghosh2021eventgrad's Algorithm A.
 // On a graph that changes W is that of iteration k, W_k (ying2021exponential), and only its peer is sent to.
-// Deviates from the paper in: nothing in lockstep without `delay`, with which the x_j are those of iteration k − 1. Asynchronous ranks use the newest copies that have arrived.
-// Cost per iteration and directed edge: one message a segment, 4·n bytes of values, 32 + 16·segments bytes of headers;
-// memory: one block a neighbour; time: deg + 2 memory passes to mix.
+// Deviates from the paper in: nothing in lockstep without `delay`, with which the x_j are those of iteration k − 1.
+// Asynchronous ranks use the newest copies that have arrived. Cost per iteration and directed edge: one message a
+// segment, 4·n bytes of values, 32 + 16·segments bytes of headers; memory: one block a neighbour; time: deg + 2 memory
+// passes to mix.
 #include <vector>
 
 #include "runtime/exchange/exchange.hpp"

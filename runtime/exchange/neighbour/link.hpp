@@ -2,8 +2,8 @@
 // A rank's side of its edges: fired segments go out as packets, packets come in as copies x̂_j.
 //
 // Keeps what the neighbours hold of this rank (x̂_i) where a sparsifier or a mixing rule needs it, and what must still
-// be sent where a ring was full: a deferred event stays pending on that edge and goes out, with the values of the time, as
-// soon as there is room; until then the edge's x̂_i stays what the receiver really has.
+// be sent where a ring was full: a deferred event stays pending on that edge and goes out, with the values of the time,
+// as soon as there is room; until then the edge's x̂_i stays what the receiver really has.
 #include <memory>
 #include <span>
 #include <vector>
@@ -23,9 +23,9 @@ Body body_of(const Sparsifier& sparsifier, std::size_t n);
 /// Bytes that one fired segment of n values takes at most, its header included.
 std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n);
 
-/// What an iteration of a neighbour exchange costs: packets of at most `packet_bound` bytes, of whose segments a fraction
-/// fires; `selection` is the work of choosing what of them travels, if all fire; `own_copy`: whether mixing reads what
-/// neighbours hold of this rank.
+/// What an iteration of a neighbour exchange costs: packets of at most `packet_bound` bytes, of whose segments a
+/// fraction fires; `selection` is the work of choosing what of them travels, if all fire; `own_copy`: whether mixing
+/// reads what neighbours hold of this rank.
 ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size_t packet_bound,
                        const LocalWork& selection, bool own_copy, const CostAssumptions& assumptions);
 
@@ -41,12 +41,12 @@ class NeighbourLink {
 
   /// Encodes and posts the segments with fired[s] ≠ 0 as they are in the replica now. Lockstep sends a packet to every
   /// neighbour (of a graph that changes: to the peer of iteration k) at every iteration, asynchronous only where there
-  /// is news. Waits for nobody in asynchronous mode. In lockstep a ring has room for this packet by construction; with a
-  /// delay of 1 it may have to wait for room, but never in a circle: two packets always fit, so whoever is waited for is
-  /// an iteration behind. (With 2 it could.)
+  /// is news. Waits for nobody in asynchronous mode. In lockstep a ring has room for this packet by construction; with
+  /// a delay of 1 it may have to wait for room, but never in a circle: two packets always fit, so whoever is waited for
+  /// is an iteration behind. (With 2 it could.)
   void send(Iteration k, std::span<const std::uint8_t> fired);
-  /// Brings the copies x̂_j up to date: lockstep with every neighbour's packet of iteration k − delay, asynchronous with
-  /// all that has arrived. Throws CommunicationError naming the edge for a packet that cannot be what was agreed.
+  /// Brings the copies x̂_j up to date: lockstep with every neighbour's packet of iteration k − delay, asynchronous
+  /// with all that has arrived. Throws CommunicationError naming the edge for a packet that cannot be what was agreed.
   void receive(Iteration k);
 
   /// The caller has mixed: nothing of `edges()` is news any more.

@@ -1,5 +1,5 @@
-// The cost formulas against the exchanges themselves: bytes as the ledgers count them, bounds as the plans state them; and
-// what the formulas say of networks so extreme that the answer is known.
+// The cost formulas against the exchanges themselves: bytes as the ledgers count them, bounds as the plans state them;
+// and what the formulas say of networks so extreme that the answer is known.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 #pragma once
-// Gradient dropping on every rank of a local job, with an optimizer of integers: x ← x − P·g, so that everything is exact.
+// Gradient dropping on every rank of a local job, with an optimizer of integers: x ← x − P·g, so that everything is
+// exact.
 #include <cmath>
 #include <map>
 #include <string>
