@@ -1,10 +1,10 @@
 # What must be true of hosts before mpirun is started on them. To be sourced behind setup.sh.
-# HOSTS is a line "NAME SLOTS" for each host; SLOTS is "?" where only the host knows: as many as it has cores. WHERE is what
-# messages call the place that they stand in.
+# HOSTS is a line "NAME SLOTS" for each host; SLOTS is "?" where only the host knows: as many as it has cores. WHERE is
+# what messages call the place that they stand in.
 # shellcheck shell=bash
 
-# hosts_of_file FILE: HOSTS, as Open MPI 4.1 reads it: slots= (count=, cpu=) and one for every further line of that host;
-# else one for every line; else max_slots=; else "?".
+# hosts_of_file FILE: HOSTS, as Open MPI 4.1 reads it: slots= (count=, cpu=) and one for every further line of that
+# host; else one for every line; else max_slots=; else "?".
 hosts_of_file() {
   [[ -r $1 ]] || fail 3 "the host file '$1' cannot be read"
   awk '{ sub(/#.*/, ""); gsub(/ *= */, "=") }
@@ -31,9 +31,11 @@ hosts_of_list() {
     [[ $item != *:* ]] || slots=${item#*:}
     [[ $slots != '*' && $slots != auto ]] || slots='?'
     [[ $name =~ ^[[:alnum:]._-]+$ && $slots =~ ^([1-9][0-9]*|\?)$ ]] ||
-      fail 2 "--host $1: '$item' is none of NAME, NAME:SLOTS and NAME:*; separate hosts by commas, as in --host node01:4,node02:4"
+      fail 2 \
+        "--host $1: '$item' is none of NAME, NAME:SLOTS and NAME:*; a comma between hosts: --host node01:4,node02:4"
     [[ -n ${sum[$name]:-} ]] || order+=("$name")
-    if [[ $slots == '?' || ${sum[$name]:-} == '?' ]]; then sum[$name]='?'; else sum[$name]=$((${sum[$name]:-0} + slots)); fi
+    if [[ $slots == '?' ||
+      ${sum[$name]:-} == '?' ]]; then sum[$name]='?'; else sum[$name]=$((${sum[$name]:-0} + slots)); fi
   done <<<"${1//,/$'\n'}"
   for name in "${order[@]}"; do counted+="$name ${sum[$name]}"$'\n'; done
   printf '%s' "$counted"
@@ -70,12 +72,13 @@ require_sum() {
   local total
   total=$(awk '{ sum += $2 } END { print sum }' <<<"$3")
   [[ $total -ge $2 ]] ||
-    fail 2 "$1 has $total slots ($(paste -sd, <<<"$3" | sed 's/,/, /g')), too few for $2 processes; raise the number there" \
+    fail 2 \
+      "$1 has $total slots ($(paste -sd, <<<"$3" | sed 's/,/, /g')), too few for $2 processes; raise the number there" \
       "(slots=4 in a host file, node01:4 with --host), add hosts, or start at most $total"
 }
 
-# require_hosts WHERE RANKS PROGRAM CORES HOSTS: every host answers the launch agent, has the program where this machine has
-# it, and all together have slots enough. CORES is cores_command's.
+# require_hosts WHERE RANKS PROGRAM CORES HOSTS: every host answers the launch agent, has the program where this machine
+# has it, and all together have slots enough. CORES is cores_command's.
 require_hosts() {
   local host slots agent look words counted=''
   read -r -a agent <<<"${OMPI_MCA_plm_rsh_agent:-ssh -o BatchMode=yes -o ConnectTimeout=10}"
@@ -104,4 +107,5 @@ asked() {
   esac
 }
 
-is_this_machine() { [[ $1 == localhost || $1 == 127.0.0.1 || $1 == "$(hostname)" || $1 == "$(hostname -f 2>/dev/null)" ]]; }
+is_this_machine() { [[ $1 == localhost || $1 == 127.0.0.1 || $1 == "$(hostname)" ||
+  $1 == "$(hostname -f 2>/dev/null)" ]]; }

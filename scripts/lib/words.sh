@@ -1,13 +1,16 @@
 # What of an MPI job's stderr is worth reading. To be sourced.
 # shellcheck shell=bash
 
-# without_boilerplate: stdin to stdout, less what mpirun adds where Hearsay has said in one sentence why it ends ("hearsay:
-# …"): that a process called MPI_Abort or ended with another code than 0, in ten lines between two rules. Without such a
-# sentence they are all that there is, and come at the end. Whatever else is said passes at once, unfinished lines too.
+# without_boilerplate: stdin to stdout, less what mpirun adds where Hearsay has said in one sentence why it ends
+# ("hearsay: …"): that a process called MPI_Abort or ended with another code than 0, in ten lines between two rules.
+# Without such a sentence they are all that there is, and come at the end. Whatever else is said passes at once,
+# unfinished lines too.
 without_boilerplate() {
   local LC_ALL=C line='' text='' shown='' code rule pending='' explained=no state=open held=''
   local name='(mpirun|prterun)'
-  local block="^(MPI_ABORT was invoked on rank |Primary job +terminated normally, but |$name detected that one or more processes exited with non-zero status)"
+  local \
+    block="$name detected that one or more processes exited with non-zero status"
+  block="^(MPI_ABORT was invoked on rank |Primary job +terminated normally, but |$block)"
   local aggregated='^\[[^]]+\] [0-9]+ more process(es)? ha(s|ve) sent help message help-mpi-api\.txt / mpi-abort$'
   local more='^\[[^]]+\] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help / error messages$'
   local sentence='^(\[[0-9]+,[0-9]+\]<stderr>: ?)?hearsay: ' remark='hearsay: (note|warning)'

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What scripts/launch finds out before mpirun starts: slots, hosts, the program; and that it hands over to mpirun unspoilt.
-# Hosts are played by a launch agent of the test's own.
+# What scripts/launch finds out before mpirun starts: slots, hosts, the program; and that it hands over to mpirun
+# unspoilt. Hosts are played by a launch agent of the test's own.
 #   launch_test.sh LAUNCH
 set -euo pipefail
 launch=$(realpath "$1")
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null || :; rm -rf "$folder"' EXIT
 source_dir=$(dirname "$(dirname "$launch")")
 cd "$folder"
 unset OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_hwloc_base_use_hwthreads_as_cpus
@@ -84,7 +84,8 @@ expect 5 "" "$launch" -n 2 sh -c 'exit 5'
 
 printf 'node1 slots=2\nnode2 slots=2\nnode9 slots=4\n' >hosts
 expect 2 "8 slots (node1 2, node2 2, node9 4)" "$launch" --hostfile hosts -n 9 echo hello
-expect 4 "the host 'node9' of the host file 'hosts' cannot be reached (no route to node9)" "$launch" --hostfile hosts -n 8 echo hello
+expect 4 "the host 'node9' of the host file 'hosts' cannot be reached (no route to node9)" "$launch" --hostfile hosts \
+  -n 8 echo hello
 # Without slots= only the hosts know.
 printf 'node1\nnode2\n' >hosts
 expect 2 "has 6 slots (node1 3, node2 3), too few for 7 processes" "$launch" --hostfile hosts -n 7 echo hello
@@ -92,15 +93,18 @@ expect 2 "has 12 slots (node1 6, node2 6)" "$launch" --hostfile hosts --use-hwth
 printf 'node1\nnode2 slots=2\n' >hosts
 expect 2 "has 5 slots (node1 3, node2 2)" "$launch" --hostfile hosts -n 6 echo hello
 printf 'node1\nsilent\n' >hosts
-expect 4 "the host 'silent' of the host file 'hosts' cannot be reached (no answer in 15 s)" "$launch" --hostfile hosts -n 800 echo hello
+expect 4 "the host 'silent' of the host file 'hosts' cannot be reached (no answer in 15 s)" "$launch" --hostfile hosts \
+  -n 800 echo hello
 printf 'node1 slots=2\n' >hosts
-expect 3 "the host 'node1' of the host file 'hosts' has no program './nothing'" "$launch" --hostfile hosts -n 2 ./nothing
+expect 3 "the host 'node1' of the host file 'hosts' has no program './nothing'" "$launch" --hostfile hosts -n 2 \
+  ./nothing
 expect 3 "cannot be read" "$launch" --hostfile nowhere -n 2 echo hello
 printf '# none\n' >hosts
 expect 2 "names no host" "$launch" --hostfile hosts -n 2 echo hello
 expect 2 "whole number" "$launch" -n two echo hello
 expect 2 "which program" "$launch" -n 2
 expect 2 "which program" "$launch" echo hello
+expect 2 "'--tag-output' stands where the program should" "$launch" -n 2 --tag-output echo hello
 
 # ---------------------------------------------------------------- --host: the same of a list
 expect 0 "hello" "$launch" --host localhost:2,localhost -n 3 echo hello
@@ -153,7 +157,8 @@ exit "$2"
 TEXT
 chmod +x fails
 rule=$(printf -- '-%.0s' {1..74})
-abort="$rule\\nMPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\\nwith errorcode 3.\\n\\nNOTE: so it is.\\n$rule\\n"
+abort="$rule\\nMPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\\nwith errorcode 3.\\n\\n"
+abort+="NOTE: so it is.\\n$rule\\n"
 aggregated='[vm:12] 1 more process has sent help message help-mpi-api.txt / mpi-abort\n'
 aggregated+='[vm:12] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help / error messages\n'
 sentence="hearsay: [rank 1] no file 'x'; name one"
@@ -161,11 +166,12 @@ says 3 "$sentence"$'\n' ./fails "$sentence\\n" 3
 says 3 "before"$'\n'"$sentence"$'\n'"after"$'\n' ./fails "before\\n$sentence\\n$abort${aggregated}after\\n" 3
 # Nothing else is left out: other blocks, rules of a program's own, words that look alike, a last line without an end.
 other="$rule\\nWARNING: no network card was found\\n$rule\\n"
-says 3 "$(printf '%b' "$other$sentence\\n$rule\\nx\\n$rule\\n.")"$'\n' ./fails "$other$sentence\\n$abort$rule\\nx\\n$rule\\n.\\n" 3
+says 3 "$(printf '%b' "$other$sentence\\n$rule\\nx\\n$rule\\n.")"$'\n' ./fails \
+  "$other$sentence\\n$abort$rule\\nx\\n$rule\\n.\\n" 3
 says 0 "$(printf '%b' "about MPI_ABORT was invoked on rank 0\\n$rule\\nend")" \
   ./fails "about MPI_ABORT was invoked on rank 0\\n$rule\\nend" 0
 # Without a sentence of ours mpirun's words are all there is.
-expect 5 "mpirun detected that one or more processes exited with non-zero status" "$launch" -n 2 ./fails 'a word\n' 5
+expect 5 "Primary job  terminated normally" "$launch" -n 2 ./fails 'a word\n' 5
 expect 5 "Primary job  terminated normally" "$launch" -n 2 ./fails 'hearsay: note: a remark only\n' 5
 grep -qF "remark only" out || failed "the remark is lost: $(cat out)"
 expect 3 "MPI_ABORT was invoked on rank 0" "$launch" -n 1 ./fails "$abort$aggregated" 3
