@@ -11,7 +11,10 @@ build_packages=(
   zlib1g-dev liblzma-dev libxxhash-dev libprotobuf-dev protobuf-compiler
 )
 report_packages=(python3-numpy python3-pandas python3-matplotlib python3-yaml)  # analysis/
-test_packages=(doctest-dev librapidcheck-dev libbenchmark-dev libsimgrid-dev mpich libmpich-dev iproute2 "${report_packages[@]}")
+test_packages=(
+  doctest-dev librapidcheck-dev libbenchmark-dev libsimgrid-dev mpich libmpich-dev iproute2 clang-format shellcheck
+  "${report_packages[@]}"
+)
 
 say() { printf '\n==> %s\n' "$*"; }
 
@@ -60,11 +63,22 @@ build_jobs() {
   echo $((cores < memory ? cores : memory))
 }
 
-# build PRESET TESTS [TARGET…]: configures and builds in build/PRESET; TESTS is ON or OFF.
+# build PRESET [-DKEY=VALUE…] [TARGET…]: configures and builds in build/PRESET.
 build() {
-  local preset=$1 tests=$2
-  shift 2
+  local preset=$1 settings=()
+  shift
+  while [[ ${1:-} == -D* ]]; do settings+=("$1"); shift; done
   say "Building $preset"
-  (cd "$root" && cmake --preset "$preset" -DHEARSAY_BUILD_TESTS="$tests" --log-level=WARNING &&
+  (cd "$root" && cmake --preset "$preset" ${settings[@]+"${settings[@]}"} --log-level=WARNING &&
     cmake --build --preset "$preset" --parallel "$(build_jobs)" ${1:+--target "$@"})
+}
+
+# timed WHAT COMMAND…: remembers in `times` how long it took, a line each.
+times=''
+timed() {
+  local start=$SECONDS what=$1 code=0
+  shift
+  "$@" || code=$?
+  times+=$(printf '%4d:%02d  %s' $(((SECONDS - start) / 60)) $(((SECONDS - start) % 60)) "$what")$'\n'
+  return "$code"
 }
