@@ -15,7 +15,7 @@ function(hearsay_add_library name)
   target_include_directories(hearsay_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                              $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated>
                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  set_property(GLOBAL APPEND PROPERTY HEARSAY_HEADERS ${headers})
+  set_property(TARGET hearsay_${name} PROPERTY HEARSAY_HEADERS ${headers})
   target_link_libraries(hearsay_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   hearsay_compile_options(hearsay_${name})
 endfunction()

@@ -19,20 +19,17 @@ hearsay::ImageSet stripes(std::size_t count) {
   return set;
 }
 
+hearsay::ImageData data() { return {"stripes", stripes(128), stripes(64), {0.5f}, {0.5f}}; }
+
 int main(int, char** argv) {
   hearsay::mpi::Environment mpi;
   try {
     hearsay::Config config = hearsay::Config::from_text("data: {batch_size: 8}\noptimizer: {learning_rate: 0.1}\n");
     config.override_with("train.epochs=20");
     config.override_with(std::string("report.directory=") + argv[1]);
+    const auto net = [](auto&) { return hearsay::Model(std::make_shared<Net>()); };
     const hearsay::RunPlan plan(config,
-                                {.model_name = "net",
-                                 .dataset_name = "stripes",
-                                 .make_model = [](auto&) { return hearsay::Model(std::make_shared<Net>()); },
-                                 .load_data =
-                                     [] {
-                                       return hearsay::ImageData{"stripes", stripes(128), stripes(64), {0.5f}, {0.5f}};
-                                     }});
+                                {.model_name = "net", .dataset_name = "stripes", .make_model = net, .load_data = data});
     const hearsay::Summary summary = hearsay::train(mpi, plan);
     if (mpi.rank() == 0) std::cout << mpi.ranks() << " ranks, accuracy " << *summary.accuracy_mean_model << "\n";
     return mpi.rank() == 0 && (mpi.ranks() != 2 || summary.accuracy_mean_model < 0.9) ? 1 : 0;
