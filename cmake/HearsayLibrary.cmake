@@ -1,8 +1,9 @@
-# hearsay_add_library(NAME SOURCES <globs> [PUBLIC <libraries>] [PRIVATE <libraries>]): the static library hearsay_NAME
-# (alias hearsay::NAME) of one folder, with the headers beside its sources. Globs are re-checked at every build, so a
-# new algorithm file needs no CMake edit.
+# hearsay_add_library(NAME SOURCES <globs> [PUBLIC <libraries>] [PRIVATE <libraries>] [TOGETHER]): the static library
+# hearsay_NAME (alias hearsay::NAME) of one folder, with the headers beside its sources. Globs are re-checked at every
+# build, so a new algorithm file needs no CMake edit. TOGETHER: four files that include LibTorch are compiled as one,
+# 37 s for eight of them instead of 90 s; names in their anonymous namespaces must differ.
 function(hearsay_add_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "TOGETHER" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   list(TRANSFORM ARG_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/)
   file(GLOB sources CONFIGURE_DEPENDS ${ARG_SOURCES})
   list(TRANSFORM ARG_SOURCES REPLACE "\\.(cpp|cu)$" ".hpp" OUTPUT_VARIABLE header_globs)
@@ -18,6 +19,14 @@ function(hearsay_add_library name)
   set_property(TARGET hearsay_${name} PROPERTY HEARSAY_HEADERS ${headers})
   target_link_libraries(hearsay_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
   hearsay_compile_options(hearsay_${name})
+  if("${ARG_PUBLIC}" MATCHES "hearsay::torch|hearsay_runtime")
+    hearsay_precompile_torch(hearsay_${name})
+    if(ARG_TOGETHER)
+      set_target_properties(hearsay_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
+    endif()
+  elseif(NOT "${ARG_SOURCES}" MATCHES "\\.cu")
+    hearsay_precompile(hearsay_${name})
+  endif()
 endfunction()
 
 # The warnings, optimisation and sanitizers that all our targets are built with.
@@ -39,29 +48,80 @@ function(hearsay_compile_options target)
   endif()
 endfunction()
 
-# hearsay_precompile_torch(TARGET): compiles those of the target's sources that include LibTorch with the one precompiled
-# <torch/torch.h>: 13 s a file instead of 27 s. The other sources would only lose by it.
+# The headers that most of our files include and whose reading takes most of the time that such a file takes to compile:
+# 2.6 s without them, 1.0 s with them. Where warnings are errors files are compiled as they are, so that one that
+# forgets an #include is found, and because GCC 12 warns of overflows in precompiled standard headers that are not
+# there.
+set(HEARSAY_COMMON_HEADERS
+    <algorithm> <array> <atomic> <chrono> <cmath> <condition_variable> <cstdint> <cstring> <filesystem> <fstream>
+    <functional> <map> <memory> <mutex> <numeric> <optional> <set> <span> <sstream> <string> <string_view> <thread>
+    <unordered_map> <variant> <vector> <boost/graph/adjacency_list.hpp>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(HEARSAY_COMMON_OPTIONS -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
+endif()
+set(HEARSAY_COMMON_DEFINITIONS _GLIBCXX_USE_CXX11_ABI=1)  # the default, but LibTorch's targets ask for it
+
+# hearsay_add_precompiled(NAME HEADERS … [LIBRARIES …]): a library that is there for its precompiled header.
+function(hearsay_add_precompiled name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;LIBRARIES" ${ARGN})
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/${name}.cpp CONTENT "// only for its header\n")
+  add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/generated/${name}.cpp)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  target_include_directories(${name} SYSTEM PRIVATE ${Boost_INCLUDE_DIRS})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+  hearsay_compile_options(${name})
+endfunction()
+
+# hearsay_precompile(TARGET): compiles the target's sources with the common headers precompiled.
+function(hearsay_precompile target)
+  if(HEARSAY_WERROR)
+    return()
+  endif()
+  if(NOT TARGET hearsay_common)
+    hearsay_add_precompiled(hearsay_common HEADERS ${HEARSAY_COMMON_HEADERS})
+    target_compile_definitions(hearsay_common PRIVATE ${HEARSAY_COMMON_DEFINITIONS})
+  endif()
+  hearsay_match_precompiled(${target})
+  target_compile_definitions(${target} PRIVATE ${HEARSAY_COMMON_DEFINITIONS})
+  target_compile_options(${target} PRIVATE ${HEARSAY_COMMON_OPTIONS})
+  target_precompile_headers(${target} REUSE_FROM hearsay_common)
+endfunction()
+
+# hearsay_precompile_torch(TARGET): compiles those of the target's sources that include LibTorch with the one
+# precompiled <torch/torch.h>, 13 s a file instead of 27 s, and the others as hearsay_precompile does.
 function(hearsay_precompile_torch target)
   if(NOT TARGET hearsay_precompiled)
-    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/precompiled.cpp CONTENT "// only for its header\n")
-    add_library(hearsay_precompiled OBJECT ${PROJECT_BINARY_DIR}/generated/precompiled.cpp)
-    set_target_properties(hearsay_precompiled PROPERTIES POSITION_INDEPENDENT_CODE ON)
-    target_compile_features(hearsay_precompiled PRIVATE cxx_std_20)
-    target_link_libraries(hearsay_precompiled PRIVATE hearsay::torch)
-    target_precompile_headers(hearsay_precompiled PRIVATE <torch/torch.h>)
-    hearsay_compile_options(hearsay_precompiled)
+    hearsay_add_precompiled(hearsay_precompiled HEADERS <torch/torch.h> LIBRARIES hearsay::torch)
   endif()
-  get_target_property(type ${target} TYPE)
-  if(type STREQUAL EXECUTABLE)
-    target_compile_options(${target} PRIVATE -fPIC)  # a precompiled header fits only the flags that it was made with
-  endif()
+  hearsay_match_precompiled(${target})
   target_precompile_headers(${target} REUSE_FROM hearsay_precompiled)
-  set(includes_torch "#include [<\"](torch/[^v]|tests/runtime/training/|(hearsay/hearsay|runtime/training/(model/(model|batches|evaluator)|set_up))\\.hpp)")
+  set(common "")
+  if(TARGET hearsay_common AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+    get_target_property(folder hearsay_common BINARY_DIR)
+    set(common ${folder}/CMakeFiles/hearsay_common.dir/cmake_pch.hxx)
+  endif()
+  set(faces "hearsay/hearsay|runtime/training/(model/(model|batches|evaluator)|set_up)")
+  set(includes_torch "#include [<\"](torch/[^v]|tests/runtime/training/|(${faces})\\.hpp)")
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
     file(STRINGS ${source} torch REGEX "${includes_torch}")
-    if(NOT torch)
-      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    if(torch)
+      continue()
+    endif()
+    set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+    if(common)
+      set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${common}.gch
+                                  COMPILE_OPTIONS "${HEARSAY_COMMON_OPTIONS};-Winvalid-pch;-include;${common}")
     endif()
   endforeach()
+endfunction()
+
+# A precompiled header fits only the flags that it was made with.
+function(hearsay_match_precompiled target)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL EXECUTABLE)
+    target_compile_options(${target} PRIVATE -fPIC)
+  endif()
 endfunction()

@@ -50,6 +50,8 @@ function(hearsay_add_test_program target main)
   hearsay_compile_options(${target})
   if("${ARG_LIBRARIES}" MATCHES "hearsay_(runtime|models|program)")
     hearsay_precompile_torch(${target})
+  elseif(NOT HEARSAY_MPI STREQUAL "smpi")  # whose tests are compiled with other flags
+    hearsay_precompile(${target})
   endif()
 endfunction()
 
@@ -116,6 +118,7 @@ function(hearsay_add_mpi_test name)
       target_link_options(${program} PRIVATE -shared)  # smpirun loads it
     endif()
   endif()
+  set(environment "${HEARSAY_TEST_ENVIRONMENT};${HEARSAY_MPI_ENVIRONMENT}")
   foreach(ranks IN LISTS ARG_RANKS)
     if(ARG_OPEN_MPI AND NOT HEARSAY_OPEN_MPI)
       hearsay_skip_test(${name}.np${ranks} "${ARG_OPEN_MPI} of Open MPI" LABELS mpi ${labels})
@@ -130,11 +133,12 @@ function(hearsay_add_mpi_test name)
     endif()
     set_tests_properties(${name}.np${ranks} PROPERTIES LABELS "mpi;${labels}" TIMEOUT ${ARG_TIMEOUT}
                          PROCESSORS ${processors}
-                         ENVIRONMENT "${HEARSAY_TEST_ENVIRONMENT};${HEARSAY_MPI_ENVIRONMENT};HEARSAY_EXPECTED_RANKS=${ranks};${ARG_ENVIRONMENT}")
+                         ENVIRONMENT "${environment};HEARSAY_EXPECTED_RANKS=${ranks};${ARG_ENVIRONMENT}")
   endforeach()
 endfunction()
 
-# hearsay_add_script_test(NAME COMMAND <script in tests/> <arguments> [LABELS …] [ENVIRONMENT …] [TIMEOUT s] [PROCESSORS n])
+# hearsay_add_script_test(NAME COMMAND <script in tests/> <arguments> [LABELS …] [ENVIRONMENT …] [TIMEOUT s]
+#                         [PROCESSORS n])
 function(hearsay_add_script_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
