@@ -14,15 +14,17 @@ namespace {
 
 std::size_t aligned(std::size_t bytes) { return (bytes + MailboxMap::line - 1) / MailboxMap::line * MailboxMap::line; }
 
-/// Said where a sender leaves the rest of the ring unused: a length of 0 where the next packet's header would be.
-constexpr PacketHeader start_anew{};
+CommunicationError corrupt(int sender, int receiver, const std::string& what) {
+  return CommunicationError("mailbox: " + what + " from rank " + std::to_string(sender) + " to rank " +
+                            std::to_string(receiver) +
+                            " is corrupt, and was so for a thousand looks. The network or the window component damages "
+                            "data; try another component (docs/guide/running.md)");
+}
 
 CommunicationError corrupt_packet(int sender, int receiver, const PacketHeader& header) {
-  return CommunicationError("mailbox: a packet from rank " + std::to_string(sender) + " to rank " +
-                            std::to_string(receiver) + " is corrupt (iteration " + std::to_string(header.iteration) +
-                            ", " + std::to_string(header.bytes) +
-                            " bytes): checksum, sender or length is wrong. The network or the window component damages "
-                            "data; try another component (docs/guide/running.md)");
+  return corrupt(sender, receiver,
+                 "the checksum, sender or length of a packet (iteration " + std::to_string(header.iteration) + ", " +
+                     std::to_string(header.bytes) + " bytes)");
 }
 
 /// Copies what a neighbour may be writing at the same time: every word of `to` is some value of its place.
@@ -33,7 +35,17 @@ void copy_words(std::span<std::byte> from, std::span<std::uint64_t> to) {
 
 }  // namespace
 
-std::size_t MailboxMap::capacity_for(std::size_t packet_bytes) { return 3 * aligned(packet_bytes); }
+std::size_t MailboxMap::capacity_for(std::size_t packet_bytes) {
+  constexpr std::size_t most = std::size_t{1} << 35;
+  static_assert(2 * 3 * most < position_range);  // a head may be a ring behind what is taken early
+  if (packet_bytes > most)
+    throw ConfigError(
+        "an iteration may send " + std::to_string(packet_bytes) +
+        " bytes to one neighbour, and mailboxes take packets of " + std::to_string(most) +
+        " bytes at most; send a part of the values (sparsify.selector), take an exchange without mailboxes "
+        "(allreduce, gtopk, hitopk) or a smaller model");
+  return 3 * aligned(packet_bytes);
+}
 
 Mailbox::Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger)
     : memory_(memory),
@@ -96,9 +108,9 @@ RingPosition Mailbox::oldest(std::size_t edge) const {
   return position;
 }
 
-// What travels goes out first: it needs nothing that a sync brings. Where a flush does not wait, an edge goes on at a
-// later call: it first finishes what was under way, so that nothing that can be started now is left for a call that may
-// never come. A flush that has done something is progress: whoever waits for the memory is not told of it again.
+// What travels goes out first: it needs nothing that a sync brings. Where a flush does not wait, an edge goes on at a later
+// call: it first finishes what was under way, so that nothing that can be started now is left for a call that may never
+// come. A flush that has done something is progress: whoever waits for the memory is not told of it again.
 bool Mailbox::progress() {
   bool any = complete_stores();
   any = send_posted() || any;
@@ -106,7 +118,7 @@ bool Mailbox::progress() {
   any = return_places() || any;
   any = complete_stores() || any;
   memory_.sync();
-  read_tails();                 // after it: a simulated window, once looked at, wakes nobody for what it has brought
+  any = read_tails() || any;    // after it: a simulated window, once looked at, wakes nobody for what it has brought
   return receive_new() || any;  // last: who waits for a packet has it at once
 }
 
@@ -115,9 +127,19 @@ std::uint64_t Mailbox::load_own(std::size_t offset) const {
   return std::atomic_ref(*word).load(std::memory_order_acquire);
 }
 
-void Mailbox::read_tails() {
-  for (std::size_t edge = 0; edge < out_.size(); ++edge)
-    out_[edge]->tail.store(load_own(map_.tail(static_cast<int>(edge))), std::memory_order_release);
+// True if one must be looked at again.
+bool Mailbox::read_tails() {
+  bool again = false;
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) {
+    Outgoing& out = *out_[edge];
+    const std::uint64_t word = load_own(map_.tail(static_cast<int>(edge)));
+    const auto tail = position_of_word(word, out.tail.load(std::memory_order_relaxed), out.put.count());
+    if (tail) out.tail.store(*tail, std::memory_order_release);
+    out.looks = tail ? 0 : out.looks + 1;
+    if (out.looks > most_looks) throw corrupt(out.to.neighbour, rank_, "the tail of a ring");
+    again = again || !tail;
+  }
+  return again;
 }
 
 // All packets of all edges are started before the first flush, so that they travel side by side; likewise the heads.
@@ -147,7 +169,8 @@ void Mailbox::put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& 
   out.urgent = out.urgent || anew || bytes > early_bytes || k <= out.last_put;
   out.last_put = k;
   if (anew) {
-    const auto marker = std::as_bytes(std::span(&start_anew, 1));
+    out.marker = start_anew(rank_, k);
+    const auto marker = std::as_bytes(std::span(&out.marker, 1));
     memory_.put(marker, out.to.neighbour, ring + out.put.index());
     ledger_.header_put(edge, marker.size());
   }
@@ -188,7 +211,7 @@ bool Mailbox::publish_packets() {
 
 void Mailbox::store_head(std::size_t edge) {
   Outgoing& out = *out_[edge];
-  out.head_word = out.put.count();
+  out.head_word = word_of_position(out.put.count());
   memory_.store(out.head_word, out.to.neighbour, out.to.remote.head(out.to.slot));
   ledger_.control_put(edge, sizeof out.head_word);
   out.head_in_flight = true;
@@ -224,40 +247,59 @@ std::span<std::byte> Mailbox::place_at(std::size_t edge, const RingPosition& pos
   return own_.subspan(map_.ring(static_cast<int>(edge)) + position.index(), position.rest());
 }
 
+// True if something has come, or must be looked at again.
 bool Mailbox::check_arrived(std::size_t edge) {
   Incoming& in = *in_[edge];
-  const std::uint64_t head = load_own(map_.head(static_cast<int>(edge)));
-  RingPosition& position = in.checked;
-  bool any = false;
-  const auto accept = [&](const PacketHeader& header) {
-    in.last_checked = header.iteration;
-    position.advance(aligned(header.bytes));
-    in.arrived.store(position.count(), std::memory_order_release);
-    any = true;
-  };
-  while (position.count() < head) {
-    const auto place = place_at(edge, position);
-    const PacketHeader header = packet_header(place);
-    if (header.bytes == 0) {
-      position.advance(place.size());
-      if (position.count() >= head) throw corrupt_packet(in.from.neighbour, rank_, header);
-      continue;
-    }
-    const bool sane = header.bytes >= sizeof header && header.bytes <= place.size() &&
-                      position.count() + aligned(header.bytes) <= head &&
-                      static_cast<int>(header.sender) == in.from.neighbour;
-    if (!sane || !checksum_agrees(place.first(header.bytes))) throw corrupt_packet(in.from.neighbour, rank_, header);
-    accept(header);
+  const std::uint64_t word = load_own(map_.head(static_cast<int>(edge)));
+  const auto head = position_of_word(word, in.head, in.returned + map_.capacity_bytes);
+  if (head) in.head = *head;
+  bool any = false, whole = true;
+  while (whole && in.checked.count() < in.head) {
+    whole = take_published(edge);
+    any = any || whole;
   }
-  if (const auto header = early_packet(edge, position)) accept(*header);
-  return any;
+  if (const auto early = whole ? early_packet(edge) : std::nullopt) {
+    accept(edge, *early);
+    any = true;
+  }
+  in.looks = any || (head && whole) ? 0 : in.looks + 1;
+  if (in.looks <= most_looks) return any || in.looks > 0;
+  if (!head) throw corrupt(in.from.neighbour, rank_, "the head of a ring");
+  throw corrupt_packet(in.from.neighbour, rank_, packet_header(place_at(edge, in.checked)));
 }
 
-// The header of the packet at `position`, if it is a small one, new and whole. Its bytes may change while they are
+void Mailbox::accept(std::size_t edge, const PacketHeader& header) {
+  Incoming& in = *in_[edge];
+  in.last_checked = header.iteration;
+  in.checked.advance(aligned(header.bytes));
+  in.arrived.store(in.checked.count(), std::memory_order_release);
+}
+
+// The next packet before the head, or the rest of the ring that is left unused, if all of it is there: bytes that agree
+// with their checksum and are not of an earlier round of the ring.
+bool Mailbox::take_published(std::size_t edge) {
+  Incoming& in = *in_[edge];
+  const auto place = place_at(edge, in.checked);
+  const PacketHeader header = packet_header(place);
+  const bool anew = header.bytes == 0;
+  const std::uint64_t bytes = anew ? sizeof header : header.bytes;
+  const bool plausible = bytes >= sizeof header && bytes <= place.size() && header.iteration >= in.last_checked &&
+                         static_cast<int>(header.sender) == in.from.neighbour;
+  if (!plausible || !checksum_agrees(place.first(bytes))) return false;
+  const std::uint64_t taken = anew ? place.size() : aligned(bytes);
+  if (taken > in.head - in.checked.count()) return false;
+  if (anew)
+    in.checked.advance(taken);
+  else
+    accept(edge, header);
+  return true;
+}
+
+// The header of the packet that comes next, if it is a small one, new and whole. Its bytes may change while they are
 // looked at; once they agree with the checksum, a word of them may still be put, with the value that it has already.
-std::optional<PacketHeader> Mailbox::early_packet(std::size_t edge, const RingPosition& position) const {
+std::optional<PacketHeader> Mailbox::early_packet(std::size_t edge) const {
   const Incoming& in = *in_[edge];
-  const auto place = place_at(edge, position);
+  const auto place = place_at(edge, in.checked);
   constexpr std::size_t header_words = sizeof(PacketHeader) / sizeof(std::uint64_t);
   std::array<std::uint64_t, early_bytes / sizeof(std::uint64_t)> copy;
   const auto bytes = std::as_bytes(std::span(copy));
@@ -272,8 +314,8 @@ std::optional<PacketHeader> Mailbox::early_packet(std::size_t edge, const RingPo
   return checksum_agrees(bytes.first(header.bytes)) ? std::optional(header) : std::nullopt;
 }
 
-// All stores come before the first flush, so that they travel side by side. A tail is put off only while the places
-// that it gives back are few: two of the largest packets always fit behind them.
+// All stores come before the first flush, so that they travel side by side. A tail is put off only while the places that it
+// gives back are few: two of the largest packets always fit behind them.
 bool Mailbox::return_places() {
   bool any = false;
   for (std::size_t edge = 0; edge < in_.size(); ++edge) {
@@ -281,7 +323,8 @@ bool Mailbox::return_places() {
     const std::uint64_t consumed = in.consumed.load(std::memory_order_acquire);
     if (in.tail_in_flight || consumed == in.returned) continue;
     if (consumed - in.returned < map_.capacity_bytes / 4 && ++in.tail_put_off < patience_) continue;
-    in.returned = in.tail_word = consumed;
+    in.returned = consumed;
+    in.tail_word = word_of_position(consumed);
     in.tail_put_off = 0;
     memory_.store(in.tail_word, in.from.neighbour, in.from.remote.tail(in.from.slot));
     ledger_.control_put(edge, sizeof in.tail_word);

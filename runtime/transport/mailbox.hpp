@@ -8,8 +8,7 @@
 // capacity:
 //   1. i has room if capacity − (reserved − tail_i) ≥ packet (+ the rest of the ring, if the packet must start anew at
 //   0);
-//   2. i puts the packet, flushes (it is complete in j's memory), then advances `head` in j's memory by an atomic
-//   store;
+//   2. i puts the packet, flushes (it is complete in j's memory), then stores `head` in j's memory;
 //   3. j reads `head`, checks the packets before it, hands them out in place; when they are consumed it stores `tail`
 //      into i's memory.
 // A small packet need not wait for its head: where the bytes behind the last packet are one of a later iteration and
@@ -18,11 +17,19 @@
 // a packet that is damaged is still found out, when its head comes. So nobody waits for the head of such a packet, nor
 // for the tail that gives back less than a quarter of the ring: both may be put off for as many looks as RemoteMemory's
 // `patience` says, and one then does for all packets until there.
-// Memory model: the flush in 2 orders the packet before `head` at the target (MPI-4, 12.7: completion at the target
-// before the next operation starts). j loads `head` after MPI_Win_sync and loads packets after `head`. That is enough
-// in the unified model, which Window demands; in a separate one j would need a sync between head and packet as well.
-// There, too, loads beside a put give some value of each byte, old or new, which the checksum tells apart.
-// Both words are written by one rank only, atomically, each on a cache line of its own.
+// Memory model: what MPI promises in the unified model, which Window demands (MPI-4, 12.4 and 12.7), and nothing more.
+// A flush completes what was started before it at the target, so in 2 no byte of `head` is written before the packet is
+// there. A load beside a put, an accumulate or a store finds single bytes, each old or new, in any mixture; it finds
+// the new ones in the end, if MPI_Win_sync is called now and then.
+//   - `head` and `tail` are words that say whether they are whole (shared_position.hpp). A torn one is not believed: j
+//     goes by the last whole one, which is too small at worst, and looks again. So neither an atomic read is needed,
+//     which would be a message to oneself at every look, nor a processor that loads 64 bits at once.
+//   - A packet is believed if its checksum agrees. In a separate model, or on a machine whose loads overtake each
+//     other, the loads of a packet may be older than that of `head`: what then lies there is older bytes, or a whole
+//     packet of an earlier round of the ring, which is of an earlier iteration. So j looks again, too, and calls a
+//     packet corrupt that is still not there after `most_looks`. (Of several packets of one iteration an old one could
+//     be taken for a new one; no exchange sends a ring of them.)
+// Both words are written by one rank only, each on a cache line of its own.
 //
 // Threads: `fits`, `post`, `front`, `pop` belong to the computing thread; `progress` to the communication thread.
 //
@@ -43,6 +50,7 @@
 #include "runtime/transport/packet.hpp"
 #include "runtime/transport/remote_memory.hpp"
 #include "runtime/transport/ring_position.hpp"
+#include "runtime/transport/shared_position.hpp"
 #include "topology/topology.hpp"
 
 namespace hearsay {
@@ -55,7 +63,7 @@ struct MailboxMap {
   int degree;
   std::size_t capacity_bytes;  ///< of one ring, a multiple of 64
 
-  static constexpr std::size_t line = 64;
+  static constexpr std::size_t line = position_step;
   std::size_t tail(int slot) const { return line * static_cast<std::size_t>(slot); }
   std::size_t head(int slot) const { return line * static_cast<std::size_t>(degree + slot); }
   std::size_t ring(int slot) const {
@@ -63,7 +71,7 @@ struct MailboxMap {
   }
   std::size_t total_bytes() const { return ring(degree); }
   /// A ring for three packets of `packet_bytes`: two always fit, wherever the first one starts. Packets are never
-  /// split.
+  /// split. Throws ConfigError where the positions of such a ring could not be told apart: packets beyond 32 GiB.
   static std::size_t capacity_for(std::size_t packet_bytes);
 };
 
@@ -90,8 +98,11 @@ class Mailbox {
   static constexpr std::size_t early_bytes = 16384;
   /// Packets to a neighbour that may be posted and not yet put.
   static constexpr std::size_t most_posted = 256;
-  /// Sends what is posted, looks for what has come, returns freed places. True if anything moved.
-  /// Throws CommunicationError naming the edge for a packet whose checksum, sender or length is wrong.
+  /// How often what should be there is looked at again before it is called corrupt.
+  static constexpr int most_looks = 1000;
+  /// Sends what is posted, looks for what has come, returns freed places. True if anything moved, or must be looked at
+  /// again. Throws CommunicationError naming the edge for a packet whose checksum, sender or length is wrong, and stays
+  /// wrong.
   bool progress();
   /// Whether posted packets are still to be sent. Any thread.
   bool sending() const { return sent_.load(std::memory_order_acquire) != posted_.load(std::memory_order_acquire); }
@@ -118,6 +129,8 @@ class Mailbox {
     std::vector<SharedPacket> in_flight;  // until they are flushed
     RingPosition put;                     // behind the last packet put
     Iteration last_put = -1;              // of that packet
+    PacketHeader marker{};                // source of the put that leaves the rest of the ring unused
+    int looks = 0;                        // at a tail that is torn
     std::chrono::nanoseconds put_from{};  // when the first of those in flight was put
     std::size_t unpublished = 0;          // packets that are flushed, their head not
     bool urgent = false;                  // one of those put cannot be taken before its head says so
@@ -136,6 +149,8 @@ class Mailbox {
     std::atomic<std::uint64_t> consumed{0};  // how far `taken` is
     std::atomic<std::uint64_t> arrived{0};   // how far `checked` is
     // The communication thread's:
+    std::uint64_t head = 0;       // the last one that was whole
+    int looks = 0;                // at a head that is torn, or a packet before it that is not there
     RingPosition checked;         // behind the last packet that may be taken
     Iteration last_checked = -1;  // of that packet
     std::uint64_t returned = 0;   // the last tail stored
@@ -145,7 +160,7 @@ class Mailbox {
   };
 
   bool send_posted();
-  void read_tails();
+  bool read_tails();
   bool start_packets(std::size_t edge);
   bool complete_packets(std::size_t edge);
   bool publish_packets();
@@ -154,7 +169,9 @@ class Mailbox {
   void put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& packet);
   bool receive_new();
   bool check_arrived(std::size_t edge);
-  std::optional<PacketHeader> early_packet(std::size_t edge, const RingPosition& position) const;
+  bool take_published(std::size_t edge);
+  void accept(std::size_t edge, const PacketHeader& header);
+  std::optional<PacketHeader> early_packet(std::size_t edge) const;
   std::span<std::byte> place_at(std::size_t edge, const RingPosition& position) const;
   RingPosition oldest(std::size_t edge) const;
   bool return_places();

@@ -30,14 +30,20 @@ std::shared_ptr<OutgoingPacket> PacketPool::lend() {
 
 void seal_packet(std::span<std::byte> packet, int sender, Iteration k, std::uint32_t segments) {
   PacketHeader header{.checksum = 0,
-                      .bytes = static_cast<std::uint32_t>(packet.size()),
-                      .sender = static_cast<std::uint32_t>(sender),
+                      .bytes = packet.size(),
                       .iteration = k,
-                      .segments = segments,
-                      .reserved = 0};
+                      .sender = static_cast<std::uint32_t>(sender),
+                      .segments = segments};
   std::memcpy(packet.data(), &header, sizeof header);
   header.checksum = checksum(packet);
   std::memcpy(packet.data(), &header.checksum, sizeof header.checksum);
+}
+
+PacketHeader start_anew(int sender, Iteration k) {
+  PacketHeader header{
+      .checksum = 0, .bytes = 0, .iteration = k, .sender = static_cast<std::uint32_t>(sender), .segments = 0};
+  header.checksum = checksum(std::as_bytes(std::span(&header, 1)));
+  return header;
 }
 
 PacketHeader packet_header(std::span<const std::byte> packet) {

@@ -18,19 +18,18 @@ namespace hearsay {
 
 struct PacketHeader {
   std::uint64_t checksum;  ///< XXH3 of everything behind this word
-  std::uint32_t bytes;     ///< length of the packet, this header included; 0: go on at the start of the ring
-  std::uint32_t sender;    ///< rank
+  std::uint64_t bytes;     ///< length of the packet, this header included; 0: go on at the start of the ring
   std::int64_t iteration;  ///< k
+  std::uint32_t sender;    ///< rank
   std::uint32_t segments;  ///< how many segments follow
-  std::uint32_t reserved;
 };
 static_assert(sizeof(PacketHeader) == 32);
 
 struct SegmentHeader {
   std::uint32_t segment;
-  std::uint32_t count;  ///< values
-  std::uint32_t bytes;  ///< encoded positions and values behind this header
-  std::uint32_t dense;  ///< 1: the segment's values as they are; 0: values, 2: changes encoded by the run's codec
+  std::uint32_t count;       ///< encoded values, whose positions have 32 bits; of a whole segment 0, its length says it
+  std::uint64_t bytes : 56;  ///< positions and values behind this header
+  std::uint64_t kind : 8;    ///< 1: the segment's values as they are; 0: values, 2: changes encoded by the run's codec
 };
 static_assert(sizeof(SegmentHeader) == 16);
 
@@ -66,6 +65,9 @@ class PacketPool {
 
 /// Writes header fields and the checksum into the first 32 bytes of a finished packet.
 void seal_packet(std::span<std::byte> packet, int sender, Iteration k, std::uint32_t segments);
+/// What stands where `sender` leaves the rest of the ring unused: a header alone, of no length. `k` is the next
+/// packet's.
+PacketHeader start_anew(int sender, Iteration k);
 /// The header of a packet; `packet` has at least 32 bytes.
 PacketHeader packet_header(std::span<const std::byte> packet);
 /// Whether the checksum agrees with the bytes.

@@ -15,8 +15,8 @@ class RemoteMemory {
   virtual std::span<std::byte> own() = 0;
   /// Starts writing `bytes` to byte `offset` of `target`'s memory. The source must stay until `flush(target)` is true.
   virtual void put(std::span<const std::byte> bytes, int target, std::size_t offset) = 0;
-  /// Starts writing one 64-bit word, atomically; `offset` is a multiple of 8. The source must stay until
-  /// `flush(target)` is true.
+  /// Starts writing one 64-bit word; `offset` is a multiple of 8. Who loads it meanwhile may see some of its bytes and
+  /// not yet others. The source must stay until `flush(target)` is true.
   virtual void store(const std::uint64_t& word, int target, std::size_t offset) = 0;
   /// Whether everything started towards `target` is visible there. May wait until it is; it does not where waiting
   /// would stop the computation, since communication has no thread of its own, or would keep cores from other ranks.

@@ -197,10 +197,7 @@ SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> se
 void NeighbourLink::append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy) {
   const std::span<const float> values = context_.replica.values.segment(layout_[s]);
   const auto body = append_body(packet.bytes, values.size_bytes());
-  write_header(body, {.segment = s,
-                      .count = static_cast<std::uint32_t>(values.size()),
-                      .bytes = static_cast<std::uint32_t>(values.size_bytes()),
-                      .dense = whole_segment});
+  write_header(body, {.segment = s, .count = 0, .bytes = values.size_bytes(), .kind = whole_segment});
   device_.fetch(values, body);
   packet.records.push_back({.segment = s, .payload_bytes = values.size_bytes(), .index_bytes = 0});
   if (own_copy != nullptr) device_.copy(values, own_copy->segment(layout_[s]));
@@ -220,8 +217,8 @@ void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, FloatBl
   packet.bytes.resize(packet.bytes.size() - room + body.size());
   write_header(body, {.segment = s,
                       .count = static_cast<std::uint32_t>(indices_.size()),
-                      .bytes = static_cast<std::uint32_t>(body.size()),
-                      .dense = body_of(sparsifier_, n)});
+                      .bytes = body.size(),
+                      .kind = body_of(sparsifier_, n)});
   packet.records.push_back({.segment = s, .payload_bytes = size.payload_bytes, .index_bytes = size.index_bytes});
   if (!codec.exact()) decode_selected(s, indices_.size(), body);  // what the receiver will read
   move_copy(own_copy.segment(layout_[s]));
@@ -302,8 +299,8 @@ void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header,
   link.moved[header.segment] = 1;
   const Body agreed = body_of(sparsifier_, copy.size());
   const auto name = [&] { return "segment '" + layout_[header.segment].name + "'"; };
-  if (header.dense != agreed) {
-    throw CommunicationError(name() + " is of kind " + std::to_string(header.dense) + " instead of " +
+  if (header.kind != agreed) {
+    throw CommunicationError(name() + " is of kind " + std::to_string(header.kind) + " instead of " +
                              std::to_string(agreed));
   }
   if (agreed != whole_segment) {

@@ -17,7 +17,7 @@ namespace hearsay {
 /// Whether a segment of n values travels as it is: where nothing is selected and nothing rounded, and below
 /// `dense_below`. A Sparsifier without a codec (`{}`) sends everything so.
 bool travels_whole(const Sparsifier& sparsifier, std::size_t n);
-/// What stands behind a SegmentHeader: its field `dense`.
+/// What stands behind a SegmentHeader: its field `kind`.
 enum Body : std::uint32_t { encoded_values = 0, whole_segment = 1, encoded_changes = 2 };
 Body body_of(const Sparsifier& sparsifier, std::size_t n);
 /// Bytes that one fired segment of n values takes at most, its header included.

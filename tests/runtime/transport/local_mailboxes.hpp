@@ -36,6 +36,11 @@ struct LocalMailboxes {
   std::vector<std::unique_ptr<Mailbox>> boxes;
 };
 
+/// Looks until the mailbox does not put up any longer with what should be there and is not.
+inline void look_often(Mailbox& mailbox) {
+  for (int look = 0; look <= Mailbox::most_looks; ++look) mailbox.progress();
+}
+
 inline SharedPacket packet_of(std::size_t bytes, int sender, Iteration k) {
   auto packet = std::make_shared<OutgoingPacket>();
   packet->bytes.resize(bytes);

@@ -98,6 +98,7 @@ TEST_CASE("damaged bytes are an error that names the edge") {
     mailboxes[0].post(0, packet_of(256, 0, 7));
     mailboxes[0].progress();
     mailboxes.blocks[1][map.ring(0) + damaged] ^= std::byte{4};
+    for (int look = 0; look < Mailbox::most_looks; ++look) CHECK(mailboxes[1].progress());  // it may still come
     try {
       mailboxes[1].progress();
       FAIL("the damage went unnoticed");

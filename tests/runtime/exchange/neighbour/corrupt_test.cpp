@@ -91,62 +91,65 @@ void check_names_both(const std::string& message) {
 }
 
 TEST_CASE("packets that are as agreed are taken") {
-  CHECK(answer(packet({.segment = 1, .count = 7, .bytes = 28, .dense = 1}, 28)) == "");
-  CHECK(answer(packet({.segment = 1, .count = 1, .bytes = 8, .dense = 0}, 8), sparse_run) == "");
+  CHECK(answer(packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 28)) == "");
+  CHECK(answer(packet({.segment = 1, .count = 1, .bytes = 8, .kind = 0}, 8), sparse_run) == "");
 }
 
 TEST_CASE("a segment that does not exist") {
-  check_names_both(answer(packet({.segment = 4, .count = 1, .bytes = 4, .dense = 1}, 4)));
-  check_names_both(answer(packet({.segment = 0xffffffff, .count = 1, .bytes = 4, .dense = 1}, 4)));
+  check_names_both(answer(packet({.segment = 4, .count = 1, .bytes = 4, .kind = 1}, 4)));
+  check_names_both(answer(packet({.segment = 0xffffffff, .count = 1, .bytes = 4, .kind = 1}, 4)));
 }
 
 TEST_CASE("a segment of another length") {
-  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 24, .dense = 1}, 24)));
-  check_names_both(answer(packet({.segment = 1, .count = 8, .bytes = 32, .dense = 1}, 32)));
-  check_names_both(answer(packet({.segment = 1, .count = 0, .bytes = 0, .dense = 1}, 0)));
-  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 24, .dense = 1}, 24), sparse_run));
+  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 24, .kind = 1}, 24)));
+  check_names_both(answer(packet({.segment = 1, .count = 8, .bytes = 32, .kind = 1}, 32)));
+  check_names_both(answer(packet({.segment = 1, .count = 0, .bytes = 0, .kind = 1}, 0)));
+  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 24, .kind = 1}, 24), sparse_run));
 }
 
 TEST_CASE("a segment longer than its packet, or fewer segments than announced") {
-  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .dense = 1}, 24)));
-  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 0xffffffff, .dense = 1}, 28)));
-  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .dense = 1}, 28, 2)));
+  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 24)));
+  for (const std::uint64_t bytes : {std::uint64_t{0xffffffff}, std::uint64_t{1} << 32, (std::uint64_t{1} << 56) - 1}) {
+    check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = bytes, .kind = 1}, 28)));
+    check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = bytes + 28, .kind = 1}, 28)));
+  }
+  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 28, 2)));
 }
 
 TEST_CASE("bytes that belong to no segment") {
-  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .dense = 1}, 32)));
-  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .dense = 1}, 28, 0)));
+  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 32)));
+  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 28, 0)));
 }
 
 TEST_CASE("sparse values for a dense run, and sparse values that cannot be") {
-  check_names_both(answer(packet({.segment = 1, .count = 1, .bytes = 8, .dense = 0}, 8)));
-  check_names_both(answer(packet({.segment = 1, .count = 8, .bytes = 32, .dense = 0}, 32), sparse_run));
-  check_names_both(answer(packet({.segment = 1, .count = 2, .bytes = 16, .dense = 0}, 16), sparse_run));  // 0 twice
-  check_names_both(answer(packet({.segment = 2, .count = 0xffffffff, .bytes = 8, .dense = 0}, 8), sparse_run));
+  check_names_both(answer(packet({.segment = 1, .count = 1, .bytes = 8, .kind = 0}, 8)));
+  check_names_both(answer(packet({.segment = 1, .count = 8, .bytes = 32, .kind = 0}, 32), sparse_run));
+  check_names_both(answer(packet({.segment = 1, .count = 2, .bytes = 16, .kind = 0}, 16), sparse_run));  // 0 twice
+  check_names_both(answer(packet({.segment = 2, .count = 0xffffffff, .bytes = 8, .kind = 0}, 8), sparse_run));
 }
 
 TEST_CASE("a body of another kind than this run's") {
   const std::string rounding_run = "sparsify: {selector: {name: topk, density: 0.1}, quantiser: {name: fp16}}\n";
-  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .dense = 1}, 28), sparse_run));
-  check_names_both(answer(packet({.segment = 1, .count = 1, .bytes = 8, .dense = 2}, 8), sparse_run));
-  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .dense = 3}, 28)));
-  check_names_both(answer(packet({.segment = 1, .count = 1, .bytes = 6, .dense = 0}, 6), rounding_run));
-  CHECK(answer(packet({.segment = 1, .count = 1, .bytes = 6, .dense = 2}, 6), rounding_run) == "");
-  check_names_both(answer(packet({.segment = 1, .count = 1, .bytes = 8, .dense = 2}, 8), rounding_run));
+  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 28), sparse_run));
+  check_names_both(answer(packet({.segment = 1, .count = 1, .bytes = 8, .kind = 2}, 8), sparse_run));
+  check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .kind = 3}, 28)));
+  check_names_both(answer(packet({.segment = 1, .count = 1, .bytes = 6, .kind = 0}, 6), rounding_run));
+  CHECK(answer(packet({.segment = 1, .count = 1, .bytes = 6, .kind = 2}, 6), rounding_run) == "");
+  check_names_both(answer(packet({.segment = 1, .count = 1, .bytes = 8, .kind = 2}, 8), rounding_run));
 }
 
 TEST_CASE("a packet that says it is somebody else's or of another length") {
-  Bytes stranger = packet({.segment = 1, .count = 7, .bytes = 28, .dense = 1}, 28);
+  Bytes stranger = packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 28);
   seal_packet(stranger, 3, 0, 1);
   check_names_both(answer(stranger));
-  Bytes shorter = packet({.segment = 1, .count = 7, .bytes = 28, .dense = 1}, 28);
-  const std::uint32_t length = 40;
+  Bytes shorter = packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 28);
+  const std::uint64_t length = 40;
   std::memcpy(shorter.data() + offsetof(PacketHeader, bytes), &length, sizeof length);
   check_names_both(answer(shorter));
 }
 
 TEST_CASE("any single flipped bit is noticed") {
-  const Bytes good = packet({.segment = 1, .count = 7, .bytes = 28, .dense = 1}, 28);
+  const Bytes good = packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 28);
   for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
     CAPTURE(bit);
     Bytes bad = good;
@@ -156,8 +159,8 @@ TEST_CASE("any single flipped bit is noticed") {
 }
 
 TEST_CASE("a length of zero where a packet was announced") {
-  Bytes marker = packet({.segment = 1, .count = 7, .bytes = 28, .dense = 1}, 28);
-  const std::uint32_t length = 0;
+  Bytes marker = packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 28);
+  const std::uint64_t length = 0;
   std::memcpy(marker.data() + offsetof(PacketHeader, bytes), &length, sizeof length);
   check_names_both(answer(marker));
 }
@@ -183,10 +186,11 @@ TEST_CASE("random segments under a good seal are taken or refused by name") {
     Bytes bytes(sizeof(PacketHeader));
     const auto segments = *rc::gen::inRange<std::uint32_t>(0, 4);
     for (std::uint32_t s = 0; s < segments; ++s) {
-      const SegmentHeader header{.segment = *rc::gen::inRange<std::uint32_t>(0, 6),
-                                 .count = *rc::gen::element<std::uint32_t>(0, 1, 7, 64, 300, 0xffffffff),
-                                 .bytes = *rc::gen::element<std::uint32_t>(0, 4, 8, 28, 56, 0xffffffff),
-                                 .dense = *rc::gen::inRange<std::uint32_t>(0, 3)};
+      const SegmentHeader header{
+          .segment = *rc::gen::inRange<std::uint32_t>(0, 6),
+          .count = *rc::gen::element<std::uint32_t>(0, 1, 7, 64, 300, 0xffffffff),
+          .bytes = *rc::gen::element<std::uint64_t>(0, 4, 8, 28, 56, 1ULL << 32, (1ULL << 56) - 1),
+          .kind = *rc::gen::inRange<std::uint64_t>(0, 3)};
       append(bytes, header);
       const auto body = *rc::gen::element<std::size_t>(0, 3, 4, 8, 28, 56);
       const auto filling = *rc::gen::container<std::vector<std::uint8_t>>(body, rc::gen::inRange<std::uint8_t>(0, 9));
