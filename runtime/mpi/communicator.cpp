@@ -2,24 +2,28 @@
 
 #include <mpi.h>
 
-#include <algorithm>
-#include <numeric>
+#include <cstdint>
 
 #include "runtime/mpi/check.hpp"
+#include "runtime/mpi/messages.hpp"
 #include "runtime/mpi/waiting.hpp"
 
 namespace hearsay::mpi {
 namespace {
 
-constexpr std::size_t piece = std::size_t{1} << 28;  // elements per MPI call: counts are ints
+struct Reduction {
+  MPI_Datatype type;
+  MPI_Op operation;
+  MPI_Comm communicator;
+};
 
 template <class T>
-void reduce(std::span<T> values, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator,
+void reduce(std::span<T> values, std::size_t piece_bytes, const Reduction& reduction,
             const std::function<void()>& idle) {
-  for (std::size_t done = 0; done < values.size(); done += piece) {
-    const auto count = static_cast<int>(std::min(piece, values.size() - done));
-    all_reduce(values.data() + done, count, type, operation, communicator, idle);
-  }
+  for_each_piece(values, piece_bytes, [&](std::span<T> piece) {
+    const auto count = static_cast<int>(piece.size());
+    all_reduce(piece.data(), count, reduction.type, reduction.operation, reduction.communicator, idle);
+  });
 }
 
 }  // namespace
@@ -55,43 +59,46 @@ bool Communicator::barrier_within(double seconds) {
 }
 
 void Communicator::broadcast(std::span<std::byte> bytes, int root) {
-  for (std::size_t done = 0; done < bytes.size(); done += piece) {
-    const auto count = static_cast<int>(std::min(piece, bytes.size() - done));
+  for_each_piece(bytes, piece_bytes_, [&](std::span<std::byte> piece) {
     MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Ibcast(bytes.data() + done, count, MPI_BYTE, root, handle_->communicator, &request), "MPI_Ibcast");
+    check(MPI_Ibcast(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, root, handle_->communicator, &request),
+          "MPI_Ibcast");
     complete({&request, 1}, idle_);
-  }
+  });
 }
 
-void Communicator::sum(std::span<float> values) { reduce(values, MPI_FLOAT, MPI_SUM, handle_->communicator, idle_); }
-void Communicator::sum(std::span<double> values) { reduce(values, MPI_DOUBLE, MPI_SUM, handle_->communicator, idle_); }
+void Communicator::sum(std::span<float> values) {
+  reduce(values, piece_bytes_, {MPI_FLOAT, MPI_SUM, handle_->communicator}, idle_);
+}
+void Communicator::sum(std::span<double> values) {
+  reduce(values, piece_bytes_, {MPI_DOUBLE, MPI_SUM, handle_->communicator}, idle_);
+}
 void Communicator::minimum(std::span<double> values) {
-  reduce(values, MPI_DOUBLE, MPI_MIN, handle_->communicator, idle_);
+  reduce(values, piece_bytes_, {MPI_DOUBLE, MPI_MIN, handle_->communicator}, idle_);
 }
 void Communicator::maximum(std::span<double> values) {
-  reduce(values, MPI_DOUBLE, MPI_MAX, handle_->communicator, idle_);
+  reduce(values, piece_bytes_, {MPI_DOUBLE, MPI_MAX, handle_->communicator}, idle_);
 }
 
 std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> bytes) {
-  const int length = static_cast<int>(bytes.size());
-  std::vector<int> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
+  const std::uint64_t length = bytes.size();
+  std::vector<std::uint64_t> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Igather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, handle_->communicator, &request),
+  check(MPI_Igather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, 0, handle_->communicator, &request),
         "MPI_Igather");
   complete({&request, 1}, idle_);
-  std::vector<int> starts(lengths.size());
-  std::exclusive_scan(lengths.begin(), lengths.end(), starts.begin(), 0);
-  std::vector<std::byte> all(lengths.empty() ? 0 : static_cast<std::size_t>(starts.back() + lengths.back()));
-  check(MPI_Igatherv(bytes.data(), length, MPI_BYTE, all.data(), lengths.data(), starts.data(), MPI_BYTE, 0,
-                     handle_->communicator, &request),
-        "MPI_Igatherv");
-  complete({&request, 1}, idle_);
-  std::vector<std::vector<std::byte>> result;
-  for (std::size_t r = 0; r < lengths.size(); ++r) {
-    const auto first = all.begin() + starts[r];
-    result.emplace_back(first, first + lengths[r]);
+  std::vector<std::vector<std::byte>> all(lengths.size());
+  Messages messages(handle_->communicator, piece_bytes_);
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    all[r].resize(lengths[r]);
+    messages.receive(all[r], static_cast<int>(r));
   }
-  return result;
+  if (rank_ == 0)
+    all[0].assign(bytes.begin(), bytes.end());
+  else
+    messages.send(bytes, 0);
+  messages.wait(idle_);
+  return all;
 }
 
 }  // namespace hearsay::mpi

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/mpi/communicator_handle.hpp"
+#include "runtime/mpi/pieces.hpp"
 
 namespace hearsay::mpi {
 
@@ -33,6 +34,8 @@ class Communicator {
   void maximum(std::span<double> values);
   /// Every rank's bytes on rank 0, in rank order; empty elsewhere.
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes);
+  /// What is longer travels in pieces of so many bytes (8 or more), from now on; the same on all ranks.
+  void split_at(std::size_t piece_bytes) { piece_bytes_ = piece_bytes; }
 
  private:
   struct Handle;
@@ -40,6 +43,7 @@ class Communicator {
   std::function<void()> idle_;
   int rank_ = 0;
   int size_ = 1;
+  std::size_t piece_bytes_ = longest_piece;
 };
 
 }  // namespace hearsay::mpi

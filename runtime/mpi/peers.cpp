@@ -6,42 +6,11 @@
 #include <string>
 
 #include "runtime/mpi/check.hpp"
+#include "runtime/mpi/messages.hpp"
 #include "runtime/mpi/waiting.hpp"
 
 namespace hearsay::mpi {
 namespace {
-
-constexpr int tag = 1;
-constexpr std::size_t piece = std::size_t{1} << 30;  // bytes per MPI call: counts are ints
-
-/// Requests that are all over when `wait` returns. One that is given up (an exception from `idle`) is left to MPI: the
-/// job ends then.
-class Requests {
- public:
-  void start_send(std::span<const std::byte> bytes, int to, MPI_Comm communicator) {
-    std::size_t done = 0;
-    do {
-      const auto part = bytes.subspan(done, std::min(piece, bytes.size() - done));
-      check(MPI_Isend(part.data(), static_cast<int>(part.size()), MPI_BYTE, to, tag, communicator, &add()),
-            "MPI_Isend");
-      done += part.size();
-    } while (done < bytes.size());
-  }
-  void start_receive(std::span<std::byte> bytes, int from, MPI_Comm communicator) {
-    std::size_t done = 0;
-    do {
-      const auto part = bytes.subspan(done, std::min(piece, bytes.size() - done));
-      check(MPI_Irecv(part.data(), static_cast<int>(part.size()), MPI_BYTE, from, tag, communicator, &add()),
-            "MPI_Irecv");
-      done += part.size();
-    } while (done < bytes.size());
-  }
-  void wait(const std::function<void()>& idle) { complete(requests_, idle); }
-
- private:
-  MPI_Request& add() { return requests_.emplace_back(MPI_REQUEST_NULL); }
-  std::vector<MPI_Request> requests_;
-};
 
 std::vector<int> find_nodes(MPI_Comm communicator, int rank, int size) {
   MPI_Comm node = MPI_COMM_NULL;
@@ -77,34 +46,33 @@ Peers::~Peers() {
 }
 
 void Peers::exchange(int to, const Message& out, int from, std::vector<std::byte>& in) {
-  Requests requests;
+  Messages messages(handle_->communicator, piece_bytes_);
   if (to != nobody) {
     hooks_.sent(to, out);
-    requests.start_send(out.bytes, to, handle_->communicator);
+    messages.send(out.bytes, to);
   }
-  if (from != nobody) receive_any_length(from, tag, handle_->communicator, hooks_.idle, in);
-  if (to != nobody) requests.wait(hooks_.idle);
+  if (from != nobody) messages.receive_whole(in, from, hooks_.idle);
+  if (to != nobody) messages.wait(hooks_.idle);
 }
 
 void Peers::exchange(int to, const Message& out, int from, std::span<std::byte> in) {
-  Requests requests;
-  if (from != nobody) requests.start_receive(in, from, handle_->communicator);
+  Messages messages(handle_->communicator, piece_bytes_);
+  if (from != nobody) messages.receive(in, from);
   if (to != nobody) {
     hooks_.sent(to, out);
-    requests.start_send(out.bytes, to, handle_->communicator);
+    messages.send(out.bytes, to);
   }
-  requests.wait(hooks_.idle);
+  messages.wait(hooks_.idle);
 }
 
 void Peers::library_sum(std::span<float> values) {
-  constexpr std::size_t floats = piece / sizeof(float);
   // How many bytes go where is the library's own affair: what it is given is booked once.
   if (size_ > 1)
     hooks_.sent((rank_ + 1) % size_, {.bytes = std::as_bytes(values), .payload_bytes = values.size_bytes()});
-  for (std::size_t done = 0; done < values.size(); done += floats) {
-    const auto part = values.subspan(done, std::min(floats, values.size() - done));
-    all_reduce(part.data(), static_cast<int>(part.size()), MPI_FLOAT, MPI_SUM, handle_->communicator, hooks_.idle);
-  }
+  for_each_piece(values, piece_bytes_, [&](std::span<float> piece) {
+    const auto count = static_cast<int>(piece.size());
+    all_reduce(piece.data(), count, MPI_FLOAT, MPI_SUM, handle_->communicator, hooks_.idle);
+  });
 }
 
 }  // namespace hearsay::mpi

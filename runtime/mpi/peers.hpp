@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "runtime/mpi/communicator_handle.hpp"
+#include "runtime/mpi/pieces.hpp"
 #include "runtime/transport/peers.hpp"
 #include "runtime/transport/transport.hpp"
 
@@ -24,6 +25,8 @@ class Peers final : public hearsay::Peers {
   void exchange(int to, const Message& out, int from, std::span<std::byte> in) override;
   void library_sum(std::span<float> values) override;
   std::vector<int> nodes() const override { return nodes_; }
+  /// Longer messages travel in pieces of so many bytes (4 or more), from now on; the same on all ranks.
+  void split_at(std::size_t piece_bytes) { piece_bytes_ = piece_bytes; }
 
  private:
   struct Handle;
@@ -31,6 +34,7 @@ class Peers final : public hearsay::Peers {
   Hooks hooks_;
   int rank_ = 0, size_ = 1;
   std::vector<int> nodes_;
+  std::size_t piece_bytes_ = longest_piece;
 };
 
 }  // namespace hearsay::mpi

@@ -3,6 +3,7 @@
 // runtime/mpi/ only.
 #include <mpi.h>
 
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <span>
@@ -21,8 +22,13 @@ bool complete(std::span<MPI_Request> requests, const std::function<void()>& idle
 void all_reduce(void* values, int count, MPI_Datatype type, MPI_Op operation, MPI_Comm communicator,
                 const std::function<void()>& idle);
 
-/// Receives a message of unknown length, running `idle` meanwhile.
-void receive_any_length(int from, int tag, MPI_Comm communicator, const std::function<void()>& idle,
-                        std::vector<std::byte>& in);
+/// A message whose length only its sender knows.
+struct Expected {
+  int from, tag;
+  std::size_t most_bytes;  ///< its length is at most this
+};
+/// Receives one and appends it to `bytes`, running `idle` meanwhile.
+void receive_behind(std::vector<std::byte>& bytes, const Expected& expected, MPI_Comm communicator,
+                    const std::function<void()>& idle);
 
 }  // namespace hearsay::mpi

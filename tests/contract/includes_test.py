@@ -47,7 +47,7 @@ MAY = {
 LIBTORCH = (r"^(runtime/training/|apps/models/|apps/shared/chosen_run\.cpp|apps/hearsay/commands/train\.cpp"
             r"|apps/(bench|examples)/|tests/(runtime/training|package)/)")
 ONLY = [
-    (r"^mpi\.h$", r"^runtime/mpi/((check|waiting|real/polite_flush)\.hpp|((real|simulated)/)?[a-z_]+\.cpp)$"),
+    (r"^mpi\.h$", r"^runtime/mpi/((check|messages|waiting|real/polite_flush)\.hpp|((real|simulated)/)?[a-z_]+\.cpp)$"),
     (r"^simgrid/", r"^runtime/mpi/simulated/[a-z_]+\.cpp$"),
     (r"^torch/version\.h$", r"^(runtime/training|apps/hearsay)/([a-z]+/)?[a-z_]+\.cpp$"),
     (r"^(torch|c10|ATen|caffe2)/", LIBTORCH),

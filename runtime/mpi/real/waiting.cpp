@@ -47,20 +47,21 @@ void all_reduce(void* values, int count, MPI_Datatype type, MPI_Op operation, MP
   complete({&request, 1}, idle);
 }
 
-void receive_any_length(int from, int tag, MPI_Comm communicator, const std::function<void()>& idle,
-                        std::vector<std::byte>& in) {
+void receive_behind(std::vector<std::byte>& bytes, const Expected& expected, MPI_Comm communicator,
+                    const std::function<void()>& idle) {
   MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status status;
   for (Backoff backoff;; backoff.pause()) {
     int found = 0;
-    check(MPI_Improbe(from, tag, communicator, &found, &message, &status), "MPI_Improbe");
+    check(MPI_Improbe(expected.from, expected.tag, communicator, &found, &message, &status), "MPI_Improbe");
     if (found != 0) break;
     idle();
   }
-  int bytes = 0;
-  MPI_Get_count(&status, MPI_BYTE, &bytes);
-  in.resize(static_cast<std::size_t>(bytes));
-  check(MPI_Mrecv(in.data(), bytes, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+  int length = 0;
+  MPI_Get_count(&status, MPI_BYTE, &length);
+  const std::size_t before = bytes.size();
+  bytes.resize(before + static_cast<std::size_t>(length));
+  check(MPI_Mrecv(bytes.data() + before, length, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
 }
 
 }  // namespace hearsay::mpi

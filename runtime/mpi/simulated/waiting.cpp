@@ -2,7 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <cstring>
 #include <simgrid/s4u.hpp>
 
 #include "runtime/mpi/check.hpp"
@@ -10,20 +9,21 @@
 namespace hearsay::mpi {
 namespace {
 
-/// Room for a message of any length of which only the pages that are written to exist.
+/// Room for a message, of which only the pages that are written to exist.
 class Scratch {
  public:
-  static constexpr std::size_t bytes = std::size_t{1} << 30;
-  Scratch()
-      : memory_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+  explicit Scratch(std::size_t bytes)
+      : bytes_(bytes),
+        memory_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
     if (memory_ == MAP_FAILED) throw CommunicationError("no address space for a message; raise `ulimit -v`");
   }
-  ~Scratch() { ::munmap(memory_, bytes); }
+  ~Scratch() { ::munmap(memory_, bytes_); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   void* data() const { return memory_; }
 
  private:
+  std::size_t bytes_;
   void* memory_;
 };
 
@@ -53,16 +53,17 @@ void all_reduce(void* values, int count, MPI_Datatype type, MPI_Op operation, MP
 }
 
 // SMPI has no MPI_Mprobe, and MPI_Probe looks at intervals, which would lengthen simulated time.
-void receive_any_length(int from, int tag, MPI_Comm communicator, const std::function<void()>& /*idle*/,
-                        std::vector<std::byte>& in) {
-  const Scratch scratch;
+void receive_behind(std::vector<std::byte>& bytes, const Expected& expected, MPI_Comm communicator,
+                    const std::function<void()>& /*idle*/) {
+  const Scratch scratch(expected.most_bytes);
   MPI_Status status;
-  check(MPI_Recv(scratch.data(), static_cast<int>(Scratch::bytes), MPI_BYTE, from, tag, communicator, &status),
+  check(MPI_Recv(scratch.data(), static_cast<int>(expected.most_bytes), MPI_BYTE, expected.from, expected.tag,
+                 communicator, &status),
         "MPI_Recv");
-  int bytes = 0;
-  MPI_Get_count(&status, MPI_BYTE, &bytes);
-  in.resize(static_cast<std::size_t>(bytes));
-  if (bytes > 0) std::memcpy(in.data(), scratch.data(), in.size());
+  int length = 0;
+  MPI_Get_count(&status, MPI_BYTE, &length);
+  const auto* const first = static_cast<const std::byte*>(scratch.data());
+  bytes.insert(bytes.end(), first, first + length);
 }
 
 }  // namespace hearsay::mpi

@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <numeric>
 #include <span>
 #include <string>
@@ -11,6 +13,7 @@
 #include "runtime/collectives/gather.hpp"
 #include "runtime/collectives/gtopk.hpp"
 #include "runtime/collectives/ring.hpp"
+#include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/peers.hpp"
 #include "tests/runtime/collectives/support.hpp"
 #include "tests/support/mpi_environment.hpp"
@@ -35,6 +38,23 @@ OwnedMessage own_message(const std::string& text) {
   return {.bytes = {bytes.begin(), bytes.end()}};
 }
 
+/// Bytes in which a place or a rank that is taken for another one shows.
+std::vector<std::byte> numbered_bytes(std::size_t length, int rank) {
+  std::vector<std::byte> bytes(length);
+  for (std::size_t i = 0; i < length; ++i)
+    bytes[i] = static_cast<std::byte>(((i + 1) * 0x9e3779b97f4a7c15ULL * (static_cast<std::uint64_t>(rank) + 1)) >> 48);
+  return bytes;
+}
+
+/// Memory that new allocations can have, as Linux says; 0 where nobody says.
+std::size_t available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string key, unit;
+  for (std::size_t kib = 0; file >> key >> kib; std::getline(file, unit))
+    if (key == "MemAvailable:") return kib * 1024;
+  return 0;
+}
+
 }  // namespace
 
 TEST_CASE("messages of every length arrive whole and in order, known length or not") {
@@ -53,6 +73,67 @@ TEST_CASE("messages of every length arrive whole and in order, known length or n
   }
   CHECK(job.sent_messages == 10);
   CHECK(job.sent_bytes == 2 * 4 * (1 + 100 + 5000 + 3'000'000));
+}
+
+TEST_CASE("messages that travel in pieces arrive whole and in order, known length or not") {
+  Job job;
+  constexpr std::size_t piece = 64;
+  job.peers.split_at(piece);
+  const int next = (job.peers.rank() + 1) % job.peers.size();
+  const int previous = (job.peers.rank() + job.peers.size() - 1) % job.peers.size();
+  if (job.peers.size() == 1) return;
+  for (const std::size_t length : {std::size_t{0}, piece - 1, piece, piece + 1, 2 * piece, 100 * piece + 7}) {
+    const std::vector<std::byte> out = numbered_bytes(length, job.peers.rank());
+    const std::vector<std::byte> expected = numbered_bytes(length, previous);
+    std::vector<std::byte> known(length), unknown{std::byte{1}};
+    job.peers.exchange(next, {.bytes = out}, previous, known);
+    job.peers.exchange(next, {.bytes = out}, previous, unknown);
+    CHECK(known == expected);
+    CHECK(unknown == expected);
+  }
+  CHECK(job.sent_messages == 12);
+  std::vector<float> values(1000, static_cast<float>(job.peers.rank()));
+  job.peers.library_sum(values);
+  CHECK(values == std::vector<float>(1000, static_cast<float>(job.peers.size() * (job.peers.size() - 1) / 2)));
+}
+
+TEST_CASE("a message beyond 1 GiB arrives whole") {
+  Job job;
+  constexpr std::size_t length = (std::size_t{1} << 30) + 64, needed = std::size_t{8} << 30;
+  float enough[1] = {available_bytes() >= needed ? 1.0F : 0.0F};
+  job.peers.library_sum(enough);
+  if (job.peers.size() != 2) return;  // one pair is enough, and what there may be memory for
+  if (enough[0] < 2.0F) {
+    MESSAGE("skipped: it needs 8 GiB of free memory");
+    return;
+  }
+  if (job.peers.rank() == 0) {
+    job.peers.send(1, {.bytes = numbered_bytes(length, 0)});
+  } else {
+    const std::vector<std::byte> in = job.peers.receive(0);
+    CHECK(in.size() == length);
+    CHECK(in == numbered_bytes(length, 0));
+  }
+}
+
+TEST_CASE("a communicator's operations in pieces do what they do at once") {
+  mpi::Communicator world;
+  for (const std::size_t piece : {std::size_t{8}, std::size_t{64}, mpi::longest_piece}) {
+    CAPTURE(piece);
+    world.split_at(piece);
+    const auto length = static_cast<std::size_t>(64 * world.rank());
+    const auto all = world.gather(numbered_bytes(length, world.rank()));
+    CHECK(all.size() == static_cast<std::size_t>(world.rank() == 0 ? world.size() : 0));
+    for (std::size_t r = 0; r < all.size(); ++r) CHECK(all[r] == numbered_bytes(64 * r, static_cast<int>(r)));
+    std::vector<std::byte> news = numbered_bytes(1000, world.rank());
+    world.broadcast(news, world.size() - 1);
+    CHECK(news == numbered_bytes(1000, world.size() - 1));
+    std::vector<double> most(100, static_cast<double>(world.rank())), sums(100, 1.0);
+    world.maximum(most);
+    world.sum(std::span(sums));
+    CHECK(most == std::vector<double>(100, world.size() - 1.0));
+    CHECK(sums == std::vector<double>(100, static_cast<double>(world.size())));
+  }
 }
 
 TEST_CASE("ranks share a node where they share a machine; nodes are numbered by their first rank") {
