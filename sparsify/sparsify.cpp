@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -12,6 +14,14 @@ namespace hearsay {
 std::size_t kept_count(double density, std::size_t n) {
   const auto rounded = static_cast<std::size_t>(std::llround(density * static_cast<double>(n)));
   return std::min(std::max<std::size_t>(rounded, 1), n);
+}
+
+void require_positions(std::size_t n, const std::string& what) {
+  constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
+  if (n > most)
+    throw ConfigError(
+        what + " has " + std::to_string(n) + " values, and positions, of 32 bits, tell " + std::to_string(most) +
+        " apart; let whole segments travel (exchange.name: dpsgd or allreduce), or cut its tensors smaller");
 }
 
 void Selector::add_and_select(std::span<float> values, std::span<const float> addend, float scale, std::size_t k,

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +19,10 @@ namespace hearsay {
 
 /// How many of n values to keep: k = max(1, round(ρ·n)), at most n; 0 for n = 0.
 std::size_t kept_count(double density, std::size_t n);
+
+/// Throws ConfigError unless the positions of n values have 32 bits, n < 2³². `what` has these values: "segment
+/// 'fc.weight'".
+void require_positions(std::size_t n, const std::string& what);
 
 /// Throws DivergenceError: the value at `position` of n is not finite.
 [[noreturn]] void refuse_value(std::size_t position, std::size_t n, float value);
@@ -108,10 +113,11 @@ class Codec {
   /// is written, as bound(k, n) bytes always are.
   EncodedSize encode(std::span<const std::uint32_t> indices, std::span<const float> values, std::size_t n,
                      std::span<const std::uint32_t> row_ends, std::span<std::byte> out) const;
-  /// Inverse of encode for `count` values, the quantiser's rounding apart. Any bytes are safe: throws
-  /// CommunicationError if they are not an encoding; `indices` and `values` then hold nothing of use.
-  void decode(std::span<const std::byte> in, std::size_t count, std::size_t n, std::span<const std::uint32_t> row_ends,
-              std::vector<std::uint32_t>& indices, std::vector<float>& values) const;
+  /// Inverse of encode for `count` values, the quantiser's rounding apart; returns what `in` is made of. Any bytes are
+  /// safe: throws CommunicationError if they are not an encoding; `indices` and `values` then hold nothing of use.
+  EncodedSize decode(std::span<const std::byte> in, std::size_t count, std::size_t n,
+                     std::span<const std::uint32_t> row_ends, std::vector<std::uint32_t>& indices,
+                     std::vector<float>& values) const;
 
  private:
   std::unique_ptr<PositionCoder> positions_;

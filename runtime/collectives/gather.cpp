@@ -34,10 +34,11 @@ void unpack(std::span<const std::byte> packed, std::size_t count, int from, std:
     Lengths lengths;
     const bool headed = packed.size() >= sizeof lengths;
     if (headed) std::memcpy(lengths.data(), packed.data(), sizeof lengths);
-    if (!headed || lengths[0] > packed.size() - sizeof lengths)
-      throw CommunicationError("all-gather: the message of rank " + std::to_string(from) + " ends after " +
-                               std::to_string(i) + " of " + std::to_string(count) +
-                               " parts. The ranks run different configurations or versions");
+    const bool whole = headed && lengths[0] <= packed.size() - sizeof lengths;
+    if (!whole || lengths[1] > lengths[0] || lengths[2] > lengths[0] - lengths[1])
+      throw CommunicationError("all-gather: the message of rank " + std::to_string(from) +
+                               " ends, or contradicts itself, after " + std::to_string(i) + " of " +
+                               std::to_string(count) + " parts. The ranks run different configurations or versions");
     const auto body = packed.subspan(sizeof lengths, lengths[0]);
     messages.push_back({.bytes = {body.begin(), body.end()},
                         .payload_bytes = static_cast<std::size_t>(lengths[1]),

@@ -77,8 +77,9 @@ SparseVector Tree::result_from_parent() {
   peers().send(parent, up.message.view());
   Told told = read_told(peers().receive(parent), partial_.indices, rule_, parent);
   alive_ = std::move(told.alive);
-  down_ = SparseWire::forward(std::move(told.result));
-  return wire_.decode(down_.bytes);
+  SparseWire::Received result = wire_.receive(std::move(told.result));
+  down_ = std::move(result.message);
+  return std::move(result.vector);
 }
 
 /// A position that this merge cut off may have come back with a later child: only those that it kept are alive.

@@ -161,6 +161,11 @@ SparseVector Truncation::keep_largest(SparseVector& v, std::size_t k) {
   return dropped;
 }
 
+SparseWire::SparseWire(const Codec& codec, std::size_t n, std::vector<std::uint32_t> row_ends, Ledger* ledger)
+    : codec_(&codec), n_(n), row_ends_(std::move(row_ends)), ledger_(ledger) {
+  require_positions(n, "a sparse message");
+}
+
 std::size_t SparseWire::bound(std::size_t count) const { return sizeof(Header) + codec_->bound(count, n_); }
 
 OwnedMessage SparseWire::encode(const SparseVector& v) const {
@@ -169,7 +174,7 @@ OwnedMessage SparseWire::encode(const SparseVector& v) const {
   message.bytes.resize(bound(v.size()));
   const EncodedSize size =
       codec_->encode(v.indices, v.values, n_, row_ends_, std::span(message.bytes).subspan(sizeof(Header)));
-  const Header header{static_cast<std::uint32_t>(v.size()), static_cast<std::uint32_t>(size.index_bytes)};
+  const Header header = v.size();
   std::memcpy(message.bytes.data(), &header, sizeof header);
   message.bytes.resize(sizeof header + size.total());
   message.payload_bytes = size.payload_bytes;
@@ -177,29 +182,29 @@ OwnedMessage SparseWire::encode(const SparseVector& v) const {
   return message;
 }
 
-SparseWire::Header SparseWire::header_of(std::span<const std::byte> bytes) {
-  Header header{};
-  const bool headed = bytes.size() >= sizeof header;
-  if (headed) std::memcpy(&header, bytes.data(), sizeof header);
-  if (!headed || header.index_bytes > bytes.size() - sizeof header)
+EncodedSize SparseWire::read(std::span<const std::byte> bytes, SparseVector& v) const {
+  const CodingTimer timer(ledger_);
+  Header count = 0;
+  if (bytes.size() < sizeof count)
     throw CommunicationError("a sparse message of " + std::to_string(bytes.size()) +
                              " bytes ends too early. The ranks run different configurations or versions");
-  return header;
-}
-
-OwnedMessage SparseWire::forward(std::vector<std::byte> bytes) {
-  const Header header = header_of(bytes);
-  const std::size_t payload = bytes.size() - sizeof header - header.index_bytes;
-  return {.bytes = std::move(bytes), .payload_bytes = payload, .index_bytes = header.index_bytes};
+  std::memcpy(&count, bytes.data(), sizeof count);
+  const EncodedSize size = codec_->decode(bytes.subspan(sizeof count), count, n_, row_ends_, v.indices, v.values);
+  if (std::ranges::find(v.values, 0.0F) != v.values.end()) v = sum(v, {});  // drops the zeros
+  return size;
 }
 
 SparseVector SparseWire::decode(std::span<const std::byte> bytes) const {
-  const CodingTimer timer(ledger_);
-  const Header header = header_of(bytes);
   SparseVector v;
-  codec_->decode(bytes.subspan(sizeof header), header.count, n_, row_ends_, v.indices, v.values);
-  if (std::ranges::find(v.values, 0.0F) == v.values.end()) return v;
-  return sum(v, {});  // drops the zeros
+  read(bytes, v);
+  return v;
+}
+
+SparseWire::Received SparseWire::receive(std::vector<std::byte> bytes) const {
+  Received received;
+  const EncodedSize size = read(bytes, received.vector);
+  received.message = {.bytes = std::move(bytes), .payload_bytes = size.payload_bytes, .index_bytes = size.index_bytes};
+  return received;
 }
 
 SparseWire::Sent SparseWire::prepare(const SparseVector& v) const {

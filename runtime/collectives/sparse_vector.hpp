@@ -57,13 +57,13 @@ class Truncation {
   std::vector<std::uint8_t> is_kept_;  // of every entry
 };
 
-/// Sparse vectors of n positions as messages: 8 bytes of header (count; bytes of positions), then the codec's bytes.
+/// Sparse vectors of n positions as messages: 8 bytes of header (count), then the codec's bytes.
 class SparseWire {
  public:
   /// `row_ends` as Codec::encode wants them. `codec` must outlive the wire, and so must `ledger`, which is charged with
-  /// the time of encoding and decoding, phase `communicate_encode`; null where another phase contains it.
-  SparseWire(const Codec& codec, std::size_t n, std::vector<std::uint32_t> row_ends, Ledger* ledger = nullptr)
-      : codec_(&codec), n_(n), row_ends_(std::move(row_ends)), ledger_(ledger) {}
+  /// the time of encoding and decoding, phase `communicate_encode`; null where another phase contains it. Throws
+  /// ConfigError for n of 2³² or more.
+  SparseWire(const Codec& codec, std::size_t n, std::vector<std::uint32_t> row_ends, Ledger* ledger = nullptr);
 
   bool exact() const { return codec_->exact(); }
   /// Bytes of the longest message of `count` entries or fewer.
@@ -72,8 +72,12 @@ class SparseWire {
   /// Throws CommunicationError for bytes that are no encoding. Values that a quantiser has rounded to zero are left
   /// out.
   SparseVector decode(std::span<const std::byte> bytes) const;
-  /// Bytes that `encode` has made on some rank, to be passed on.
-  static OwnedMessage forward(std::vector<std::byte> bytes);
+  /// The same, and the message with its account, to be passed on.
+  struct Received {
+    SparseVector vector;
+    OwnedMessage message;
+  };
+  Received receive(std::vector<std::byte> bytes) const;
   /// What the others will read, and what rounding keeps back: v = received + rest.
   struct Sent {
     OwnedMessage message;
@@ -82,10 +86,9 @@ class SparseWire {
   Sent prepare(const SparseVector& v) const;
 
  private:
-  struct Header {
-    std::uint32_t count, index_bytes;
-  };
-  static Header header_of(std::span<const std::byte> bytes);
+  /// Entries.
+  using Header = std::uint64_t;
+  EncodedSize read(std::span<const std::byte> bytes, SparseVector& v) const;
 
   const Codec* codec_;
   std::size_t n_;

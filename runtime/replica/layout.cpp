@@ -20,24 +20,22 @@ Part part_of(std::size_t n, int parts, int index) {
 }
 
 std::vector<std::uint32_t> row_ends(const Layout& layout) {
+  return row_ends(layout, {.begin = 0, .length = layout.size()});
+}
+
+std::vector<std::uint32_t> row_ends(const Layout& layout, const Part& part) {
   std::vector<std::uint32_t> ends;
   for (const Segment& s : layout.segments()) {
     const auto rows =
         s.shape.empty() ? std::size_t{1} : static_cast<std::size_t>(std::max<std::int64_t>(s.shape[0], 1));
     // A vector (bias) is one row, not rows of one value.
     const std::size_t count = s.shape.size() < 2 ? 1 : rows;
-    for (std::size_t r = 1; r <= count; ++r)
-      ends.push_back(static_cast<std::uint32_t>(s.offset + s.length / count * r));
-  }
-  return ends;
-}
-
-std::vector<std::uint32_t> row_ends(const Layout& layout, const Part& part) {
-  std::vector<std::uint32_t> ends;
-  for (const std::uint32_t end : row_ends(layout)) {
-    if (end <= part.begin) continue;
-    ends.push_back(static_cast<std::uint32_t>(std::min<std::size_t>(end - part.begin, part.length)));
-    if (ends.back() == part.length) break;
+    for (std::size_t r = 1; r <= count; ++r) {
+      const std::size_t end = s.offset + s.length / count * r;
+      if (end <= part.begin) continue;
+      ends.push_back(static_cast<std::uint32_t>(std::min(end - part.begin, part.length)));
+      if (ends.back() == part.length) return ends;
+    }
   }
   return ends;
 }

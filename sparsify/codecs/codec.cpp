@@ -52,9 +52,9 @@ EncodedSize Codec::encode(std::span<const std::uint32_t> indices, std::span<cons
   return {.payload_bytes = payload_bytes, .index_bytes = index_bytes};
 }
 
-void Codec::decode(std::span<const std::byte> in, std::size_t count, std::size_t n,
-                   std::span<const std::uint32_t> row_ends, std::vector<std::uint32_t>& indices,
-                   std::vector<float>& values) const {
+EncodedSize Codec::decode(std::span<const std::byte> in, std::size_t count, std::size_t n,
+                          std::span<const std::uint32_t> row_ends, std::vector<std::uint32_t>& indices,
+                          std::vector<float>& values) const {
   if (count > n) refuse_positions("sparse", count, n, "more values than there are");
   std::size_t index_bytes = 0;
   if (has_positions(count, n)) {
@@ -65,6 +65,7 @@ void Codec::decode(std::span<const std::byte> in, std::size_t count, std::size_t
   const auto groups = group_ends(indices, n, row_ends, by_rows());
   values.resize(count);
   quantiser_->decode(in.subspan(index_bytes), groups, values);
+  return {.payload_bytes = in.size() - index_bytes, .index_bytes = index_bytes};
 }
 
 }  // namespace hearsay

@@ -34,6 +34,7 @@ class GradientDroppingPlan final : public ExchangePlan {
   }
 
   std::size_t packet_bound(const Layout& layout, int ranks) const override {
+    require_positions(layout.size(), "the model");
     return schedule_ == Schedule::asynchronous ? dropping_packet_bound(settings_, layout, ranks) : 0;
   }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {

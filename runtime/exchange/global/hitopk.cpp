@@ -152,7 +152,10 @@ class HiTopKPlan final : public ExchangePlan {
         .require(settings_.sparsifier->dense_below == 0, "dense_below",
                  "hitopk selects in shards, which are not made of whole segments; use 0");
   }
-  std::size_t packet_bound(const Layout&, int) const override { return 0; }
+  std::size_t packet_bound(const Layout& layout, int) const override {
+    require_positions(layout.size(), "the model");
+    return 0;
+  }
   // Where the machines decide, the most that any equal nodes would send.
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     if (node_size_ > 0) return bytes_with(node_size_, layout, topology.ranks());

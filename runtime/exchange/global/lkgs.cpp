@@ -179,7 +179,10 @@ class LayerWiseTopKPlan final : public ExchangePlan {
         .require(settings_.feedback.clip_norm == 0.0, "clip_norm",
                  "lkgs sends segments before the norm of the whole gradient is known; use 0");
   }
-  std::size_t packet_bound(const Layout&, int) const override { return 0; }
+  std::size_t packet_bound(const Layout& layout, int) const override {
+    require_positions(layout.size(), "the model");
+    return 0;
+  }
   // The first iteration, which is dense, or a later one, in which a segment just not whole is gathered; and the counts.
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     const auto p = static_cast<std::size_t>(topology.ranks());

@@ -56,7 +56,10 @@ class SparseSgdPlan final : public ExchangePlan {
   SparseSgdPlan(SparseSgdSettings settings, std::function<std::unique_ptr<SparseCollective>()> make)
       : settings_(std::move(settings)), make_(std::move(make)) {}
 
-  std::size_t packet_bound(const Layout&, int) const override { return 0; }
+  std::size_t packet_bound(const Layout& layout, int) const override {
+    require_positions(layout.size(), "the model");
+    return 0;
+  }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     const Sparsifier& sparsifier = *settings_.sparsifier;
     const std::size_t k = BlockSelection(sparsifier, layout).count(sparsifier.largest_density());
