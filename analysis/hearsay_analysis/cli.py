@@ -22,7 +22,7 @@ COMMANDS = {
 }
 _ABOUT = "Make runs of sweeps, and draw, tabulate and compare the run folders of `hearsay train` and `simulate`."
 _EXIT_CODES = """Exit codes: 0 done, 1 a run of a sweep failed, 2 wrong usage or a wrong sweep file, 3 a run folder is
-missing or damaged, or a Python package is missing. The format of run folders: docs/report_format.md."""
+missing or damaged, or a Python package is missing. The format of run folders: docs/guide/report-format.md."""
 
 
 def parser():

@@ -67,7 +67,8 @@ void add_train(CLI::App& app, TrainArguments& train) {
       "  mpirun -n 4 hearsay train configs/digits/eventgrad.yaml \\\n"
       "      --set trigger.horizon=0.95 --set train.epochs=2 --output runs/shorter\n"
       "  hearsay train configs/digits/dpsgd.yaml --dry-run -n 16\n"
-      "At the end the averaged model is in model.pt of the run folder. Python opens it with LibTorch's own name for every\n"
+      "At the end the averaged model is in model.pt of the run folder. Python opens it with LibTorch's own name for "
+      "every\n"
       "parameter: net.load_state_dict(torch.jit.load('model.pt').state_dict())");
 }
 

@@ -14,7 +14,7 @@ sys.path.insert(0, str(HERE.parents[1] / "analysis"))
 import matplotlib.figure  # noqa: E402
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator  # noqa: E402
 
-from hearsay_analysis import output, style  # noqa: E402
+from hearsay_analysis.drawing import output, style  # noqa: E402
 
 FAMILIES = ("D-PSGD", "periodic", "events", "events, top-k", "top-k", "events, stale (the paper)")
 

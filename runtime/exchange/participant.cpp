@@ -49,7 +49,8 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
                                                                  .index_bytes = message.index_bytes},
                                                                 message.bytes.size());
                                          }})),
-      mailbox_(transport_->open_memory(window_bytes(plan, replica.layout, neighbourhood_.neighbours.size(), topology_->ranks())),
+      mailbox_(transport_->open_memory(
+                   window_bytes(plan, replica.layout, neighbourhood_.neighbours.size(), topology_->ranks())),
                *topology_, neighbourhood_.rank, ring_bytes(plan, replica.layout, topology_->ranks()), ledger_),
       engine_(transport_->make_engine([this] { return mailbox_.progress(); })) {
   if (options_.start_from_rank_0) broadcast_replica();

@@ -5,8 +5,8 @@ import unittest
 from run_folders import make_run
 from support import ROOT, FolderTest
 
-from hearsay_analysis.paper import EXPERIMENTS
-from hearsay_analysis.paper.experiment import Bench, judged, points
+from hearsay_analysis.paper import EXPERIMENTS, NOT_HERE
+from hearsay_analysis.paper.experiment import NOT_STATED, SIMULATED, Bench, Claim, Evidence, judged, points
 
 METHODS = {
     "constant 0": (0.96875, 1.0),
@@ -54,22 +54,58 @@ class Paper(FolderTest):
     def test_document_says_what_is_missing(self):
         page = self.folder / "results.md"
         self.expect(0, "results.md", "paper", "document", "--runs", self.runs, "-o", page)
-        text = page.read_text()
+        papers = "".join(file.read_text() for file in (self.folder / "results").glob("*.md"))
         for experiment in EXPERIMENTS:
-            self.assertIn(f"## {experiment.source}", text)
+            self.assertIn(f"## {experiment.source}", papers)
         there = [e for e in EXPERIMENTS if e.sweep == "mnist-reproduction"]
-        self.assertEqual(text.count("Not run yet"), len(EXPERIMENTS) - len(there))
+        self.assertEqual(papers.count("Not run yet"), len(EXPERIMENTS) - len(there))
+        text = page.read_text()
+        self.assertEqual(text.count("|  | not run |  |"), len(EXPERIMENTS) - len(there))
+        self.assertIn("Accuracy of the released program, in lockstep | open | 2 seeds, 2 of 10 epochs", text)
+        for what, _ in NOT_HERE:
+            self.assertIn(f"| {what} |", text)
         self.assertGreater((self.folder / "results" / "eventgrad-figure-6-loss.svg").stat().st_size, 0)
 
     def test_errors(self):
         self.expect(3, "no finished run of 'allreduce'", "paper", "draw", "gtopk-figures-1-5", "--runs", self.runs)
         self.expect(2, "no experiment 'table-9'; there are: eventgrad-table-1", "paper", "draw", "table-9")
 
+    def test_asynchronous_rows_stand_beside_lockstep_ones(self):
+        for number, (method, (accuracy, rate)) in enumerate(METHODS.items()):
+            run = self.runs / "mnist-reproduction" / "p4" / f"a{number}" / "seed1"
+            make_run(run, ranks=4, accuracy=accuracy - 0.25, rate=rate, segments=False)
+            point = {"method": f"{method}, asynchronous", "ranks": 4, "seed": 1, "axis": {}}
+            (run / "point.json").write_text(json.dumps(point))
+        words = "released program, asynchronously: open"
+        said = self.expect(0, words, "paper", "draw", "eventgrad-mnist", "--runs", self.runs)
+        self.assertIn("| constant 0, asynchronous |", said)
+        self.assertNotIn("Asynchronously it was not run", said)
+
     def test_judgement(self):
-        self.assertIn(": reproduced, at most 0.50", judged("x", [0.005, 0.0], [0.0, 0.0]))
-        self.assertIn("not reproduced**, up to 2.00 points below", judged("x", [0.01, -0.01], [0.0, 0.01]))
-        self.assertIn("better than in the paper, by up to 2.00", judged("x", [0.02], [0.0]))
+        whole = Evidence(3, 20.0, 20.0)
+        near = str(judged("x", [0.005, 0.0], [0.0, 0.0], whole))
+        self.assertIn(": reproduced (3 seeds, 20 of 20 epochs; at most 0.50", near)
+        below = str(judged("x", [0.01, -0.01], [0.0, 0.01], whole))
+        self.assertIn("**not reproduced** (3 seeds, 20 of 20 epochs; up to 2.00 points below", below)
+        self.assertEqual(judged("x", [0.02], [0.0], whole).verdict, "better than the paper")
         self.assertEqual(points(-0.005), "−0.50")
+
+    def test_a_verdict_takes_three_seeds_and_half_of_the_epochs(self):
+        def verdict(holds, *evidence):
+            return Claim("x", holds, Evidence(*evidence)).verdict
+
+        self.assertEqual(verdict(True, 3, 20.0, 20.0), "reproduced")
+        self.assertEqual(verdict(False, 3, 20.0, 20.0), "**not reproduced**")
+        self.assertEqual(verdict(True, 3, 10.0, 20.0), "reproduced, scaled down")
+        self.assertEqual(verdict(False, 3, 10.0, 20.0), "**not reproduced**, scaled down")
+        self.assertEqual(verdict(True, 3, 9.0, 20.0), "open")
+        self.assertEqual(verdict(True, 2, 20.0, 20.0), "seen in 2 seeds")
+        self.assertEqual(verdict(True, 1, 10.0, 20.0), "seen once")
+        self.assertEqual(verdict(False, 1, 20.0, 20.0), "open")
+        self.assertEqual(verdict(True, 1, 2.0, 20.0), "open")
+        self.assertEqual(verdict(True, 9, 1000.0, NOT_STATED), "open")
+        self.assertEqual(Claim("x", True, SIMULATED).verdict, "reproduced")
+        self.assertIn("unknown number", str(Evidence(1, 2.0, NOT_STATED)))
 
 
 if __name__ == "__main__":

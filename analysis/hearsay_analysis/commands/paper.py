@@ -3,12 +3,12 @@
     analysis/hearsay paper list
     HEARSAY_DATA=data analysis/hearsay paper run eventgrad-table-1
     analysis/hearsay paper draw eventgrad-table-1
-    analysis/hearsay paper document -o docs/paper-results.md
+    analysis/hearsay paper document -o docs/results/papers.md
 
 `run` makes the runs that are missing (as `sweep` does; hours for some): by mpirun, simulated (needs the preset
 simulator), on scripts/testbed (needs root) or by a benchmark. `run --quick` makes a few iterations of one seed of each,
-which shows that everything works and nothing else. `draw` prints a table and draws figures; `document` writes all of it
-as one Markdown page. What was scaled down is said with every result.
+which shows that everything works and nothing else. `draw` prints a table and draws figures; `document` writes
+a page with a line a claim, and beside it a page a paper. What was scaled down is said with every result.
 """
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def arguments(parser):
         ("list", "what there is, and how many of its runs"),
         ("run", "make the runs of NAME"),
         ("draw", "print and draw NAME"),
-        ("document", "all results as one Markdown page"),
+        ("document", "all results as Markdown pages"),
     ):
         add[name] = actions.add_parser(name, help=words, description=words)
     for name in ("run", "draw"):
@@ -34,7 +34,7 @@ def arguments(parser):
             "--runs", type=Path, default=Path("runs/sweeps"), help="the sweeps' folders (default: runs/sweeps)"
         )
     add["draw"].add_argument("-o", "--output", type=Path, default=Path("."), metavar="FOLDER", help="where figures go")
-    add["document"].add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the page")
+    add["document"].add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the page of claims")
 
 
 def run(options):

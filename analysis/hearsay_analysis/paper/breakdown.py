@@ -5,7 +5,7 @@ import pandas as pd
 
 from hearsay_analysis.drawing import style
 from hearsay_analysis.drawing.figure import Figure, canvas
-from hearsay_analysis.paper.experiment import Experiment, Result, Testbed, claimed, markdown_table, runs_of
+from hearsay_analysis.paper.experiment import ONE_RUN, Claim, Experiment, Result, Testbed, markdown_table, runs_of
 
 _PARTS = (("computing", 0), ("sparsifying", 4), ("exposed communication", 1), ("rest", 6))
 _MODELS = ("ResNet-20", "dense layers")
@@ -14,7 +14,8 @@ _HOSTS, _RATE, _BYTES_PER_S = 4, "100mbit", 12.5e6
 
 
 def _parts_ms(run):
-    """Of an iteration, mean over ranks, in the order of _PARTS; the rest is the optimizer and waiting for the slowest rank."""
+    """Of an iteration, mean over ranks, in the order of _PARTS; the rest is the optimizer and waiting for the slowest
+    rank."""
     of = {name: 1e3 * run.summary[name] / run.iterations for name in ("compute_s", "select_s", "encode_s", "wait_s")}
     parts = [of["compute_s"], of["select_s"] + of["encode_s"], of["wait_s"]]
     return [*parts, max(0.0, 1e3 * run.summary["time_per_iteration_s"] - sum(parts))]
@@ -60,8 +61,8 @@ def _table(times):
 
 
 def _first_ms(folder, model):
-    """What LKGS's first iteration, in which a rank receives all values of the others, adds to the mean of a run; calculated
-    from the rate of the link, 8 bytes a value."""
+    """What LKGS's first iteration, in which a rank receives all values of the others, adds to the mean of a run;
+    calculated from the rate of the link, 8 bytes a value."""
     run = runs_of(folder, f"{model}, LKGS 1 %", _HOSTS)[0]
     return 1e3 * (_HOSTS - 1) * 8 * run.summary["parameters"] / _BYTES_PER_S / run.iterations
 
@@ -69,7 +70,7 @@ def _first_ms(folder, model):
 def _draw_lkgs(folder):
     ways = ("dense", *(f"{name} {density}" for density in _DENSITIES for name in ("top-k", "LKGS")))
     times = {model: _read(folder, model, ways) for model in _MODELS}
-    verdicts = []
+    claims, verdicts = [], []
     for model, paper in zip(_MODELS, ("0.33 for ResNet-50", "0.31 for VGG-16")):
         pairs = [(times[model][f"top-k {d}"], times[model][f"LKGS {d}"]) for d in _DENSITIES]
         first = _first_ms(folder, model)
@@ -77,17 +78,21 @@ def _draw_lkgs(folder):
         later = statistics.mean(max(0.0, lkgs[2] - first) / topk[2] for topk, lkgs in pairs)
         more = statistics.mean(lkgs[1] / topk[1] for topk, lkgs in pairs)
         total = statistics.mean(sum(lkgs) / sum(topk) for topk, lkgs in pairs)
+        what = f"{model}: less than half of the exposed communication of top-k"
+        claims.append(Claim(what, waits < 0.5, ONE_RUN))
         verdicts.append(
-            f"{claimed(f'{model}: less than half of the exposed communication of top-k', waits < 0.5)} LKGS's is {waits:.2f} "
-            f"of top-k's on average (paper: {paper}), or {later:.2f} without its first iteration, which sends all values "
-            f"({first:.0f} ms of the mean, calculated). Sparsifying takes {more:.2f} times as long, an iteration {total:.2f} "
+            f"{claims[-1]} LKGS's is {waits:.2f} "
+            f"of top-k's on average (paper: {paper}), or {later:.2f} without its first iteration, which sends all "
+            f"values ({first:.0f} ms of the mean, calculated). Sparsifying takes {more:.2f} times as long, an "
+            f"iteration {total:.2f} "
             "times (paper: 0.97)."
         )
     text = (
-        f"{' '.join(verdicts)} Four ranks share two cores here: what a communication thread does behind the backward pass takes "
-        "time from it, which counts as computing.\n"
+        f"{' '.join(verdicts)} Four ranks share two cores here. A communication thread takes time from the "
+        "backward pass behind which it works, and that time counts as computing.\n"
     )
-    return Result(f"{_table(times)}\n{text}", [_bars("breakdown", "Time of an iteration: dense, top-k, LKGS", times)])
+    figure = _bars("breakdown", "Time of an iteration: dense, top-k, LKGS", times)
+    return Result(f"{_table(times)}\n{text}", [figure], claims)
 
 
 def _draw_gtopk(folder):
@@ -96,14 +101,16 @@ def _draw_gtopk(folder):
         "dense layers": _read(folder, "dense layers", ("dense", "top-k 0.1 %", "gTop-k 0.1 %")),
     }
     share = {model: sum(ways["gTop-k 0.1 %"][1:3]) / ways["gTop-k 0.1 %"][0] for model, ways in times.items()}
+    less = "Sparsifying and communicating much less than computing for a residual network"
+    more = "Sparsifying and communicating more than computing for a network of dense layers"
+    claims = [Claim(less, share["ResNet-20"] < 0.5, ONE_RUN), Claim(more, share["dense layers"] > 1, ONE_RUN)]
     text = (
-        f"{claimed('Sparsifying and communicating much less than computing for a residual network', share['ResNet-20'] < 0.5)} "
-        f"They take {share['ResNet-20']:.2f} times as long as computing. "
-        f"{claimed('More than computing for a network of dense layers', share['dense layers'] > 1)} Here "
-        f"{share['dense layers']:.2f} times: the paper's networks have 8 to 33 times the parameters, its GPUs compute "
-        "faster, and its selection on a GPU is slow.\n"
+        f"{claims[0]} They take {share['ResNet-20']:.2f} times as long as computing. "
+        f"{claims[1]} Here {share['dense layers']:.2f} times: the paper's networks have 8 to 33 times the "
+        "parameters, its GPUs compute faster, and its selection on a GPU is slow.\n"
     )
-    return Result(f"{_table(times)}\n{text}", [_bars("breakdown", "Time of an iteration: dense and gTop-k", times)])
+    figure = _bars("breakdown", "Time of an iteration: dense and gTop-k", times)
+    return Result(f"{_table(times)}\n{text}", [figure], claims)
 
 
 _SCALED = (

@@ -2,7 +2,15 @@
 import pandas as pd
 
 from hearsay_analysis.drawing.figure import Figure, canvas
-from hearsay_analysis.paper.experiment import Experiment, Result, Simulation, claimed, markdown_table, runs_of
+from hearsay_analysis.paper.experiment import (
+    SIMULATED,
+    Claim,
+    Experiment,
+    Result,
+    Simulation,
+    markdown_table,
+    runs_of,
+)
 from hearsay_analysis.paper.lines import as_table, draw_lines, line_figure, plain_log_axis
 
 _ALPHA_S, _BETA_S = 0.436e-3, 3.6e-8  # of a message, of a word of 4 bytes: the paper's measurement
@@ -52,8 +60,8 @@ def _figure_9(head, points, seconds):
         rows.append(row)
     heads = [head, *(word for way in _WAYS for word in (f"{way}, ms", "Table I"))]
     text = (
-        "The paper's figure is computed from its Table I with the α and β that it measured. What the simulation adds: the "
-        f"real algorithms, packet by packet, take times at most {100 * (worst - 1):.1f} % from the formula's."
+        "The paper's figure is computed from its Table I with the α and β that it measured. The simulation adds the "
+        f"real algorithms, packet by packet: their times are at most {100 * (worst - 1):.1f} % from the formula's."
     )
     return f"{markdown_table(heads, rows)}\n{text}", series
 
@@ -66,11 +74,12 @@ def _draw_9_ranks(folder):
     )
     figure = line_figure("ranks", "An exchange of 25 million values", _CAPTION, ("ranks", "ranks"), _MS, series)
     topk, gtopk = dict(series["top-k"]), dict(series["gTop-k"])
-    text = claimed(
+    claim = Claim(
         "Top-k ahead at P = 4, gTop-k much faster from 16 on",
         topk[4] < gtopk[4] and all(1.2 * gtopk[p] < topk[p] for p in topk if p >= 16),
+        SIMULATED,
     )
-    return Result(f"{table} {text}\n", [figure])
+    return Result(f"{table} {claim}\n", [figure], [claim])
 
 
 def _draw_9_values(folder):
@@ -82,10 +91,9 @@ def _draw_9_values(folder):
     x = ("millions_of_values", "million values")
     figure = line_figure("values", "An exchange between 32 ranks", _CAPTION, x, _MS, series)
     gains = [topk / gtopk for (_, topk), (_, gtopk) in zip(series["top-k"], series["gTop-k"])]
-    text = claimed(
-        "The longer the message, the further gTop-k is ahead of top-k", gains == sorted(gains) and gains[-1] > 1
-    )
-    return Result(f"{table} {text}\n", [figure])
+    ahead = gains == sorted(gains) and gains[-1] > 1
+    claim = Claim("The longer the message, the further gTop-k is ahead of top-k", ahead, SIMULATED)
+    return Result(f"{table} {claim}\n", [figure], [claim])
 
 
 # Floats, examples of a rank, images per second on 32 GPUs (dense, top-k, gTop-k): the paper's Tables III and IV.
@@ -121,15 +129,20 @@ def _draw_table_4(folder):
     slowest = sum(1 for ratios in factors if ratios[0] > 1)
     fastest = sum(1 for ratios in factors if ratios[2] > 1)
     near = all(abs(ratio[i] / ratio[i + 1] - 1) < 0.1 for ratio in factors for i in (0, 2))
+    claims = [
+        Claim("gTop-k has more throughput than dense for all models", slowest == len(factors), SIMULATED),
+        Claim("gTop-k has more throughput than top-k for all models", fastest == len(factors), SIMULATED),
+        Claim("Factors of throughput, 2.7 to 12.8 to dense and 1.1 to 1.7 to top-k, within a tenth", near, SIMULATED),
+    ]
     text = (
-        f"Images per second. gTop-k is faster than dense for {slowest} of {len(factors)} models (paper: all) and faster than "
-        f"top-k for {fastest} (paper: all). {claimed('The factors', near)} With the paper's own α and β a dense sum of "
+        f"Images per second. {' '.join(map(str, claims))} gTop-k is faster than dense for {slowest} of "
+        f"{len(factors)} models and faster than top-k for {fastest}. With the paper's own α and β a dense sum of "
         f"VGG-16 takes {_exchange_s(folder, 'VGG-16, dense', _TABLE_RANKS):.2f} s, while its dense iteration is "
-        f"{_TABLE_RANKS * 128 * (1 / 403 - 1 / 3020):.1f} s longer than its gTop-k iteration: what slows its dense and top-k "
-        "runs is more than the two constants (gradients pass a PCIe lane of 250 MB/s and a Celeron there). For ResNet-20 "
-        "(k = 270) only latency counts, and gTop-k's 2 log P messages lose to the all-gather's log P.\n"
+        f"{_TABLE_RANKS * 128 * (1 / 403 - 1 / 3020):.1f} s longer than its gTop-k iteration. More than the two "
+        "constants slows its dense and top-k runs: gradients pass a PCIe lane of 250 MB/s and a Celeron there. For "
+        "ResNet-20 (k = 270) only latency counts, and gTop-k's 2 log P messages lose to the all-gather's log P.\n"
     )
-    return Result(f"{markdown_table(heads, rows)}\n{text}", [])
+    return Result(f"{markdown_table(heads, rows)}\n{text}", [], claims)
 
 
 def _efficiency(folder, model, way):
@@ -165,31 +178,35 @@ def _draw_10(folder):
     dense, topk = (sum(gain[i] for gain in gains) / len(gains) for i in (0, 1))
     fall = max(wide.loc[(model, "gTop-k"), 4] - wide.loc[(model, "gTop-k"), 32] for model in _MODELS)
     other = min(wide.loc[(model, "top-k"), 4] - wide.loc[(model, "top-k"), 32] for model in _MODELS)
+    what = "At P = 32 gTop-k 6.7 times as fast as dense and 1.4 times as fast as top-k, on average"
+    claim = Claim(what, dense > 6 and topk > 1.35, SIMULATED)
     text = (
-        f"Efficiency in per cent: computing / (computing + exchange). At P = 32 gTop-k is {dense:.1f} times as fast as dense "
-        f"on average (paper: 6.7) and {topk:.2f} times as fast as top-k (paper: 1.4). "
-        f"{claimed('These factors', dense > 6 and topk > 1.35)} From 4 to 32 ranks gTop-k loses at most {100 * fall:.1f} "
+        f"Efficiency in per cent: computing / (computing + exchange). At P = 32 gTop-k is {dense:.1f} times as fast "
+        f"as dense on average (paper: 6.7) and {topk:.2f} times as fast as top-k (paper: 1.4). "
+        f"{claim} From 4 to 32 ranks gTop-k loses at most {100 * fall:.1f} "
         f"points, top-k at least {100 * other:.1f}.\n"
     )
     figure = Figure(
         "efficiency",
         "Scaling efficiency, simulated",
-        "Computing as in Table IV's gTop-k column, on any number of ranks the same; the paper's curves are in a picture only.",
+        "Computing as in Table IV's gTop-k column, on any number of ranks the same; the paper's curves are in a "
+        "picture only.",
         data,
         plot,
     )
-    return Result(f"{markdown_table(['model', 'exchange', 4, 8, 16, 32], rows)}\n{text}", [figure])
+    return Result(f"{markdown_table(['model', 'exchange', 4, 8, 16, 32], rows)}\n{text}", [figure], [claim])
 
 
 _SCALED = (
-    "times are simulated: α = 0.436 ms, β = 3.6·10⁻⁵ ms as the paper measured them, full-duplex cables, a switch without "
-    "limits; selecting and merging take no time. {} of the values travel at {} of the bandwidth, so headers weigh {} times "
+    "times are simulated: α = 0.436 ms, β = 3.6·10⁻⁵ ms as the paper measured them, full-duplex cables, a switch "
+    "without limits; selecting and merging take no time. {} of the values travel at {} of the bandwidth, so headers "
+    "weigh {} times "
     "as much."
 )
 _COMPUTED = (
-    " The paper gives compute times in a bar chart only; the time here is what remains of its gTop-k iteration when the "
-    "simulated exchange is taken away, selection included: the gTop-k column is the paper's by construction, the other two "
-    "are predictions."
+    " The paper gives compute times in a bar chart only; the time here is what remains of its gTop-k iteration when "
+    "the simulated exchange is taken away, selection included: the gTop-k column is the paper's by construction, the "
+    "other two are predictions."
 )
 
 FIGURE_9_RANKS = Experiment(

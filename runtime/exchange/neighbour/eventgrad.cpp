@@ -108,8 +108,8 @@ class EventGradPlan final : public ExchangePlan {
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
-    ExchangeCost cost =
-        link_cost(layout, topology, packet_bound(layout, topology.ranks()), selection(layout), link_.keep_own_copies, assumptions);
+    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout, topology.ranks()), selection(layout),
+                                  link_.keep_own_copies, assumptions);
     cost.waits = link_.schedule == Schedule::lockstep;
     return cost;
   }
