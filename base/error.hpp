@@ -1,6 +1,7 @@
 #pragma once
 // What can go wrong, by cause. Each cause has one exit code (docs/guide/errors.md); `main` catches once, ends the job.
-// A message says the value, the place and the remedy. std::logic_error and everything else is a bug of ours: exit code 1.
+// A message says the value, the place and the remedy. std::logic_error and everything else is a bug of ours: exit code
+// 1.
 #include <stdexcept>
 #include <string>
 

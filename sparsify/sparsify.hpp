@@ -1,8 +1,8 @@
 #pragma once
 // Which values of a segment travel, and how they are written.
 //
-// A Selector picks positions; a Codec writes picked values and their positions as bytes and reads them back. What is not
-// sent, and what a quantiser rounds off, stays with the caller (the residual, or the reference of what a neighbour
+// A Selector picks positions; a Codec writes picked values and their positions as bytes and reads them back. What is
+// not sent, and what a quantiser rounds off, stays with the caller (the residual, or the reference of what a neighbour
 // holds).
 #include <cstddef>
 #include <cstdint>
@@ -35,8 +35,8 @@ class Selector {
   virtual ~Selector() = default;
   /// One of the same settings that remembers nothing.
   virtual std::unique_ptr<Selector> fresh() const = 0;
-  /// Clears `indices` and fills it with the positions to keep in `values`, ascending and unique: `k` of them (k ≤ n), or
-  /// about k where the selector says so. Throws DivergenceError (position and value) if a value is not finite.
+  /// Clears `indices` and fills it with the positions to keep in `values`, ascending and unique: `k` of them (k ≤ n),
+  /// or about k where the selector says so. Throws DivergenceError (position and value) if a value is not finite.
   virtual void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) = 0;
   /// values ← values + scale · addend, then `select`: what error feedback does. May remember something of `values`, by
   /// its address, that makes the next call faster; never something that changes the result.
@@ -109,8 +109,8 @@ class Codec {
   /// Room that `encode` may need for any k ≤ count values out of n.
   std::size_t bound(std::size_t count, std::size_t n) const;
   /// `indices` ascending, < n; `values` the values at those positions; `row_ends` the ascending ends of the rows of the
-  /// n positions, of which the last is n (needed by quantisers that go by rows; empty: one row). `out` has room for what
-  /// is written, as bound(k, n) bytes always are.
+  /// n positions, of which the last is n (needed by quantisers that go by rows; empty: one row). `out` has room for
+  /// what is written, as bound(k, n) bytes always are.
   EncodedSize encode(std::span<const std::uint32_t> indices, std::span<const float> values, std::size_t n,
                      std::span<const std::uint32_t> row_ends, std::span<std::byte> out) const;
   /// Inverse of encode for `count` values, the quantiser's rounding apart; returns what `in` is made of. Any bytes are

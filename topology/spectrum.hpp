@@ -19,8 +19,8 @@ struct Operator {
   std::function<void(std::span<const double> x, std::span<double> y)> apply;  ///< y ← A x
 };
 
-/// Lanczos's iteration, to about 1e-14 · bound; repeatable to the last bit. size ≥ 2. Some `size` calls of `apply` where
-/// the outermost eigenvalues lie close to others (a path), some tens where they do not.
+/// Lanczos's iteration, to about 1e-14 · bound; repeatable to the last bit. size ≥ 2. Some `size` calls of `apply`
+/// where the outermost eigenvalues lie close to others (a path), some tens where they do not.
 Ends lanczos(const Operator& matrix);
 
 /// Of a symmetric matrix whose rows have equal sums, W or a Laplacian, of size ≥ 2.

@@ -18,8 +18,8 @@ namespace hearsay {
 /// Undirected, simple, without self-loops; vertex = rank. An edge {i, j} stands for the two directed edges i→j and j→i.
 using Graph = boost::adjacency_list<boost::setS, boost::vecS, boost::undirectedS>;
 
-/// One iteration of a graph that changes: rank i sends to rank `turn[i]` and to nobody else. A permutation without fixed
-/// points, so that W_t = (1 − w) I + w Π_t is doubly stochastic whatever the weight w is.
+/// One iteration of a graph that changes: rank i sends to rank `turn[i]` and to nobody else. A permutation without
+/// fixed points, so that W_t = (1 − w) I + w Π_t is doubly stochastic whatever the weight w is.
 using Turn = std::vector<int>;
 
 /// Builds a connected graph for a number of ranks. P = 1 is the graph of one vertex for every family.
@@ -28,8 +28,8 @@ class GraphFamily {
   virtual ~GraphFamily() = default;
   /// Throws ConfigError if this family has no graph of that size (a torus of 7) or it is not connected.
   virtual Graph build(int ranks) const = 0;
-  /// Of a graph that changes from iteration to iteration, one period; `build` is then the union of its turns. Empty where
-  /// the graph stays as it is, and for one rank.
+  /// Of a graph that changes from iteration to iteration, one period; `build` is then the union of its turns. Empty
+  /// where the graph stays as it is, and for one rank.
   virtual std::vector<Turn> turns(int ranks) const {
     static_cast<void>(ranks);
     return {};
@@ -75,8 +75,8 @@ struct Spectrum {
 };
 // spectrum.cpp, with its costs.
 Spectrum spectrum(const MixingMatrix& matrix);
-/// The same of a product W_{τ−1} ⋯ W_0, which need not be symmetric: its singular values on differences, `contraction` being
-/// what a whole period does.
+/// The same of a product W_{τ−1} ⋯ W_0, which need not be symmetric: its singular values on differences, `contraction`
+/// being what a whole period does.
 Spectrum product_spectrum(std::span<const Turn> turns, double weight);
 
 // turns.cpp; `weight` is w.

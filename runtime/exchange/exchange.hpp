@@ -93,20 +93,20 @@ struct ExchangeLaws {
   /// Ranks talk along the edges of the configured graph. Else everybody may talk to everybody: the run's graph is the
   /// complete one, and a section `topology:` is an error.
   bool along_graph = false;
-  /// The graph may change from iteration to iteration. What mixes with copies that it holds cannot follow it: most copies
-  /// would be as old as the period.
+  /// The graph may change from iteration to iteration. What mixes with copies that it holds cannot follow it: most
+  /// copies would be as old as the period.
   bool follows_turns = false;
   /// After every iteration all replicas are the same, to the last bit.
   bool replicas_agree = false;
-  /// Models: mixing leaves the mean over ranks where it is. Gradients: what is applied and what stays owed (`add_residual`)
-  /// are what was put in. To rounding; exactly where sums are exact.
+  /// Models: mixing leaves the mean over ranks where it is. Gradients: what is applied and what stays owed
+  /// (`add_residual`) are what was put in. To rounding; exactly where sums are exact.
   bool keeps_mass = false;
   /// `finish` gives a rank the gradient of its own part of the block only (runtime/replica/layout.hpp, part_of).
   bool sharded = false;
 };
 
-/// A configured exchange before there is a replica: read and checked on every rank before any communication. Nothing of it
-/// changes afterwards: many exchanges can be built of one plan, on any thread.
+/// A configured exchange before there is a replica: read and checked on every rank before any communication. Nothing of
+/// it changes afterwards: many exchanges can be built of one plan, on any thread.
 class ExchangePlan {
  public:
   virtual ~ExchangePlan() = default;

@@ -8,7 +8,8 @@
 //   Participant member(mpi.communicator(), plan.topology(mpi.ranks()), plan.exchange(), replica);
 //   for k = 0, 1, …:
 //     member.start(k)                                              // x_k is final
-//     g ← the gradient at x                                        // may call member.gradient_ready(s), last layer first
+//     g ← the gradient at x                                        // may call member.gradient_ready(s), last layer
+//     first
 //     member.finish(k)                                             // mixes x, or replaces g
 //     x ← x − η g
 //     member.stepped(k)
@@ -23,8 +24,8 @@
 
 namespace hearsay {
 
-/// The sections `exchange`, `topology`, `trigger` and `sparsify` of a configuration, read and checked once; participants
-/// can be made from it many times, on any thread.
+/// The sections `exchange`, `topology`, `trigger` and `sparsify` of a configuration, read and checked once;
+/// participants can be made from it many times, on any thread.
 class ParticipantPlan {
  public:
   /// Throws ConfigError, with file, line and column, for anything that is wrong and for any other section.
@@ -48,13 +49,14 @@ struct ParticipantOptions {
   std::function<bool()> interrupted = [] { return false; };
 };
 
-/// All ranks make their participants together, and call the functions of the loop in the order above, with k rising by one.
-/// Everything throws CommunicationError, DivergenceError (a value that is not finite), and WaitInterrupted once
+/// All ranks make their participants together, and call the functions of the loop in the order above, with k rising by
+/// one. Everything throws CommunicationError, DivergenceError (a value that is not finite), and WaitInterrupted once
 /// `interrupted` is true; a rank that leaves by an exception must end the job (mpi::Environment::abort), for others may
 /// wait for it.
 class Participant {
  public:
-  /// The ranks of a communicator, which is duplicated. `plan` is used here only; `replica` must outlive the participant.
+  /// The ranks of a communicator, which is duplicated. `plan` is used here only; `replica` must outlive the
+  /// participant.
   Participant(mpi::CommunicatorHandle ranks, std::shared_ptr<const Topology> topology, const ExchangePlan& plan,
               Parameters& replica, ParticipantOptions options = {});
   /// Over any transport.

@@ -6,12 +6,12 @@
 
 namespace hearsay::mpi {
 
-/// MPI_Init_thread(MPI_THREAD_SERIALIZED) … MPI_Finalize; an MPI that is initialised already is adopted, and not finalised.
-/// One per process, or per simulated rank. MPI errors become CommunicationError.
+/// MPI_Init_thread(MPI_THREAD_SERIALIZED) … MPI_Finalize; an MPI that is initialised already is adopted, and not
+/// finalised. One per process, or per simulated rank. MPI errors become CommunicationError.
 class Environment {
  public:
-  /// The ranks of a communicator. Throws CommunicationError if MPI gives a lower thread level than SERIALIZED, or if the launcher belongs to another
-  /// MPI, so that every process believes that it is alone.
+  /// The ranks of a communicator. Throws CommunicationError if MPI gives a lower thread level than SERIALIZED, or if
+  /// the launcher belongs to another MPI, so that every process believes that it is alone.
   explicit Environment(CommunicatorHandle of = all_ranks());
   ~Environment();
   Environment(const Environment&) = delete;

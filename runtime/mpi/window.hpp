@@ -12,8 +12,8 @@ namespace hearsay::mpi {
 /// died) inside one passive-target epoch (MPI_Win_lock_all). Collective to make and to destroy.
 class Window final : public RemoteMemory {
  public:
-  /// The ranks of a communicator; `bytes` may differ between them. Throws CommunicationError, naming launch options that work, if this choice of
-  /// MPI components cannot make windows or has no unified memory model.
+  /// The ranks of a communicator; `bytes` may differ between them. Throws CommunicationError, naming launch options
+  /// that work, if this choice of MPI components cannot make windows or has no unified memory model.
   explicit Window(std::size_t bytes, CommunicatorHandle of = all_ranks());
   ~Window() override;
   Window(const Window&) = delete;

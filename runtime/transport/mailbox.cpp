@@ -108,9 +108,9 @@ RingPosition Mailbox::oldest(std::size_t edge) const {
   return position;
 }
 
-// What travels goes out first: it needs nothing that a sync brings. Where a flush does not wait, an edge goes on at a later
-// call: it first finishes what was under way, so that nothing that can be started now is left for a call that may never
-// come. A flush that has done something is progress: whoever waits for the memory is not told of it again.
+// What travels goes out first: it needs nothing that a sync brings. Where a flush does not wait, an edge goes on at a
+// later call: it first finishes what was under way, so that nothing that can be started now is left for a call that may
+// never come. A flush that has done something is progress: whoever waits for the memory is not told of it again.
 bool Mailbox::progress() {
   bool any = complete_stores();
   any = send_posted() || any;
@@ -314,8 +314,8 @@ std::optional<PacketHeader> Mailbox::early_packet(std::size_t edge) const {
   return checksum_agrees(bytes.first(header.bytes)) ? std::optional(header) : std::nullopt;
 }
 
-// All stores come before the first flush, so that they travel side by side. A tail is put off only while the places that it
-// gives back are few: two of the largest packets always fit behind them.
+// All stores come before the first flush, so that they travel side by side. A tail is put off only while the places
+// that it gives back are few: two of the largest packets always fit behind them.
 bool Mailbox::return_places() {
   bool any = false;
   for (std::size_t edge = 0; edge < in_.size(); ++edge) {

@@ -5,11 +5,11 @@
 //   V = the lengths in the first iteration; a segment of 4,096 values or more that is sent whole goes around a ring
 // li2022layerwise, Algorithm 2; error feedback from aji2017sparse.
 // Deviates from the paper in: the mean of the ranks' values, where the paper adds them; what "update V" means, which
-// the paper leaves open: it is made from r + v as it was before what is sent was taken out, it is the same on every rank
-// by one small all-reduce, and no segment gets less than one value, or it would be silent for ever; exactly V_s values,
-// ties by lower position; segments start in one order on every rank, last first, whatever order gradients come in;
-// no `feedback.clip_norm`, which needs the gradient as a whole; the ring, whose sums differ from a gather's by the order
-// of additions only: in ring order, the same bits on every rank, and no quantiser rounds them.
+// the paper leaves open: it is made from r + v as it was before what is sent was taken out, it is the same on every
+// rank by one small all-reduce, and no segment gets less than one value, or it would be silent for ever; exactly V_s
+// values, ties by lower position; segments start in one order on every rank, last first, whatever order gradients come
+// in; no `feedback.clip_norm`, which needs the gradient as a whole; the ring, whose sums differ from a gather's by the
+// order of additions only: in ring order, the same bits on every rank, and no quantiser rounds them.
 // Cost per rank and iteration, S segments: S ⌈log2 P⌉ messages, (P − 1) max(k, S) entries of 8 bytes with the plain
 // codec and 32 bytes of headers for each segment of each other rank; 2(P − 1) messages and 8 S (P − 1)/P bytes for V; a
 // ring of n_s values: 2(P − 1) messages and 8 n_s (P − 1)/P bytes, which is what the first iteration sends, too;
