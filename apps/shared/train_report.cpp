@@ -27,7 +27,7 @@ std::string staleness_text(const Summary& s) {
                                                                  ", at most " + significant(*s.staleness_max, 6));
   if (*s.staleness_max > large_part * iterations)
     text += "  warning: the oldest of them was " + percent(*s.staleness_max / iterations, 0) +
-            " of the run behind (staleness.csv says whose); a slower or busier rank is mixed from long ago\n";
+            " of the run behind; staleness.csv says on which edge\n";
   return text;
 }
 

@@ -21,7 +21,8 @@ expect 0 "help" "topology" "Exit codes" -- "$hearsay" --help
 for command in train list describe topology compare watch bench probe plan simulate; do
   expect 0 "help of $command" "Examples?:" "hearsay $command" -- "$hearsay" "$command" --help
 done
-expect 0 "version" "^hearsay +[0-9]+\.[0-9]+" "^MPI +." "^LibTorch +[0-9]" "^compiler +." "^build +." -- "$hearsay" --version
+expect 0 "version" "^hearsay +[0-9]+\.[0-9]+" "^MPI +." "^LibTorch +[0-9]" "^compiler +." "^build +." -- \
+  "$hearsay" --version
 printf '#!/bin/sh\necho simulator got "$@"\n' >simulator && chmod +x simulator
 simulate=("$hearsay" simulate small.yaml --platform cluster.xml -n 4)
 expect 0 "simulate hands its arguments on" "^simulator got small.yaml --platform cluster.xml -n 4 --compute-s 0.1" -- \
@@ -31,7 +32,8 @@ expect 2 "no simulator at all" "not built yet" "apt-get install libsimgrid-dev" 
   "^  cmake --build --preset simulator --target hearsay-simulator" -- alone/hearsay "${simulate[@]:1}"
 expect 3 "plan before probe" "network.yaml: there is no such file; .mpirun -n P hearsay probe." -- \
   "$hearsay" plan small.yaml
-expect 2 "no such simulator" "^hearsay: --simulator ./missing: cannot be started" -- "${simulate[@]}" --simulator ./missing
+expect 2 "no such simulator" "^hearsay: --simulator ./missing: cannot be started" -- \
+  "${simulate[@]}" --simulator ./missing
 expect 2 "simulate without a platform" "platform" "hearsay simulate --help" -- "$hearsay" simulate small.yaml -n 4
 expect 2 "no command" "^hearsay: no command.*--help" -- "$hearsay"
 expect 2 "unknown command" "^hearsay: .*(see hearsay --help)" -- "$hearsay" trian small.yaml
@@ -50,7 +52,8 @@ expect 0 "describe a trigger" "^adaptive \(trigger\)" "equation +.*slope" "citat
   "in YAML +trigger: \{name: adaptive\}" "^    horizon: 1" "number in \(0, .* — " "^    warmup_iterations: 30" \
   "^    maximum_silence: 0" -- "$hearsay" describe adaptive
 expect 0 "describe a selector" "^    density: 0.1" "in \(0, 1\]" -- "$hearsay" describe topk
-expect 0 "describe an exchange: its sections, and what else it uses" "^    residual: merger" "^    feedback.momentum: 0" \
+expect 0 "describe an exchange: its sections, and what else it uses" "^    residual: merger" \
+  "^    feedback.momentum: 0" \
   "^  keys of other sections" "^    sparsify.selector.density: 0.1" "^    sparsify.selector.scope: global" \
   "^    sparsify.codec.name: plain" -- "$hearsay" describe gtopk
 expect 0 "describe what has no keys" "no keys of its own" -- "$hearsay" describe ring
@@ -68,14 +71,16 @@ expect 0 "ring of 4" "ring of 4 ranks" "directed edges +8$" "degree +2 at every 
   "tenfold in 2.096 iterations" "rank 0: own 0.3333, 1: 0.3333, 3: 0.3333" -- "$hearsay" topology small.yaml -n 4
 expect 0 "star of 5" "degree +1 to 4, mean 1.6" -- \
   "$hearsay" topology small.yaml -n 5 --set topology.graph.name=star --set topology.weights.name=metropolis
-expect 0 "complete graph" "vanish in one mixing" -- "$hearsay" topology small.yaml -n 6 --set topology.graph.name=complete
+expect 0 "complete graph" "vanish in one mixing" -- \
+  "$hearsay" topology small.yaml -n 6 --set topology.graph.name=complete
 one_peer=(--set topology.graph.name=one_peer_exponential)
 expect 0 "a graph that changes" "period +2 iterations, 4 directed edges in each" "own 0.5, the peer's 0.5" \
   "vanish in a period of 2 iterations" "rank 3: sends to 0, 1" -- \
   "$hearsay" topology "$source_dir/configs/digits/dpsgd.yaml" -n 4 "${one_peer[@]}"
 expect 0 "a graph that changes, dry" "directed edges +2, of which an iteration uses 2" -- \
   "${two_ranks[@]}" "$hearsay" train "$source_dir/configs/digits/dpsgd.yaml" --dry-run "${one_peer[@]}"
-expect 2 "a graph that changes under copies that are held" "'one_peer_exponential' changes from iteration to iteration" -- \
+expect 2 "a graph that changes under copies that are held" \
+  "'one_peer_exponential' changes from iteration to iteration" -- \
   "$hearsay" topology "$source_dir/configs/digits/eventgrad.yaml" -n 4 "${one_peer[@]}"
 expect 0 "one rank" "1 rank" -- "$hearsay" topology small.yaml -n 1
 expect 0 "DOT to stdout, alone" "^graph" "0 ?-- ?1" "!spectral" -- "$hearsay" topology small.yaml -n 4 --dot -
@@ -104,7 +109,8 @@ expect 2 "horizon below 0" "must be in \(0, .*got -1" -- "${train[@]}" --set tri
 expect 2 "a rate that is no float" "optimizer.learning_rate: must be in \(0, 1.0?e\+30\], got 1e40" -- \
   "${train[@]}" --set optimizer.learning_rate=1e40
 expect 2 "density 0" "must be in \(0, 1\], got 0" -- "${train[@]}" --set 'sparsify.selector={name: topk, density: 0}'
-expect 2 "density above 1" "must be in \(0, 1\], got 1.5" -- "${train[@]}" --set 'sparsify.selector={name: topk, density: 1.5}'
+expect 2 "density above 1" "must be in \(0, 1\], got 1.5" -- \
+  "${train[@]}" --set 'sparsify.selector={name: topk, density: 1.5}'
 sed '/^model/d' small.yaml >nameless.yaml
 expect 2 "nothing is trained that nobody named" \
   "nameless.yaml:.* model.name: say what is trained; known: mnist_cnn" -- \
@@ -116,10 +122,12 @@ sed 's/name: mlp/name: net/' small.yaml >foreign.yaml
 expect 2 "a run of another program" "model.name: unknown 'net'; .*manifest.json" -- "$hearsay" train foreign.yaml
 expect 2 "unknown model" "model.name: unknown 'mnist_cmn'; known: .*did you mean 'mnist_cnn'" -- \
   "${train[@]}" --set 'model={name: mnist_cmn}'
-expect 2 "model that does not fit the data" "resnet18 takes images .*32x32.*28x28" -- "${train[@]}" --set 'model={name: resnet18}'
+expect 2 "model that does not fit the data" "resnet18 takes images .*32x32.*28x28" -- \
+  "${train[@]}" --set 'model={name: resnet18}'
 expect 2 "--set without a value" "--set train.epochs: expected key=value" -- "${train[@]}" --set train.epochs
 sed 's/horizon/horizen/' small.yaml >typo.yaml
-expect 2 "unknown key" "typo.yaml:7:27: trigger.horizen: unknown key, did you mean 'horizon'" -- "$hearsay" train typo.yaml
+expect 2 "unknown key" "typo.yaml:7:27: trigger.horizen: unknown key, did you mean 'horizon'" -- \
+  "$hearsay" train typo.yaml
 sed -e 's/horizon: 1.0/horizen: 1.0/' -e 's/epochs: 2/epochs: two/' -e 's/0.05/-1/' small.yaml >three.yaml
 expect 2 "three errors at once" "3 errors" "three.yaml:4:39:.*learning_rate" "three.yaml:7:27:.*horizen" \
   "three.yaml:8:17:.*epochs: expected an integer, got 'two'" -- "$hearsay" train three.yaml
@@ -182,7 +190,8 @@ for file in "$source_dir"/configs/*/*.yaml; do
 done
 holds "there are configurations" test "$configurations" -ge 9
 holds "dry runs write nothing" test ! -e runs
-expect 2 "a device that does not exist" "train.device: unknown 'tpu'; known: cpu, cuda" -- "$hearsay" train small.yaml --dry-run --set train.device=tpu
+expect 2 "a device that does not exist" "train.device: unknown 'tpu'; known: cpu, cuda" -- \
+  "$hearsay" train small.yaml --dry-run --set train.device=tpu
 expect 0 "a dry run needs no GPU" "ring of" -- "$hearsay" train small.yaml --dry-run --set train.device=cuda
 if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
   expect 4 "no GPU" "train.device is cuda.*finds no GPU.*train.device: cpu" -- "${train[@]}" --set train.device=cuda
@@ -191,14 +200,16 @@ expect 0 "dry run of ranks that nobody started" "ring of 16 ranks" "directed edg
   "$hearsay" train small.yaml --dry-run -n 16
 expect 2 "dry run of no ranks" "-n 0: a job has at least 1 rank" -- "$hearsay" train small.yaml --dry-run -n 0
 expect 2 "mpirun says how many train" "^hearsay: .*--dry-run" -- "${train[@]}" -n 2
-expect 0 "dry run of two ranks" "ring of 2 ranks" "directed edges +2$" -- "${two_ranks[@]}" "$hearsay" train small.yaml --dry-run
+expect 0 "dry run of two ranks" "ring of 2 ranks" "directed edges +2$" -- \
+  "${two_ranks[@]}" "$hearsay" train small.yaml --dry-run
 
 # ---------------------------------------------------------------- the complete configuration
 expect 0 "dump" "^  horizon: 1$" "^  maximum_silence: 0$" -- "$hearsay" train small.yaml --dump-config
 cp stdout dumped.yaml
 expect 0 "dump of the dump" -- "$hearsay" train dumped.yaml --dump-config
 holds "the dump reads back equal" cmp stdout dumped.yaml
-expect 0 "--set, --output and --overwrite are in the dump" "horizon: 0.5" "directory: .else where." "overwrite: true" -- \
+expect 0 "--set, --output and --overwrite are in the dump" "horizon: 0.5" "directory: .else where." \
+  "overwrite: true" -- \
   "$hearsay" train small.yaml --set trigger.horizon=0.5 --output "else where" --overwrite --dump-config
 
 # ---------------------------------------------------------------- training
@@ -211,7 +222,8 @@ done
 holds "progress off is silent" test ! -s stderr
 expect 2 "an existing run" "runs/small already holds a run.*--overwrite" "!MPI_ABORT" -- "${train[@]}"
 cp -r runs/small before
-expect 0 "the run's own configuration, again" "finished" -- "$hearsay" train runs/small/config.yaml --progress off --overwrite
+expect 0 "the run's own configuration, again" "finished" -- \
+  "$hearsay" train runs/small/config.yaml --progress off --overwrite
 grep replica_hash -A1 runs/small/summary.json >hash-after
 grep replica_hash -A1 before/summary.json >hash-before
 holds "equal configuration, equal replica" cmp hash-before hash-after
@@ -277,13 +289,17 @@ expect 0 "compare" "^run +accuracy +worst +consensus +messages +% of +bytes +% o
   "$hearsay" compare runs/dpsgd runs/event/
 holds "at most 100 columns" test "$(wc -L <stdout)" -le 100
 expect 0 "compare what should not be" "^note: small is another experiment.*ranks 1 \(baseline: 2\)" \
-  "^note: diverged diverged after 0 iterations|^note: diverged diverged after [0-9]+ iteration" "^note: stopped stopped" \
+  "^note: diverged diverged after 0 iterations|^note: diverged diverged after [0-9]+ iteration" \
+  "^note: stopped stopped" \
   "^diverged +– +– +–" -- "$hearsay" compare runs/dpsgd runs/small runs/diverged runs/stopped
-expect 0 "compare as JSON" '"baseline": "dpsgd"' '"messages_of_baseline": 1.0' '"status": "finished"' '"notes": \[\]' -- \
+expect 0 "compare as JSON" '"baseline": "dpsgd"' '"messages_of_baseline": 1.0' '"status": "finished"' \
+  '"notes": \[\]' -- \
   "$hearsay" compare runs/dpsgd runs/event --json
-expect 3 "compare with no run" "two-pairs.txt|none: no summary.json: not a run folder" -- "$hearsay" compare runs/dpsgd none
+expect 3 "compare with no run" "two-pairs.txt|none: no summary.json: not a run folder" -- \
+  "$hearsay" compare runs/dpsgd none
 rm before/summary.json
-expect 3 "compare with a run that goes on" "before: no summary.json: the run is still going on" -- "$hearsay" compare before
+expect 3 "compare with a run that goes on" "before: no summary.json: the run is still going on" -- \
+  "$hearsay" compare before
 expect 2 "compare nothing" "^hearsay: RUN" -- "$hearsay" compare
 
 # ---------------------------------------------------------------- watch
@@ -322,7 +338,8 @@ expect 0 "bench of two ranks" "^bench collectives: 20 steps, at most about 40.0 
   "^topk +0.01 +10 +3 +$number .* 112 B$" "^gtopk_naive +0.01 +10 +3 .* 112 B$" "^gtopk_tree +0.01 +10 +3 .* 88 B$" \
   "^gtopk_butterfly +1 +1,000 +3 " "^merge .* $number \(target: at most 1.00 ms\)" "times r \+= g alone" -- "${tiny[@]}"
 holds "at most 100 columns" test "$(wc -L <stdout)" -le 100
-expect 0 "bench as JSON" '"algorithm": "gtopk_butterfly"' '"alpha_s": [0-9]' '"target_ratio": 1.5' -- "${tiny[@]}" --json
+expect 0 "bench as JSON" '"algorithm": "gtopk_butterfly"' '"alpha_s": [0-9]' '"target_ratio": 1.5' -- \
+  "${tiny[@]}" --json
 holds "it is JSON" python3 -c 'import json, sys; assert len(json.load(open("stdout"))["collectives"]) == 20'
 expect 0 "bench of three ranks" "^3 ranks" "^gtopk_butterfly +0.3 +15 +2 " -- \
   "$mpiexec" "${mpiexec_args[@]}" -n 3 "${bench[@]}" --values 50 --density 0.3 --calls 2
