@@ -17,9 +17,10 @@ for exchange in '{name: dpsgd}' '{name: allreduce}' '{name: eventgrad, mixing: {
   run 4 "$own_loop" gossip.yaml >output || fail "own_loop with $exchange"
   [[ $(wc -l <output) == 4 ]] || fail "own_loop with $exchange: four ranks, $(wc -l <output) lines"
   awk -v exchange="$exchange" '
-    { slope = $5; sum += slope; if (slope < 1.6 || slope > 2.4) print "FAILED: " exchange ": " $0 > "/dev/stderr"; if (slope < 1.6 || slope > 2.4) bad = 1 }
-    $10 == 0 { print "FAILED: no messages: " $0 > "/dev/stderr"; bad = 1 }
-    END { if (sum < 7.6 || sum > 8.4) { print "FAILED: mean slope " sum / 4 > "/dev/stderr"; bad = 1 } exit bad }' output
+    function wrong(what) { print "FAILED: " exchange ": " what > "/dev/stderr"; bad = 1 }
+    { sum += $5; if ($5 < 1.6 || $5 > 2.4) wrong($0) }
+    $10 == 0 { wrong("no messages: " $0) }
+    END { if (sum < 7.6 || sum > 8.4) wrong("mean slope " sum / 4); exit bad }' output
 done
 echo 'exchange: {name: dpsgd, epochs: 3}' >wrong.yaml
 if run 2 "$own_loop" wrong.yaml >output 2>&1; then fail "a wrong key is taken"; fi
@@ -29,6 +30,7 @@ sed -n '/<!-- own_loop -->/,/<!-- own_loop -->/p' "$source_dir/README.md" | grep
   sed 's/^ *//; s|>  // no LibTorch$|>|' >shown
 [[ $(wc -l <shown) -ge 10 ]] || fail "the README shows no own_loop"
 while IFS= read -r line; do
-  grep -qF -- "$line" "$source_dir/apps/examples/own_loop.cpp" || fail "the README's own_loop has a line of its own: $line"
+  grep -qF -- "$line" "$source_dir/apps/examples/own_loop.cpp" ||
+    fail "the README's own_loop has a line of its own: $line"
 done <shown
 echo "own_loop learns together under three exchanges, and says where a configuration is wrong"

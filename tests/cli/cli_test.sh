@@ -316,7 +316,8 @@ expect 0 "watch a run that was killed" "no news for 10 min .*probably dead" -- "
 # ---------------------------------------------------------------- bench
 expect 0 "bench alone lists what there is" "^collectives  ." "hearsay bench NAME --help" -- "$hearsay" bench
 expect 0 "help of a bench" "--density .*0.001,0.01" "Examples:" -- "$hearsay" bench collectives --help
-expect 2 "unknown bench" "^hearsay: unknown bench 'colectives'; known: collectives, exchanges, training — did you mean 'collectives'" -- \
+expect 2 "unknown bench" \
+  "^hearsay: unknown bench 'colectives'; known: collectives, exchanges, training" "did you mean 'collectives'" -- \
   "$hearsay" bench colectives
 bench=("$hearsay" bench collectives)
 expect 2 "bench with one rank" "^hearsay: bench collectives .*at least two.*mpirun" -- "${bench[@]}"

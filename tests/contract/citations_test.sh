@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$1"
 key='\b[a-z]+(19|20)[0-9]{2}[a-z]+\b'
 folders=(analysis apps base docs runtime sparsify topology trigger)
-used=$(grep -rohE "$key" --include='*.cpp' --include='*.hpp' --include='*.md' --include='*.py' "${folders[@]}" | sort -u)
+used=$(grep -rohE "$key" --include='*.cpp' --include='*.hpp' --include='*.md' --include='*.py' "${folders[@]}" |
+  sort -u)
 known=$(sed -nE 's/^@[a-z]+\{([^,]+),.*/\1/p' docs/references.bib | sort)
 [[ -n $used && -n $known ]] || { echo "FAILED: found no citations at all"; exit 1; }
 missing=$(comm -23 <(echo "$used") <(sort -u <<<"$known"))

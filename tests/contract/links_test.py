@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Pages point to what is there: relative links and anchors of all Markdown files, paths of the repository that they name
-in backticks and in commands, and the pages that sources name.
+"""Pages point to what is there: relative links and anchors of all Markdown files, paths of the repository that they
+name in backticks and in commands, and the pages that sources name.
 
 Usage: links_test.py [ROOT]. Exit status 0: all is there; 1: each complaint on a line.
 """
@@ -12,7 +12,7 @@ import sys
 TOPS = "analysis|apps|base|cmake|configs|docs|hearsay|python|runtime|scripts|sparsify|tests|topology|trigger"
 SOURCES = (".cpp", ".hpp", ".cu", ".cuh", ".py", ".sh", ".yaml", ".cmake", ".txt")
 NOT_OURS = {".git", "build", "runs", "__pycache__"}
-# A path of this repository: a folder of the top, then more. What begins before it (build/release/apps/…) is another one.
+# A path of this repository: a folder of the top, then more. What begins before it (build/release/apps/…) is another.
 PATH = re.compile(rf"(?<![\w/.$~-])(?:{TOPS})/[\w./-]*[\w/](?!/?[\w*{{…-])")
 PLACEHOLDER = re.compile(r"(^|/)(x|x_\w+|[A-Z]{3,})(\.\w+)?$")  # trigger/policies/x.cpp, configs/mnist/NAME.yaml
 PAGE = re.compile(r"(?<![\w/.-])docs/[\w./-]+\.(?:md|svg|png|bib|csv)\b")
@@ -84,7 +84,8 @@ def main():
     complaints += [c for source in [*pages, *sources] for c in wrong_pages(source)]
     if len(pages) < 10 or len(sources) < 300:
         complaints.append(f"only {len(pages)} pages and {len(sources)} sources: this test does not see them")
-    print("\n".join(complaints) if complaints else f"{len(pages)} pages, {len(sources)} sources: all they name is there")
+    found = f"{len(pages)} pages, {len(sources)} sources: all they name is there"
+    print("\n".join(complaints) if complaints else found)
     return 1 if complaints else 0
 
 

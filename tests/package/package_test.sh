@@ -38,5 +38,6 @@ printf '#include "runtime/own.hpp"\n#ifndef OWN_RUNTIME\n#error not ours\n#endif
 "$cmake" --build "$work/build"
 "${mpirun[@]}" "$work/build/stripes" "$work/run"
 [[ -s $work/run/summary.json ]] || { echo "no $work/run/summary.json"; exit 1; }
-grep -A1 '^model:' "$work/run/config.yaml" | grep -q 'name: net$' || { echo "config.yaml does not name the model"; exit 1; }
+grep -A1 '^model:' "$work/run/config.yaml" | grep -q 'name: net$' ||
+  { echo "config.yaml does not name the model"; exit 1; }
 grep -q '"command": ".*stripes' "$work/run/manifest.json" || { echo "manifest.json does not name the program"; exit 1; }

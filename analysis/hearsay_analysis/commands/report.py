@@ -5,8 +5,8 @@
 
 The page is one self-contained HTML file: tables, figures, the differences of the configurations, the commands to
 reproduce. Its figures also go, as SVG and PDF, and their data as CSV, into a folder beside it. Every number is read
-from the run folders (docs/guide/report-format.md). A run still in progress is shown as far as it has come. Norms, thresholds
-and events are there for runs that were trained with --set report.segments=true.
+from the run folders (docs/guide/report-format.md). A run still in progress is shown as far as it has come. Norms,
+thresholds and events are there for runs that were trained with --set report.segments=true.
 """
 from pathlib import Path
 

@@ -44,7 +44,8 @@ SEEN_ELSEWHERE = [
     (
         "EventGraD's released settings, asynchronously, on other machines and loads",
         "threshold 0 ends between 97.3 and 95.6 %, with 8 to 50 % of the messages deferred; released program: 97.10, "
-        "96.54 and 95.64 % at threshold 0, horizon 0.9 and 1.0. Run folders, dates and seeds are not kept, but for one seed "
+        "96.54 and 95.64 % at threshold 0, horizon 0.9 and 1.0. Run folders, dates and seeds are not kept, but for one "
+        "seed "
         "of 2026-11-22, commit ce9be61: 96.87, 96.19 and 95.03 %, with 25.0, 12.5 and 6.4 % deferred",
         "[neighbour.md](neighbour.md)",
     ),
