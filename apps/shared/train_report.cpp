@@ -31,6 +31,14 @@ std::string staleness_text(const Summary& s) {
   return text;
 }
 
+/// The sum, and below it what it is made of.
+std::string memory_text(const DryRun& run) {
+  std::string text = line("memory of a rank, at most", byte_count(static_cast<double>(run.memory_bytes())));
+  for (const DryRun::Memory& part : run.memory)
+    text += line("  " + std::string(part.what), byte_count(static_cast<double>(part.bytes)));
+  return text;
+}
+
 }  // namespace
 
 std::string dry_run_text(const DryRun& run, const Topology& topology) {
@@ -44,8 +52,7 @@ std::string dry_run_text(const DryRun& run, const Topology& topology) {
               with_separators(run.parameters) + " in " + counted(static_cast<std::int64_t>(run.segments), "segment")) +
          line("iterations", with_separators(static_cast<std::uint64_t>(run.iterations)) + " (" +
                                 with_separators(static_cast<std::uint64_t>(run.iterations_per_epoch)) + " an epoch)") +
-         line("window per rank, at most", bytes_text(run.window_bytes)) +
-         line("bytes per iteration, at most", bytes_text(run.worst_case_bytes_per_iteration));
+         memory_text(run) + line("bytes per iteration, at most", bytes_text(run.worst_case_bytes_per_iteration));
 }
 
 std::string outcome_text(const Summary& s, const std::filesystem::path& directory, bool saved_model) {

@@ -128,6 +128,9 @@ class ExchangePlan {
     return std::nullopt;
   }
   virtual ExchangeLaws laws() const = 0;
+  /// Bytes that an exchange keeps on one of `ranks` ranks, one with so many neighbours, beside x, g and the window:
+  /// copies, residuals, packets that are built. What is small beside a block of n floats is left out.
+  virtual std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const = 0;
   /// Throws ConfigError if this exchange cannot run on so many ranks.
   virtual void require_ranks(int ranks) const { static_cast<void>(ranks); }
 };

@@ -2,18 +2,8 @@
 // A participant: one rank's end of the job. It owns what that takes, in the order in which one part needs another: the
 // transport, the ledger, the mailbox, the engine that drives communication, the exchange. No LibTorch.
 //
-//   mpi::Environment mpi;                                          // initialises MPI, or adopts it
-//   Parameters replica(layout, x, g);                              // somebody's memory
-//   ParticipantPlan plan(Config::from_file("gossip.yaml"));        // exchange, topology, trigger, sparsify
-//   Participant member(mpi.communicator(), plan.topology(mpi.ranks()), plan.exchange(), replica);
-//   for k = 0, 1, …:
-//     member.start(k)                                              // x_k is final
-//     g ← the gradient at x                                        // may call member.gradient_ready(s), last layer
-//     first
-//     member.finish(k)                                             // mixes x, or replaces g
-//     x ← x − η g
-//     member.stepped(k)
-//   member.settle()
+// The session, the benchmarks, the simulator and the tests hold one each, and so does a training loop of one's own:
+// apps/examples/own_loop.cpp.
 #include <functional>
 #include <memory>
 #include <span>

@@ -1,6 +1,9 @@
 #include "runtime/training/dry_run.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <fstream>
 
 #include "base/timing.hpp"
 #include "runtime/exchange/participant.hpp"
@@ -8,21 +11,59 @@
 #include "runtime/training/set_up.hpp"
 
 namespace hearsay {
+namespace {
+
+/// What this process has in memory now, by the system's account; 0 where it keeps none.
+std::uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t pages = 0, resident = 0;
+  file >> pages >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// The neighbours of a rank that has most of them.
+std::size_t highest_degree(const Topology& topology) {
+  if (topology.everybody) return static_cast<std::size_t>(topology.ranks() - 1);
+  std::size_t degree = 0;
+  for (int rank = 0; rank < topology.ranks(); ++rank)
+    degree = std::max(degree, topology.neighbourhood(rank).neighbours.size());
+  return degree;
+}
+
+/// After a step of the model has been made here.
+std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, const Layout& layout, const Topology& topology) {
+  const std::size_t block = layout.size() * sizeof(float), degree = highest_degree(topology);
+  // The mean model, what it stands in for meanwhile, and the library's own block while it adds.
+  const std::size_t evaluation = (topology.ranks() > 1 ? 3 : 2) * block;
+  return {{"program, data, model and one step", resident_bytes()},
+          {"window", Participant::window_bytes(*plan.exchange, layout, degree, topology.ranks())},
+          {"exchange", plan.exchange->kept_bytes(layout, degree, topology.ranks())},
+          {"optimizer", static_cast<std::size_t>(plan.optimizer->blocks()) * block},
+          {"evaluation", evaluation}};
+}
+
+}  // namespace
+
+std::uint64_t DryRun::memory_bytes() const {
+  std::uint64_t sum = 0;
+  for (const Memory& part : memory) sum += part.bytes;
+  return sum;
+}
 
 DryRun dry_run(const RunPlan& plan, int ranks) {
+  use_threads(plan.parts().threads);
   const Topology topology = plan.topology(ranks);
   const ImageData data = load_data(plan.parts());
-  const Model model = make_model(plan.parts(), data.train, 0);
+  Model model = make_model(plan.parts(), data.train, 0);
   const Layout& layout = model.replica().layout;
   const RunLength length = plan.length(data.train.size(), ranks);
-  std::size_t degree = 0;
-  for (int rank = 0; rank < ranks; ++rank) degree = std::max(degree, topology.neighbourhood(rank).neighbours.size());
+  model.loss_and_gradient(make_batches(plan.parts(), data, ranks, 0).next());
   return {.ranks = ranks,
           .directed_edges = topology.directed_edges(),
           .spectral_gap = topology.spectrum().gap,
           .parameters = layout.size(),
           .segments = layout.count(),
-          .window_bytes = Participant::window_bytes(*plan.parts().exchange, layout, degree, ranks),
+          .memory = memory_of(plan.parts(), layout, topology),
           .worst_case_bytes_per_iteration = plan.parts().exchange->worst_case_bytes(layout, topology),
           .iterations_per_epoch = length.iterations_per_epoch,
           .iterations = length.iterations};

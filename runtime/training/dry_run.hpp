@@ -1,6 +1,8 @@
 #pragma once
 // What a run would be and take, without running it. No LibTorch in this header.
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include "runtime/training/run_plan.hpp"
 
@@ -12,11 +14,19 @@ struct DryRun {
   std::int64_t directed_edges = 0;
   double spectral_gap = 0.0;
   std::uint64_t parameters = 0, segments = 0;
-  std::uint64_t window_bytes = 0;                    ///< of a rank with the highest degree
+  /// What a rank with the highest degree holds at most, by what for: measured here (program, data, model, one step),
+  /// and computed (window, exchange, optimizer, evaluation).
+  struct Memory {
+    std::string_view what;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Memory> memory{};
+  std::uint64_t memory_bytes() const;                ///< all of it
   std::uint64_t worst_case_bytes_per_iteration = 0;  ///< packets with every segment in them, on all edges together
   Iteration iterations_per_epoch = 0, iterations = 0;
 };
-/// Loads the data and makes the model, but no window; trains nothing; not collective. Throws ConfigError, DataError.
+/// Loads the data, makes the model and computes one gradient, but opens no window; not collective. Throws ConfigError,
+/// DataError.
 DryRun dry_run(const RunPlan& plan, int ranks);
 
 /// The model of a run, and what a forward and a backward pass of one batch take here.

@@ -1,12 +1,6 @@
 #pragma once
-// The whole of a training run behind three calls, for the `hearsay` program and for programs with models of their own:
-//
-//   hearsay::mpi::Environment mpi;
-//   hearsay::Config config = hearsay::Config::from_file("run.yaml");
-//   const hearsay::RunPlan plan(config, my_task(config));      // reads every section; throws if the configuration is
-//   wrong hearsay::Summary summary = hearsay::train(mpi, plan);
-//
-// No LibTorch in this header.
+// The whole of a training run behind one call, for the `hearsay` program and for programs with models of their own:
+// tests/package/stripes.cpp is one, in 40 lines. No LibTorch in this header.
 #include <cstdint>
 #include <functional>
 #include <string>

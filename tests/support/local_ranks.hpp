@@ -28,6 +28,7 @@ class IdlePlan final : public ExchangePlan {
     };
     return std::make_unique<Idle>();
   }
+  std::size_t kept_bytes(const Layout&, std::size_t, int) const override { return 0; }
   Schedule schedule() const override { return Schedule::asynchronous; }
   bool runs_on(const Device&) const override { return true; }
   ExchangeLaws laws() const override { return {.along_graph = true}; }

@@ -77,6 +77,13 @@ class GradientDroppingPlan final : public ExchangePlan {
     return schedule_ == Schedule::asynchronous ? make_asynchronous_dropping(context, settings_)
                                                : make_lockstep_dropping(context, settings_);
   }
+  std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
+    const std::size_t block = layout.size() * sizeof(float);
+    const std::size_t shard = part_of(layout.size(), ranks, 0).length * sizeof(float);
+    const std::size_t residual = feedback_bytes(settings_.push.feedback, layout.size());
+    if (schedule_ == Schedule::lockstep) return residual + block + 2 * shard;  // copy; master and change
+    return residual + (static_cast<std::size_t>(ranks) + 1) * shard + block;   // clients' copies and arrivals; x kept
+  }
   Schedule schedule() const override { return schedule_; }
   ExchangeLaws laws() const override {
     return {.mixes = ExchangeLaws::Mixes::gradients,

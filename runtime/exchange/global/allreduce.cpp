@@ -92,6 +92,10 @@ class AllReducePlan final : public ExchangePlan {
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<AllReduce>(context, settings_);
   }
+  // What comes around the ring, of one bucket.
+  std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
+    return std::min(settings_.bucket_bytes, layout.size() * sizeof(float)) / static_cast<std::size_t>(ranks);
+  }
   Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device&) const override { return true; }
   ExchangeLaws laws() const override {

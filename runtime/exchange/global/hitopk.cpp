@@ -187,6 +187,10 @@ class HiTopKPlan final : public ExchangePlan {
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<HiTopK>(context, settings_, node_groups(context.peers, node_size_));
   }
+  std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
+    const std::size_t shard = part_of(layout.size(), node_size_ > 0 ? node_size_ : ranks, 0).length;
+    return feedback_bytes(settings_.feedback, shard) + shard * sizeof(float);  // and what comes around the ring
+  }
   Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device&) const override { return true; }
   ExchangeLaws laws() const override {

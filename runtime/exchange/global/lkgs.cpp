@@ -218,6 +218,10 @@ class LayerWiseTopKPlan final : public ExchangePlan {
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<LayerWiseTopK>(context, settings_, overlap_);
   }
+  // With the sums of the segments that go around the ring.
+  std::size_t kept_bytes(const Layout& layout, std::size_t, int) const override {
+    return feedback_bytes(settings_.feedback, layout.size()) + layout.size() * sizeof(float);
+  }
   Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device&) const override { return true; }
   ExchangeLaws laws() const override {
@@ -227,7 +231,7 @@ class LayerWiseTopKPlan final : public ExchangePlan {
  private:
   /// What goes around the ring in every iteration, k values in all being sent.
   RingedSegments always_whole(const Layout& layout, std::size_t k) const {
-    const std::size_t dense_below = settings_.read().dense_below;
+    const std::size_t dense_below = settings_.sparsifier->dense_below;
     RingedSegments rings;
     for (const Segment& s : layout.segments()) {
       if (s.length < ring_from || (s.length >= dense_below && k < layout.size())) continue;

@@ -56,6 +56,9 @@ class DPsgdPlan final : public ExchangePlan {
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<DPsgd>(context, options_);
   }
+  std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
+    return link_bytes(layout, options_, {}, neighbours, packet_bound(layout, ranks));
+  }
   Schedule schedule() const override { return options_.schedule; }
   bool runs_on(const Device&) const override { return true; }
   ExchangeLaws laws() const override {

@@ -116,6 +116,9 @@ class EventGradPlan final : public ExchangePlan {
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<EventGrad>(context, link_, sparsifier_.fresh(), mixing_, trigger_);
   }
+  std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
+    return link_bytes(layout, link_, sparsifier_, neighbours, packet_bound(layout, ranks));
+  }
   Schedule schedule() const override { return link_.schedule; }
   ExchangeLaws laws() const override {
     return {.along_graph = true, .keeps_mass = mixing_->keeps_mean() && link_.schedule == Schedule::lockstep};

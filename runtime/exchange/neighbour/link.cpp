@@ -72,6 +72,16 @@ ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size
                         assumptions);
 }
 
+std::size_t link_bytes(const Layout& layout, const NeighbourLink::Options& options, const Sparsifier& sparsifier,
+                       std::size_t neighbours, std::size_t packet_bound) {
+  const bool lockstep = options.schedule == Schedule::lockstep;
+  const bool all_whole =
+      std::ranges::all_of(layout.segments(), [&](const Segment& s) { return travels_whole(sparsifier, s.length); });
+  const std::size_t own = lockstep ? std::min<std::size_t>(neighbours, 1) : neighbours;
+  const std::size_t blocks = neighbours + (options.keep_own_copies || !all_whole ? own : 0);
+  return blocks * layout.size() * sizeof(float) + own * packet_bound;
+}
+
 NeighbourLink::Options read_link_options(Config& exchange) {
   const Schedule schedule = read_schedule(exchange);
   const Iteration delay = exchange.integer(

@@ -104,6 +104,10 @@ class NeighbourLink {
   std::vector<float> values_;
 };
 
+/// Bytes of a link's copies and of the packets that it builds, each of at most `packet_bound` bytes.
+std::size_t link_bytes(const Layout& layout, const NeighbourLink::Options& options, const Sparsifier& sparsifier,
+                       std::size_t neighbours, std::size_t packet_bound);
+
 /// Reads `exchange.schedule` and `exchange.delay`.
 NeighbourLink::Options read_link_options(Config& exchange);
 

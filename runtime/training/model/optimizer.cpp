@@ -46,14 +46,16 @@ class LibTorchOptimizer final : public Optimizer {
 template <class TorchOptimizer, class Options>
 class LibTorchPlan final : public OptimizerPlan {
  public:
-  explicit LibTorchPlan(Options options) : options_(std::move(options)) {}
+  LibTorchPlan(Options options, int blocks) : options_(std::move(options)), blocks_(blocks) {}
   double learning_rate() const override { return options_.lr(); }
+  int blocks() const override { return blocks_; }
   std::unique_ptr<Optimizer> build(const Model& model) const override {
     return std::make_unique<LibTorchOptimizer<TorchOptimizer>>(model, options_);
   }
 
  private:
   Options options_;
+  int blocks_;
 };
 
 std::unique_ptr<OptimizerPlan> make_sgd(Config& config) {
@@ -64,7 +66,8 @@ std::unique_ptr<OptimizerPlan> make_sgd(Config& config) {
   options.nesterov(config.flag("nesterov", false, "look ahead: the step is g + mu v"));
   config.require(!options.nesterov() || (options.momentum() > 0.0 && options.dampening() == 0.0), "nesterov",
                  "needs momentum > 0 and dampening 0");
-  return std::make_unique<LibTorchPlan<torch::optim::SGD, torch::optim::SGDOptions>>(options);
+  return std::make_unique<LibTorchPlan<torch::optim::SGD, torch::optim::SGDOptions>>(options,
+                                                                                     options.momentum() > 0.0 ? 1 : 0);
 }
 
 template <class TorchOptimizer, class Options>
@@ -76,7 +79,7 @@ std::unique_ptr<OptimizerPlan> make_adam(Config& config, double weight_decay, st
   options.eps(config.real("epsilon", 1e-8, rate_above_zero, "added to the root of the second moment"));
   options.weight_decay(read_weight_decay(config, weight_decay, weight_decay_meaning));
   options.amsgrad(config.flag("amsgrad", false, "use the largest second moment so far"));
-  return std::make_unique<LibTorchPlan<TorchOptimizer, Options>>(options);
+  return std::make_unique<LibTorchPlan<TorchOptimizer, Options>>(options, options.amsgrad() ? 3 : 2);
 }
 
 std::unique_ptr<OptimizerPlan> make_adagrad(Config& config) {
@@ -86,7 +89,7 @@ std::unique_ptr<OptimizerPlan> make_adagrad(Config& config) {
   options.initial_accumulator_value(
       config.real("initial_accumulator", 0.0, rate, "what the sums of squares start with"));
   options.eps(config.real("epsilon", 1e-10, rate_above_zero, "added to the root of the sum of squares"));
-  return std::make_unique<LibTorchPlan<torch::optim::Adagrad, torch::optim::AdagradOptions>>(options);
+  return std::make_unique<LibTorchPlan<torch::optim::Adagrad, torch::optim::AdagradOptions>>(options, 1);
 }
 
 }  // namespace

@@ -22,6 +22,8 @@ class OptimizerPlan {
  public:
   virtual ~OptimizerPlan() = default;
   virtual double learning_rate() const = 0;
+  /// Blocks of n floats that it keeps beside x and g: momentum, moments.
+  virtual int blocks() const = 0;
   /// `model` must outlive the optimizer.
   virtual std::unique_ptr<Optimizer> build(const Model& model) const = 0;
 };

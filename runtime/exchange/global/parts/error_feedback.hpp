@@ -24,6 +24,11 @@ struct FeedbackOptions {
 /// Reads `feedback: {momentum, nesterov, factor_masking, clip_norm}`.
 FeedbackOptions read_feedback(Config& exchange);
 
+/// Bytes of what error feedback keeps of n values.
+inline std::size_t feedback_bytes(const FeedbackOptions& options, std::size_t n) {
+  return (options.momentum > 0.0 ? 2 : 1) * n * sizeof(float);
+}
+
 /// Residual and momentum of n values, where the device has its memory. What takes or returns positions or spans of the
 /// residual as the processor's is for the processor only: `accumulate`, `take`.
 class ErrorFeedback {

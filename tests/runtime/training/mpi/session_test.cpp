@@ -296,7 +296,11 @@ TEST_CASE("a dry run knows sizes without training") {
   CHECK(dry.iterations_per_epoch == 3);
   CHECK(dry.iterations == 30);
   CHECK(dry.worst_case_bytes_per_iteration == 12 * (32 + 6 * 16 + 4 * dry.parameters));
-  CHECK(dry.window_bytes >= 3 * 3 * (dry.worst_case_bytes_per_iteration / 12));
+  CHECK(dry.memory.at(1).what == "window");
+  CHECK(dry.memory.at(1).bytes >= 3 * 3 * (dry.worst_case_bytes_per_iteration / 12));
+  std::uint64_t sum = 0;
+  for (const DryRun::Memory& part : dry.memory) sum += part.bytes;
+  CHECK(sum == dry.memory_bytes());
 }
 
 }  // namespace
