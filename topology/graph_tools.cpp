@@ -91,8 +91,8 @@ Graph lattice(std::string_view name, int ranks, int rows, int shortest, bool wra
 void fill_diagonal(MixingMatrix& matrix) {
   for (int i = 0; i < matrix.size(); ++i) {
     double others = 0.0;
-    for (int j = 0; j < matrix.size(); ++j)
-      if (j != i) others += matrix(i, j);
+    for (const auto& [j, weight] : matrix.row(i))
+      if (j != i) others += weight;
     matrix(i, i) = 1.0 - others;
   }
 }

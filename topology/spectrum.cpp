@@ -143,6 +143,8 @@ Spectrum spectrum_of(const Ends& ends) {
 // The vectors are not made orthogonal again. Rounding then brings copies of eigenvalues that have been found into T,
 // which leaves the outermost ones what they are (Paige, 1972), and no more than two vectors are kept.
 Ends lanczos(const Operator& matrix) {
+  // Once an eigenvalue is found, rounding may move it a little for ever.
+  const auto most_steps = static_cast<std::size_t>(4 * matrix.size);
   const double nothing = rounding * matrix.bound;
   Vector before = Vector::Zero(matrix.size), x = random_differences(matrix.size), y(matrix.size);
   Tridiagonal t;
@@ -157,7 +159,7 @@ Ends lanczos(const Operator& matrix) {
     if (complete || t.diagonal.size() == look) {
       const Ends now = t.ends(matrix.bound + nothing);
       const bool settled = found.least - now.least <= nothing && now.most - found.most <= nothing;
-      if (complete || settled) return now;
+      if (complete || settled || look > most_steps) return now;
       found = now;
       look += look / 2;
     }

@@ -2,6 +2,7 @@
 //   mpirun -n 4 own_loop gossip.yaml
 #include <hearsay/participant.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <random>
 #include <vector>
@@ -14,7 +15,7 @@ struct Line {
     std::uniform_real_distribution<float> draw(-1.0F, 1.0F);
     constexpr int batch = 32;
     float loss = 0.0F;
-    g = {0.0F, 0.0F};
+    std::fill(g.begin(), g.end(), 0.0F);  // in place: g is what the participant sees
     for (int i = 0; i < batch; ++i) {
       const float u = draw(random), error = x[0] * u + x[1] - (slope * u + 1.0F);
       loss += error * error / batch;

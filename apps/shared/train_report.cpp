@@ -10,7 +10,7 @@ namespace {
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 std::string line(std::string_view label, const std::string& text) {
-  constexpr std::size_t label_width = 32;
+  constexpr std::size_t label_width = 36;
   return "  " + pad_right(label, label_width) + text + "\n";
 }
 

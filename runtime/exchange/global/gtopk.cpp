@@ -48,6 +48,7 @@ class GTopK final : public SparseCollective {
     return {
         .total = std::move(found.result), .returned = std::move(found.returned), .included = std::move(found.included)};
   }
+  std::size_t lists(int) const override { return 6; }  // own, its message, what comes and its values, sum, cut off
   bool keeps_mass() const override { return settings_.rule != ResidualRule::published; }
   std::vector<Share> shares() const override {
     return {{.name = "lost_mass_fraction", .part = lost_, .whole = selected_}};

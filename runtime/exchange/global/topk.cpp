@@ -17,6 +17,8 @@ class GatheredSum final : public SparseCollective {
   SparseSum sum(const Group& group, const SparseVector& own, const SparseWire& wire, std::size_t) override {
     return gathered_sum(group, own, wire);
   }
+  // Everybody's message and values, the own ones and the sum.
+  std::size_t lists(int ranks) const override { return 2 * static_cast<std::size_t>(ranks) + 2; }
   std::size_t worst_case_bytes(int ranks, std::size_t message) const override {
     const auto p = static_cast<std::size_t>(ranks);
     return p * (p - 1) * (message + gather_header_bytes);

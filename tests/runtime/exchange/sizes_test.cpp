@@ -25,7 +25,7 @@ Layout one_segment(std::int64_t values) {
 /// What the plan says to a layout; empty where it takes it.
 std::string refusal(const std::string& yaml, const Layout& layout) {
   try {
-    static_cast<void>(test::GlobalPlan(yaml)->packet_bound(layout));
+    static_cast<void>(test::GlobalPlan(yaml)->packet_bound(layout, 2));
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -51,7 +51,7 @@ TEST_CASE("the refusal names the segment; whole segments of any length travel") 
   CHECK(refusal(eventgrad + "topk, density: 0.1}}\n", one_segment(too_many)).find("embedding.weight") !=
         std::string::npos);
   for (const std::string& whole : {eventgrad + "dense}}\n", std::string("exchange: {name: dpsgd}\n")})
-    CHECK(test::GlobalPlan(whole)->packet_bound(one_segment(too_many)) ==
+    CHECK(test::GlobalPlan(whole)->packet_bound(one_segment(too_many), 2) ==
           sizeof(PacketHeader) + sizeof(SegmentHeader) + 4 * static_cast<std::size_t>(too_many));
 }
 

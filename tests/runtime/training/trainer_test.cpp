@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "runtime/training/run_plan.hpp"
+#include "tests/support/local_ranks.hpp"
 
 namespace {
 
@@ -19,16 +20,33 @@ using namespace hearsay;
 
 using Calls = std::vector<std::string>;
 
-struct RecordingExchange final : Exchange {
-  explicit RecordingExchange(Calls& c) : calls(c) {}
-  void start(Iteration k) override {
-    if (k == diverge_at) throw DivergenceError("segment 'w': the norm is nan");
-    calls.push_back("start " + std::to_string(k));
-  }
-  void finish(Iteration k) override { calls.push_back("finish " + std::to_string(k)); }
-  void stepped(Iteration k) override { calls.push_back("stepped " + std::to_string(k)); }
-  Calls& calls;
+/// What the loop asks of the exchange goes into the list; iteration `diverge_at` does not start.
+struct Recording {
+  Calls calls;
   Iteration diverge_at = -1;
+};
+
+struct RecordingExchange final : Exchange {
+  explicit RecordingExchange(Recording& r) : record(r) {}
+  void start(Iteration k) override {
+    if (k == record.diverge_at) throw DivergenceError("segment 'w': the norm is nan");
+    record.calls.push_back("start " + std::to_string(k));
+  }
+  void finish(Iteration k) override { record.calls.push_back("finish " + std::to_string(k)); }
+  void stepped(Iteration k) override { record.calls.push_back("stepped " + std::to_string(k)); }
+  Recording& record;
+};
+
+struct RecordingPlan final : ExchangePlan {
+  explicit RecordingPlan(Recording& r) : record(r) {}
+  std::size_t packet_bound(const Layout&, int) const override { return 0; }
+  std::size_t kept_bytes(const Layout&, std::size_t, int) const override { return 0; }
+  std::unique_ptr<Exchange> build(const ExchangeContext&) const override {
+    return std::make_unique<RecordingExchange>(record);
+  }
+  Schedule schedule() const override { return Schedule::lockstep; }
+  ExchangeLaws laws() const override { return {}; }
+  Recording& record;
 };
 
 struct RecordingOptimizer final : Optimizer {
@@ -46,15 +64,14 @@ struct Rehearsal {
 
   Iteration run(
       Iteration iterations, const Trainer::Observer& observe = [](Iteration, double) { return true; }) {
-    Trainer trainer({.exchange = exchange,
+    Trainer trainer({.participant = rank->member,
                      .loss_and_gradient =
                          [this] {
-                           calls.push_back("gradient");
+                           record.calls.push_back("gradient");
                            return losses.at(next++);
                          },
                      .optimizer = optimizer,
                      .learning_rate = learning_rate,
-                     .ledger = ledger,
                      .rank = 3});
     const Iteration done = trainer.run({.iterations_per_epoch = 2, .iterations = iterations}, observe);
     CHECK(done == trainer.iterations_done());
@@ -63,12 +80,17 @@ struct Rehearsal {
 
   std::vector<double> losses;
   std::size_t next = 0;
-  Calls calls;
-  RecordingExchange exchange{calls};
-  RecordingOptimizer optimizer{calls};
+  Recording record;
+  RecordingPlan plan{record};
+  RecordingOptimizer optimizer{record.calls};
   Config config;
   LearningRate learning_rate{config, 0.5};
-  Ledger ledger{0, 1};
+  // A job of one rank.
+  Topology topology = TopologyPlan::everybody().build(1);
+  Layout layout;
+  test::LocalJob job{.topology = topology, .layout = layout, .initial = {}, .plan = plan};
+  test::LocalWorld world{job};
+  std::unique_ptr<test::LocalRank> rank = world.make_rank(0);
 };
 
 TEST_CASE("an iteration is start, gradient, finish, step, stepped") {
@@ -78,15 +100,15 @@ TEST_CASE("an iteration is start, gradient, finish, step, stepped") {
     observed.emplace_back(k, loss);
     return true;
   }) == 2);
-  CHECK(rehearsal.calls == Calls{"start 0", "gradient", "finish 0", "step", "stepped 0",  //
-                                 "start 1", "gradient", "finish 1", "step", "stepped 1"});
+  CHECK(rehearsal.record.calls == Calls{"start 0", "gradient", "finish 0", "step", "stepped 0",  //
+                                        "start 1", "gradient", "finish 1", "step", "stepped 1"});
   CHECK(observed == std::vector<std::pair<Iteration, double>>{{0, 1.0}, {1, 2.0}});
 }
 
 TEST_CASE("the observer ends training after the iteration that it was told of") {
   Rehearsal rehearsal({1.0, 2.0, 3.0});
   CHECK(rehearsal.run(3, [](Iteration k, double) { return k < 1; }) == 2);
-  CHECK(rehearsal.calls.back() == "stepped 1");
+  CHECK(rehearsal.record.calls.back() == "stepped 1");
 }
 
 TEST_CASE("a loss or a norm that is not finite ends training before the step and says where") {
@@ -94,10 +116,10 @@ TEST_CASE("a loss or a norm that is not finite ends training before the step and
     Rehearsal rehearsal({0.25, bad});
     CHECK_THROWS_WITH_AS(rehearsal.run(5), doctest::Contains("rank 3 diverged at iteration 1 (epoch 0.5): the loss is"),
                          DivergenceError);
-    CHECK(rehearsal.calls.back() == "gradient");
+    CHECK(rehearsal.record.calls.back() == "gradient");
   }
   Rehearsal rehearsal({0.25, 0.75, 1.0});
-  rehearsal.exchange.diverge_at = 2;
+  rehearsal.record.diverge_at = 2;
   CHECK_THROWS_WITH_AS(rehearsal.run(5),
                        doctest::Contains("segment 'w': the norm is nan; the last finite loss was 0.75 at iteration 1"),
                        DivergenceError);

@@ -74,8 +74,9 @@ class SparseSgdPlan final : public ExchangePlan {
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return make_sparse_sgd(context, settings_, make_());
   }
-  std::size_t kept_bytes(const Layout& layout, std::size_t, int) const override {
-    return feedback_bytes(settings_.feedback, layout.size());
+  std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
+    const std::size_t lists = make_()->lists(ranks) * settings_.shape(layout, ranks).message_bytes;
+    return feedback_bytes(settings_.feedback, layout.size()) + lists;
   }
   Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device& device) const override { return device.selects_sums(*settings_.sparsifier); }

@@ -21,6 +21,9 @@ class SparseCollective {
   /// `k` is the number of entries that the density asks for, the same on every rank.
   virtual SparseSum sum(const Group& group, const SparseVector& own, const SparseWire& wire, std::size_t k) = 0;
   virtual std::vector<Share> shares() const { return {}; }
+  /// How many lists as long as one rank's contribution are in memory at once, messages included: what it was measured
+  /// to be.
+  virtual std::size_t lists(int ranks) const = 0;
   /// Whether `total` and what all ranks are returned are together what they gave.
   virtual bool keeps_mass() const { return true; }
   /// Bytes that all ranks together may send in one iteration; `message` is the longest that one rank's k entries make.

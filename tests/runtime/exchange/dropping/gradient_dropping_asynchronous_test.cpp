@@ -188,9 +188,9 @@ TEST_CASE("a ring holds what P ranks can send: a push for a whole shard, and the
     const std::string yaml = dropping("name: dense");
     DroppingWorld world(yaml, ranks);
     const std::size_t shard = part_of(world.layout.size(), ranks, 0).length;
-    CHECK(world.job.packet_bound == 32 + 2 * (16 + 4 * shard + 4 * (shard / 2)));
+    CHECK(world.packet_bound() == 32 + 2 * (16 + 4 * shard + 4 * (shard / 2)));
     const auto rank = world.world.make_rank(0);
-    DroppingRank one(yaml, *rank);
+    DroppingRank one(*rank);
     one.iterate(constant(2.0F));
     CHECK(rank->ledger.totals().deferred == 0);
     const EdgeCounters& edge = rank->ledger.edge(0);

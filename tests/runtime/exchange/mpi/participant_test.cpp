@@ -1,6 +1,7 @@
 // What a participant promises to a loop of one's own: its communicator, its memory, its start and its end.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "base/error.hpp"
@@ -33,7 +34,7 @@ TEST_CASE("x and g are the lender's memory; all ranks begin with rank 0's x and 
   Participant member(world.handle(), plan.topology(world.size()), plan.exchange(), replica);
   CHECK(x == numbers(0, 1.0F));
   member.start(0);
-  g = numbers(world.rank(), static_cast<float>(world.size()));
+  std::ranges::copy(numbers(world.rank(), static_cast<float>(world.size())), g.begin());  // not another vector
   member.all_gradients_ready();
   member.finish(0);
   std::vector<float> sum(8, 0.0F);
