@@ -44,12 +44,6 @@ std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, const Layout& 
 
 }  // namespace
 
-std::uint64_t DryRun::memory_bytes() const {
-  std::uint64_t sum = 0;
-  for (const Memory& part : memory) sum += part.bytes;
-  return sum;
-}
-
 DryRun dry_run(const RunPlan& plan, int ranks) {
   use_threads(plan.parts().threads);
   const Topology topology = plan.topology(ranks);

@@ -21,7 +21,11 @@ struct DryRun {
     std::uint64_t bytes = 0;
   };
   std::vector<Memory> memory{};
-  std::uint64_t memory_bytes() const;                ///< all of it
+  std::uint64_t memory_bytes() const {  ///< all of it
+    std::uint64_t sum = 0;
+    for (const Memory& part : memory) sum += part.bytes;
+    return sum;
+  }
   std::uint64_t worst_case_bytes_per_iteration = 0;  ///< packets with every segment in them, on all edges together
   Iteration iterations_per_epoch = 0, iterations = 0;
 };

@@ -74,7 +74,7 @@ void load(sim::Engine& engine, const ClusterOptions& options) {
 
 [[noreturn]] void end_deadlock() {
   std::fprintf(stderr, "hearsay: every simulated rank waits for another one, for ever; please report it\n");
-  end_job(static_cast<int>(ExitCode::communication));
+  end_job(all_ranks(), static_cast<int>(ExitCode::communication));
 }
 
 }  // namespace
