@@ -2,10 +2,10 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runtime/mpi/check.hpp"
-#include "runtime/mpi/messages.hpp"
 #include "runtime/mpi/waiting.hpp"
 
 namespace hearsay::mpi {
@@ -24,6 +24,11 @@ void reduce(std::span<T> values, std::size_t piece_bytes, const Reduction& reduc
     const auto count = static_cast<int>(piece.size());
     all_reduce(piece.data(), count, reduction.type, reduction.operation, reduction.communicator, idle);
   });
+}
+
+/// How much of so many bytes belongs to the round that begins at `done`.
+std::size_t part_in_round(std::uint64_t length, std::size_t done, std::size_t share) {
+  return length > done ? std::min<std::size_t>(share, length - done) : 0;
 }
 
 }  // namespace
@@ -80,6 +85,8 @@ void Communicator::maximum(std::span<double> values) {
   reduce(values, piece_bytes_, {MPI_DOUBLE, MPI_MAX, handle_->communicator}, idle_);
 }
 
+// In rounds of as many bytes as one call of MPI may receive. A collective operation, not messages: what MPI counts as
+// messages is the exchanges' own.
 std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> bytes) {
   const std::uint64_t length = bytes.size();
   std::vector<std::uint64_t> lengths(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
@@ -87,18 +94,36 @@ std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::by
   check(MPI_Igather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, 0, handle_->communicator, &request),
         "MPI_Igather");
   complete({&request, 1}, idle_);
+  double longest = static_cast<double>(length);
+  maximum({&longest, 1});
   std::vector<std::vector<std::byte>> all(lengths.size());
-  Messages messages(handle_->communicator, piece_bytes_);
-  for (std::size_t r = 1; r < all.size(); ++r) {
-    all[r].resize(lengths[r]);
-    messages.receive(all[r], static_cast<int>(r));
-  }
-  if (rank_ == 0)
-    all[0].assign(bytes.begin(), bytes.end());
-  else
-    messages.send(bytes, 0);
-  messages.wait(idle_);
+  const std::size_t share = std::max<std::size_t>(piece_bytes_ / static_cast<std::size_t>(size_), 1);
+  for (std::size_t done = 0; done < static_cast<std::size_t>(longest); done += share)
+    gather_round(bytes.subspan(std::min(done, bytes.size())).first(part_in_round(length, done, share)), lengths, done,
+                 share, all);
   return all;
+}
+
+/// Appends to `all`, on rank 0, what every rank brings to the round that begins at `done`.
+void Communicator::gather_round(std::span<const std::byte> part, std::span<const std::uint64_t> lengths,
+                                std::size_t done, std::size_t share, std::vector<std::vector<std::byte>>& all) {
+  std::vector<int> counts, starts;
+  int total = 0;
+  for (const std::uint64_t length : lengths) {
+    counts.push_back(static_cast<int>(part_in_round(length, done, share)));
+    starts.push_back(total);
+    total += counts.back();
+  }
+  std::vector<std::byte> round(static_cast<std::size_t>(total));
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Igatherv(part.data(), static_cast<int>(part.size()), MPI_BYTE, round.data(), counts.data(), starts.data(),
+                     MPI_BYTE, 0, handle_->communicator, &request),
+        "MPI_Igatherv");
+  complete({&request, 1}, idle_);
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    const auto from = round.begin() + starts[r];
+    all[r].insert(all[r].end(), from, from + counts[r]);
+  }
 }
 
 }  // namespace hearsay::mpi

@@ -1,6 +1,7 @@
 #pragma once
 // The few collective operations that training needs beside the mailbox: start, evaluation, end.
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -38,6 +39,9 @@ class Communicator {
   void split_at(std::size_t piece_bytes) { piece_bytes_ = piece_bytes; }
 
  private:
+  void gather_round(std::span<const std::byte> part, std::span<const std::uint64_t> lengths, std::size_t done,
+                    std::size_t share, std::vector<std::vector<std::byte>>& all);
+
   struct Handle;
   std::unique_ptr<Handle> handle_;
   std::function<void()> idle_;
