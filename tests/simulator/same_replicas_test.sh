@@ -16,7 +16,7 @@ skip() {
   >output 2>&1
 case $? in
   0) ;;
-  2) if grep -q 'hearsay-simulator was not found' output; then
+  2) if grep -q 'hearsay-simulator, is not built yet' output; then
        skip "no hearsay-simulator was built (preset simulator)"
      fi
      if grep -q 'built without LibTorch' output; then skip "the simulator was built without LibTorch"; fi

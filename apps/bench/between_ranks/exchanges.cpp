@@ -55,9 +55,9 @@ class Noise {
 /// One exchange on this rank: a session (runtime/training/session.cpp) without a model.
 class Job {
  public:
-  Job(const ExchangePlan& plan, const Layout& layout, mpi::Communicator& world)
-      : world_(world),
-        replica_(layout),
+  Job(const ExchangePlan& plan, const Layout& layout, const mpi::Communicator& world)
+      : replica_(layout),
+        world_([this] { member_.progress(); }, world.handle()),
         member_(world.handle(), std::make_shared<const Topology>(topology_of(plan, world.size())), plan, replica_) {}
 
   /// Seconds of iteration k on the slowest rank.
@@ -122,15 +122,15 @@ class Job {
     return seconds_taken([&] { member_.stepped(k); });
   }
 
-  mpi::Communicator& world_;
   Parameters replica_;
+  mpi::Communicator world_;  // serves the mailbox while it waits
   Participant member_;
 };
 
 constexpr int warmup = 20;  // iterations until residuals have found their size, and selectors their level
 
 ExchangeTiming measure(const ExchangesOptions& options, const ExchangePlan& plan, const Layout& layout,
-                       mpi::Communicator& world, Noise& noise) {
+                       const mpi::Communicator& world, Noise& noise) {
   Job job(plan, layout, world);
   Iteration k = 0;
   // The same numbers on all ranks, so all of them stop at the same iteration.
