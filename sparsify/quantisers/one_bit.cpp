@@ -56,6 +56,7 @@ class OneBit final : public Quantiser {
   explicit OneBit(Config& config) : centre_(read_centre(config)) {}
 
   bool exact() const override { return false; }
+  // Not measured: a guess, twice that of two_bit.
   double sends_to_settle() const override { return 10.0; }
   bool by_rows() const override { return centre_ == Centre::row_mean; }
   std::size_t bytes(std::size_t count, std::size_t groups) const override {

@@ -99,8 +99,9 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
         "asynchronous: the averaged model is evaluated at the end only, since all ranks would have to wait for each "
         "other "
         "(train.evaluate_every_epochs)");
-  for (const std::string& warning : parts.exchange->warnings(run->plan().topology(mpi->ranks())))
-    display.say("warning: " + warning);
+  if (mpi->rank() == 0)
+    for (const std::string& warning : parts.exchange->warnings(run->plan().topology(mpi->ranks())))
+      display.say("warning: " + warning);
   const Summary summary = train(*mpi, run->plan(),
                                 {.command = arguments.command,
                                  .progress = [&](const Progress& progress) { display.update(progress); },

@@ -30,12 +30,12 @@ class EventGrad final : public Exchange {
         link_(context, options, std::move(sparsifier)),
         mixing_(std::move(mixing)),
         compute_norms_(context.device().norms(context.replica.layout)),
-        compute_changes_(context.device().change_norms(context.replica.layout)),
         norms_(initial_norms()),
         trigger_(trigger, context.replica.layout.lengths(), norms_),
         fired_(norms_.size()),
         every_segment_(norms_.size(), std::uint8_t{1}),
         learning_rate_(context.step.learning_rate()) {
+    if (trigger_.measure() == Measure::change) compute_changes_ = context.device().change_norms(context.replica.layout);
     if (correction.on()) drift_.emplace(correction, context, link_.settling());
   }
 
@@ -70,7 +70,7 @@ class EventGrad final : public Exchange {
   /// How far x is from what the neighbours hold of it. Where one of them holds less than others, because its ring was
   /// full, what it misses is owed to it anyway: the others count.
   void measure_changes() {
-    if (trigger_.measure() != Measure::change) return;
+    if (!compute_changes_) return;
     changes_.assign(norms_.size(), 0.0);
     std::vector<double> of_one(norms_.size());
     for (std::size_t copy = 0; copy < link_.own_copies().size(); ++copy) {
@@ -93,7 +93,7 @@ class EventGrad final : public Exchange {
   NeighbourLink link_;
   std::shared_ptr<const MixingRule> mixing_;
   Device::Norms compute_norms_;
-  Device::ChangeNorms compute_changes_;
+  Device::ChangeNorms compute_changes_;  // none unless changes are the measure
   std::vector<double> norms_, changes_;
   TriggerEngine trigger_;
   std::vector<std::uint8_t> fired_;

@@ -40,8 +40,14 @@ class Plan {
 /// x_{k+1} ← exchange(x_k) − η g(x_k) on one rank, from the replica as it is.
 class RankTrainer {
  public:
-  RankTrainer(Participant& member, const reference::GradientSource& problem, double learning_rate)
-      : member_(member), replica_(member.replica()), problem_(problem), rate_(static_cast<float>(learning_rate)) {}
+  RankTrainer(Participant& member, const reference::GradientSource& problem, double learning_rate,
+              double momentum = 0.0)
+      : member_(member),
+        replica_(member.replica()),
+        problem_(problem),
+        rate_(static_cast<float>(learning_rate)),
+        momentum_(static_cast<float>(momentum)),
+        velocity_(replica_.layout.size()) {}
 
   void start(Iteration k) {
     member_.start(k);
@@ -58,7 +64,10 @@ class RankTrainer {
     member_.finish(k);
     std::vector<float> x = fetched(*replica_.device, replica_.values.span());
     const std::vector<float> g = fetched(*replica_.device, replica_.gradients.span());
-    for (std::size_t e = 0; e < x.size(); ++e) x[e] -= rate_ * g[e];
+    for (std::size_t e = 0; e < x.size(); ++e) {
+      velocity_[e] = momentum_ * velocity_[e] + g[e];
+      x[e] -= rate_ * velocity_[e];
+    }
     put(x, replica_.values);
     member_.stepped(k);
   }
@@ -87,7 +96,8 @@ class RankTrainer {
   Participant& member_;
   Parameters& replica_;
   const reference::GradientSource& problem_;
-  float rate_;
+  float rate_, momentum_;
+  std::vector<float> velocity_;
   RankOutcome outcome_;
 };
 
@@ -123,6 +133,7 @@ enum class Ranks { in_turns, threads, threads_with_communication_threads };
 struct JobOptions {
   int ranks = 4;
   double learning_rate = 0.1;
+  double momentum = 0.0;
   Iteration iterations = 60;
   Ranks run = Ranks::in_turns;
   /// May give every rank its own x before the first iteration; what its neighbours know of it stays the common x_0.
@@ -135,7 +146,7 @@ inline RankTrainer make_trainer(LocalRank& rank, const reference::GradientSource
     const ComputeTurn turn(*rank.replica.device);
     options.prepare(rank);
   }
-  return RankTrainer(rank.member, problem, options.learning_rate);
+  return RankTrainer(rank.member, problem, options.learning_rate, options.momentum);
 }
 
 inline void train_in_turns(const LocalJob& job, const reference::GradientSource& problem, const JobOptions& options,
@@ -160,14 +171,15 @@ inline JobOutcome train_locally(const std::string& yaml, const Layout& layout, s
   const Topology topology = plan.topology(options.ranks);
   JobOutcome outcome{.ranks = std::vector<RankOutcome>(static_cast<std::size_t>(options.ranks)),
                      .directed_edges = topology.directed_edges()};
-  const LocalJob job{.topology = topology,
-                     .layout = layout,
-                     .initial = initial,
-                     .plan = plan.exchange(),
-                     .engine = options.run == Ranks::threads_with_communication_threads ? EngineKind::thread_engine
-                                                                                        : EngineKind::inline_engine,
-                     .device = options.device,
-                     .step = {.gain = options.learning_rate}};
+  const LocalJob job{
+      .topology = topology,
+      .layout = layout,
+      .initial = initial,
+      .plan = plan.exchange(),
+      .engine = options.run == Ranks::threads_with_communication_threads ? EngineKind::thread_engine
+                                                                         : EngineKind::inline_engine,
+      .device = options.device,
+      .step = {.gain = options.learning_rate / (1.0 - options.momentum), .lag = 1.0 / (1.0 - options.momentum)}};
   if (options.run == Ranks::in_turns) {
     train_in_turns(job, problem, options, outcome);
     return outcome;

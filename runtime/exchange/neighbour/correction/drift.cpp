@@ -18,8 +18,9 @@
 // does. η is the highest learning rate of the run, over 1 − μ.
 // Why this is stable: between two moves after T iterations v pushes by T η v. Along an eigenvector of W with s = 1 − λ
 // the distance of the ranks follows z² − (2 − (1 + r c) s) z + (1 − s) = 0, r = T/τ, whose roots are inside the unit
-// circle if and only if r c s < 4 − 2 s. With the longest silence r ≤ 1; with the latest one, v would push through a
-// long silence what it has learnt in a short one. On a ring s ≤ 4/3: c < 1.
+// circle if and only if r c s < 4 − 2 s. With the longest silence r ≤ 1 unless silences grow, or a long one comes when
+// some twenty short ones have made it forgotten; with the latest one, v would push through every long silence what it
+// has learnt in a short one. On a ring s ≤ 4/3: c < 1.
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>

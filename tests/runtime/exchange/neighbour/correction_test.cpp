@@ -60,13 +60,14 @@ class Bowls final : public reference::GradientSource {
   std::vector<double> curvature_, minimum_;
 };
 
-JobOutcome descend(const std::string& yaml, int ranks, Iteration iterations, double rate = 0.1) {
+JobOutcome descend(const std::string& yaml, int ranks, Iteration iterations, double rate = 0.1, double momentum = 0.0) {
   const Layout layout = reference::small_layout();
   const Bowls problem(layout.size(), ranks);
   const std::vector<float> initial(layout.size(), 1.0F);
   return train_locally(yaml, layout, initial, problem,
                        {.ranks = ranks,
                         .learning_rate = rate,
+                        .momentum = momentum,
                         .iterations = iterations,
                         .run = Ranks::threads_with_communication_threads});
 }
@@ -74,17 +75,12 @@ double distance(const JobOutcome& job) {
   return Bowls(reference::small_layout().size(), int(job.ranks.size())).distance(job);
 }
 
-struct Descent {
-  std::string exchange;
-  Iteration iterations;
-};
-
 TEST_CASE("on data that differ every rank reaches the minimum of the sum, and stops away from it without correction") {
   const std::string adaptive = "trigger: {name: adaptive, horizon: 2, maximum_silence: 8, warmup_iterations: 0}\n";
   const std::string periodic = "trigger: {name: periodic, period: 4, warmup_iterations: 0}\n";
   const std::string always = "trigger: {name: always}\n";
   const std::string int8 = "sparsify: {quantiser: {name: int8}}\n";
-  const std::string tenth = "sparsify: {selector: {name: topk, density: 0.3}}\n";
+  const std::string third = "sparsify: {selector: {name: topk, density: 0.3}}\n";
   const auto both = [](const std::string& mixing, double strength, const std::string& rest) {
     return std::pair(corrected(mixing, strength) + rest, eventgrad(mixing) + rest);
   };
@@ -98,14 +94,23 @@ TEST_CASE("on data that differ every rank reaches the minimum of the sum, and st
       both("{name: arrival}", 0.5, periodic),
       both("{name: arrival}", 0.3, always + int8),
       both("{name: arrival}", 0.3, always + "sparsify: {quantiser: {name: two_bit}}\n"),
-      both("{name: difference, gamma: 0.2}", 0.3, always + tenth),
-      both("{name: arrival}", 0.3, always + tenth),
+      both("{name: difference, gamma: 0.2}", 0.3, always + third),
+      both("{name: arrival}", 0.3, always + third),
       both("{name: arrival}", 0.3, periodic + int8)};
   for (const auto& [with, without] : cases) {
     CAPTURE(with);
     CHECK(distance(descend(ring + with, 8, 3000)) < 1e-3);
     CHECK(distance(descend(ring + without, 8, 3000)) > 1e-2);
   }
+}
+
+TEST_CASE("the same with momentum, which answers a correction late") {
+  const std::string periodic = "trigger: {name: periodic, period: 4, warmup_iterations: 0}\n";
+  for (const std::string& exchange : {corrected_dpsgd(0.5), corrected("{name: arrival}", 0.5) + periodic}) {
+    CAPTURE(exchange);
+    CHECK(distance(descend(ring + exchange, 8, 3000, 0.01, 0.9)) < 1e-3);
+  }
+  CHECK(distance(descend(ring + std::string(dpsgd), 8, 3000, 0.01, 0.9)) > 1e-2);
 }
 
 /// Gives rank r multiples of `unit` of its own.
@@ -149,6 +154,31 @@ TEST_CASE("what the ranks learn adds up to 0, for any pattern of events") {
       }
     }
   }
+}
+
+// Two ranks, 0 and 8 everywhere: the first mixing moves rank 0 by 4. With a gradient of 0 and a rate of 1 the optimizer
+// then adds v, which is c / (τ η) times as much.
+TEST_CASE("what is learnt of a move falls with the optimizer's lag and with the coarseness of what travels") {
+  Layout layout;
+  layout.append("values", {64});
+  const std::vector<float> initial(layout.size(), 0.0F);
+  const auto prepare = [](LocalRank& rank) {
+    for (float& v : rank.replica.values.span()) v = rank.rank() == 0 ? 0.0F : 8.0F;
+  };
+  const auto first_step = [&](const std::string& yaml, double momentum) {
+    const JobOutcome job =
+        train_locally(complete + yaml, layout, initial, ZeroGradient(),
+                      {.ranks = 2, .learning_rate = 1.0, .momentum = momentum, .iterations = 1, .prepare = prepare});
+    CHECK(job.ranks[0].x[0] + job.ranks[1].x[0] == 8.0F);
+    return job.ranks[0].x[0];
+  };
+  const std::string whole = corrected("{name: arrival}", 5.0) + "trigger: {name: always}\n";
+  CHECK(first_step(corrected_dpsgd(1.0), 0.0) == 4.0F + 4.0F);
+  CHECK(first_step(corrected_dpsgd(1.0), 0.5) == 4.0F + 1.0F);  // η / (1 − μ) = 2, and a lag of 2
+  CHECK(first_step(whole, 0.0) == 4.0F + 20.0F);
+  CHECK(first_step(whole + "sparsify: {quantiser: {name: int8}}\n", 0.0) == doctest::Approx(24.0).epsilon(1e-2));
+  CHECK(first_step(whole + "sparsify: {quantiser: {name: two_bit}}\n", 0.0) == 4.0F + 4.0F);
+  CHECK(first_step(whole + "sparsify: {quantiser: {name: one_bit, centre: mean}}\n", 0.0) == 4.0F + 2.0F);
 }
 
 TEST_CASE("a strength of 0 is the run without correction, to the last bit") {

@@ -47,7 +47,6 @@ TEST_CASE("under the change a sparse segment sends until its neighbours hold it"
                            "sparsify: {selector: {name: topk, density: 0.25}}\n";
   const auto prepare = [](LocalRank& rank) {
     for (float& v : rank.replica.values.span()) v = 1.0F;  // the same on all: mixing moves nothing
-    static_cast<void>(rank);
   };
   const JobOutcome job = train_locally(yaml, layout, initial, ZeroGradient(),
                                        {.ranks = 3, .learning_rate = 0.1, .iterations = 20, .prepare = prepare});
