@@ -57,7 +57,7 @@ class OneBit final : public Quantiser {
 
   bool exact() const override { return false; }
   // Not measured: a guess, twice that of two_bit.
-  double sends_to_settle() const override { return 10.0; }
+  double sends_to_settle() const override { return 20.0; }
   bool by_rows() const override { return centre_ == Centre::row_mean; }
   std::size_t bytes(std::size_t count, std::size_t groups) const override {
     return header() * groups + bytes_of_bits(count);

@@ -13,6 +13,13 @@ double norm_of(std::span<const float> values) {
   return std::sqrt(squares);
 }
 
+/// The nearest number of 8 significant bits.
+float of_8_bits(double value) {
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  return static_cast<float>(std::ldexp(std::round(std::ldexp(fraction, 8)), exponent - 8));
+}
+
 /// What one worker remembers of one segment's events.
 struct SegmentMemory {
   double norm_sent = 0.0;
@@ -204,12 +211,12 @@ class Simulation {
     for (std::size_t e = first; e < first + n; ++e) values += crossed(i, j, e) ? 1 : 0;
     if (values > 0) {
       const auto silence = static_cast<double>(k - setup_.delay - edge.last);
-      edge.longest = std::max(silence, edge.longest - (edge.longest - silence) / 8.0);
+      edge.mean_silence += (silence - edge.mean_silence) / 8.0;
       edge.last = k - setup_.delay;
       edge.part = static_cast<double>(values) / static_cast<double>(n);
     }
-    const double iterations_between = std::max(edge.longest / edge.part, 1.0 + static_cast<double>(setup_.delay));
-    const auto rate = static_cast<float>(setup_.correction / (iterations_between * setup_.learning_rate));
+    const double iterations_between = std::max(edge.mean_silence / edge.part, 1.0 + static_cast<double>(setup_.delay));
+    const float rate = of_8_bits(setup_.correction / (iterations_between * setup_.learning_rate));
     for (std::size_t e = first; e < first + n; ++e) {
       if (setup_.mixing == Mixing::arrival && !crossed(i, j, e)) continue;
       drift_[i][e] += rate * (w * (theirs[e] - ours[e]));
@@ -225,7 +232,7 @@ class Simulation {
   std::vector<std::vector<float>> drift_;   // v of each worker
   struct Crossings {
     std::int64_t last = -1;
-    double longest = 1.0, part = 1.0;
+    double mean_silence = 1.0, part = 1.0;
   };
   std::vector<std::vector<Crossings>> crossings_;      // (pairs, segments)
   std::vector<std::vector<bool>> sent_, sent_before_;  // which values, in this iteration and in the one before

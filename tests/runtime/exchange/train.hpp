@@ -41,12 +41,13 @@ class Plan {
 class RankTrainer {
  public:
   RankTrainer(Participant& member, const reference::GradientSource& problem, double learning_rate,
-              double momentum = 0.0)
+              double momentum = 0.0, Iteration first_step = 0)
       : member_(member),
         replica_(member.replica()),
         problem_(problem),
         rate_(static_cast<float>(learning_rate)),
         momentum_(static_cast<float>(momentum)),
+        first_step_(first_step),
         velocity_(replica_.layout.size()) {}
 
   void start(Iteration k) {
@@ -62,13 +63,7 @@ class RankTrainer {
   void finish(Iteration k) {
     member_.learning_rate(rate_);
     member_.finish(k);
-    std::vector<float> x = fetched(*replica_.device, replica_.values.span());
-    const std::vector<float> g = fetched(*replica_.device, replica_.gradients.span());
-    for (std::size_t e = 0; e < x.size(); ++e) {
-      velocity_[e] = momentum_ * velocity_[e] + g[e];
-      x[e] -= rate_ * velocity_[e];
-    }
-    put(x, replica_.values);
+    if (k >= first_step_) step();
     member_.stepped(k);
   }
   /// Ends the participant.
@@ -81,6 +76,15 @@ class RankTrainer {
   }
 
  private:
+  void step() {
+    std::vector<float> x = fetched(*replica_.device, replica_.values.span());
+    const std::vector<float> g = fetched(*replica_.device, replica_.gradients.span());
+    for (std::size_t e = 0; e < x.size(); ++e) {
+      velocity_[e] = momentum_ * velocity_[e] + g[e];
+      x[e] -= rate_ * velocity_[e];
+    }
+    put(x, replica_.values);
+  }
   void put(std::span<const float> here, FloatBlock& block) { replica_.device->put(std::as_bytes(here), block.span()); }
 
   void read_ledger() {
@@ -97,6 +101,7 @@ class RankTrainer {
   Parameters& replica_;
   const reference::GradientSource& problem_;
   float rate_, momentum_;
+  Iteration first_step_;
   std::vector<float> velocity_;
   RankOutcome outcome_;
 };
@@ -135,6 +140,7 @@ struct JobOptions {
   double learning_rate = 0.1;
   double momentum = 0.0;
   Iteration iterations = 60;
+  Iteration first_step = 0;  ///< before it the optimizer rests
   Ranks run = Ranks::in_turns;
   /// May give every rank its own x before the first iteration; what its neighbours know of it stays the common x_0.
   std::function<void(LocalRank&)> prepare = [](LocalRank&) {};
@@ -146,7 +152,7 @@ inline RankTrainer make_trainer(LocalRank& rank, const reference::GradientSource
     const ComputeTurn turn(*rank.replica.device);
     options.prepare(rank);
   }
-  return RankTrainer(rank.member, problem, options.learning_rate, options.momentum);
+  return RankTrainer(rank.member, problem, options.learning_rate, options.momentum, options.first_step);
 }
 
 inline void train_in_turns(const LocalJob& job, const reference::GradientSource& problem, const JobOptions& options,

@@ -10,7 +10,6 @@
 #include "base/config/table.hpp"
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
-#include "trigger/longest_silence.hpp"
 
 namespace hearsay {
 
@@ -19,7 +18,7 @@ struct CorrectionPlan {
   double strength = 0.0;  ///< c; 0: no correction
 
   bool on() const { return strength > 0.0; }
-  /// What theory calls unstable. `growth`: how many times the longest recent silence one may last; nothing: no bound.
+  /// What theory calls unstable. `growth`: how many times the usual silence one may last; nothing: no bound.
   std::vector<std::string> warnings(const Topology& topology, std::optional<double> growth) const;
   /// Bytes of v.
   std::size_t kept_bytes(const Layout& layout) const { return on() ? layout.size() * sizeof(float) : 0; }
@@ -47,9 +46,10 @@ class DriftCorrection {
   /// How often one edge is heard of.
   struct Rhythm {
     explicit Rhythm(std::size_t segments)
-        : last(segments, Iteration{-1}), silence(segments), values_a_crossing(segments, 1.0) {}
+        : last(segments, Iteration{-1}), mean_silence(segments, 1.0), values_a_crossing(segments, 1.0) {}
+    void event(SegmentId s, Iteration k);
     std::vector<Iteration> last;
-    LongestSilence silence;
+    std::vector<double> mean_silence;       // of some eight events, in iterations
     std::vector<double> values_a_crossing;  // as a fraction of the segment
   };
   void listen(Iteration k, const Mixing& mixing);

@@ -12,17 +12,18 @@
 // Deviates from the papers in: moves are events of single segments or values, learnt from at the rate at which they
 // come; c is free; v is taken off what the optimizer is given, momentum or not.
 //
-// τ_ij is how many iterations lie between two moves of the same value along edge {i, j}: the longest recent silence of
-// the segment there, times n_s / (values that cross), times the sends that a coarse quantiser needs for a change, at
-// least 1 + delay and the optimizer's lag 1 / (1 − μ). Both ends of an edge know the same, so m_ji learns what m_ij
-// does. η is the highest learning rate of the run, over 1 − μ.
+// τ_ij is how many iterations lie between two moves of the same value along edge {i, j}: the mean of the segment's last
+// silences there (an event takes an eighth of the difference), times n_s / (values that cross), times the sends that a
+// coarse quantiser needs for a change, at least 1 + delay and the optimizer's lag 1 / (1 − μ). Both ends of an edge know
+// the same, so m_ji learns what m_ij does. η is the highest learning rate of the run, over 1 − μ.
 // Why this is stable: between two moves after T iterations v pushes by T η v. Along an eigenvector of W with s = 1 − λ
 // the distance of the ranks follows z² − (2 − (1 + r c) s) z + (1 − s) = 0, r = T/τ, whose roots are inside the unit
-// circle if and only if r c s < 4 − 2 s. With the longest silence r ≤ 1 unless silences grow, or a long one comes when
-// some twenty short ones have made it forgotten; with the latest one, v would push through every long silence what it
-// has learnt in a short one. On a ring s ≤ 4/3: c < 1.
+// circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1 on
+// average, and one long silence is followed by others before the ranks can swing. With the latest silence as τ it is
+// not: after every short one v would push through a long one what it has learnt far too fast.
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 
 #include "base/error.hpp"
@@ -45,8 +46,10 @@ DriftCorrection::DriftCorrection(const CorrectionPlan& plan, const ExchangeConte
       "learning rate} for plain SGD");
 }
 
+// Of 8 significant bits: what moves are made of is then learnt exactly, and what i learns of an edge j unlearns.
 float DriftCorrection::scale(double iterations_between) const {
-  return static_cast<float>(strength_ / (std::max(iterations_between, least_interval_) * gain_));
+  const auto exact = static_cast<float>(strength_ / (std::max(iterations_between, least_interval_) * gain_));
+  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(exact) + 0x8000U) & 0xffff0000U);
 }
 
 void DriftCorrection::learn(std::span<const MixEdge> edges) {
@@ -59,9 +62,15 @@ void DriftCorrection::learn(Iteration k, const Mixing& mixing, const MixingRule&
   listen(k, mixing);
   rule.each_move(mixing, [&](const Move& move) {
     const Rhythm& rhythm = rhythms_[move.edge];
-    const double between = sends_ * rhythm.silence.longest(move.segment) / rhythm.values_a_crossing[move.segment];
+    const double between = sends_ * rhythm.mean_silence[move.segment] / rhythm.values_a_crossing[move.segment];
     add_move(mixing, move, scale(between), v_.span());
   });
+}
+
+void DriftCorrection::Rhythm::event(SegmentId s, Iteration k) {
+  constexpr double memory = 8.0;
+  mean_silence[s] += (static_cast<double>(k - last[s]) - mean_silence[s]) / memory;
+  last[s] = k;
 }
 
 void DriftCorrection::listen(Iteration k, const Mixing& mixing) {
@@ -70,8 +79,7 @@ void DriftCorrection::listen(Iteration k, const Mixing& mixing) {
     Rhythm& rhythm = rhythms_[e];
     for (SegmentId s = 0; s < mixing.layout.count(); ++s) {
       if (mixing.segments[s] == 0 || edge.crossed[s] == nothing) continue;
-      rhythm.silence.event(s, k - rhythm.last[s]);
-      rhythm.last[s] = k;
+      rhythm.event(s, k);
       const double values = edge.crossed[s] == all_values ? 1.0
                                                           : static_cast<double>(edge.positions[s].size()) /
                                                                 static_cast<double>(mixing.layout[s].length);
@@ -90,7 +98,7 @@ std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std:
   std::vector<std::string> all;
   if (!growth)
     all.emplace_back(
-        "exchange.correction: nothing bounds how long this trigger is silent, and a long silence after short ones can "
+        "exchange.correction: nothing bounds how long this trigger is silent, and a silence much longer than usual can "
         "make the correction diverge: set trigger.maximum_silence, e.g. 10, or trigger.silence_growth, e.g. 2");
   const double s = 1.0 - topology.spectrum().smallest, most = (4.0 - 2.0 * s) / s / growth.value_or(1.0);
   if (strength >= most) {
