@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
     hearsay::Parameters replica(layout, x, g);
     const hearsay::ParticipantPlan plan(argc > 1 ? hearsay::Config::from_file(argv[1]) : hearsay::Config());
     hearsay::Participant member(mpi.communicator(), plan.topology(mpi.ranks()), plan.exchange(), replica,
-                                {.step = {.gain = learning_rate}});
+                                {.step = {.learning_rate = learning_rate}});
 
     Line line(mpi.rank());
     for (hearsay::Iteration k = 0; k < 400; ++k) {

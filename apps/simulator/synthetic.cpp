@@ -49,7 +49,7 @@ SyntheticRank::SyntheticRank(const mpi::Environment& environment, const Syntheti
       replica_(run.simulation.layout()),
       communicator_([] {}, environment.communicator()),
       member_(environment.communicator(), run.topology, *run.exchange, replica_,
-              {.step = {.gain = 1.0}, .start_from_rank_0 = false}),
+              {.step = {.learning_rate = 1.0}, .start_from_rank_0 = false}),
       metrics_(run.report.directory, rank_),
       events_(open_event_file(run.report, rank_, environment.host())),
       compute_time_(run.simulation.compute_time(run.seed, rank_)) {}

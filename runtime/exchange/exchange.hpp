@@ -60,9 +60,21 @@ class Exchange {
 
 /// How far a gradient moves the model.
 struct StepResponse {
-  double gain = 0.0;  ///< what a gradient of 1, held for ever, moves x by in an iteration: η / (1 − μ); 0: not known
-  double lag = 1.0;   ///< iterations that this takes to show: 1 / (1 − μ)
-  double learning_rate() const { return gain / lag; }
+  /// An optimizer that divides every gradient by the root of its running mean square, or of its sum of squares.
+  struct Normalised {
+    double memory = 1.0;   ///< β of q ← β q + (1 − β) g², 1 − βᵏ being divided out; 1: q ← q + g²
+    double epsilon = 0.0;  ///< added to the root
+  };
+
+  double learning_rate = 0.0;  ///< η, the highest of the run; 0: not known
+  double momentum = 0.0;       ///< μ: what an earlier gradient still counts for, in [0, 1)
+  double dampening = 0.0;      ///< μ = 0.9 with a dampening of 0.9 is a mean of gradients and not a sum
+  std::optional<Normalised> normalised = std::nullopt;
+
+  /// What a gradient of 1, held for ever, moves x by in an iteration; where it is normalised, one whose root is 1.
+  double gain() const { return learning_rate * (1.0 - dampening) / (1.0 - momentum); }
+  /// Iterations that this takes to show.
+  double lag() const { return 1.0 / (1.0 - momentum); }
 };
 
 /// Everything an exchange works with. All of it outlives the exchange.

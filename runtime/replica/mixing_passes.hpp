@@ -17,6 +17,8 @@ struct MixEdge {
   std::span<const std::uint8_t> crossed{};  ///< a Crossed per segment
   /// Per segment the positions in it, ascending, where `some_values` have crossed; both ends know the same.
   std::span<const std::vector<std::uint32_t>> positions{};
+  /// Per segment how far a gradient moves i or j, the larger of the two; 0 where neither has said so.
+  std::span<const float> gains{};
 };
 
 /// x ← w_ii x + Σ_j w_ij x̂_j, the product with one row of W.

@@ -28,8 +28,9 @@ static_assert(sizeof(PacketHeader) == 32);
 struct SegmentHeader {
   std::uint32_t segment;
   std::uint32_t count;       ///< encoded values, whose positions have 32 bits; of a whole segment 0, its length says it
-  std::uint64_t bytes : 56;  ///< positions and values behind this header
-  std::uint64_t kind : 8;    ///< 1: the segment's values as they are; 0: values, 2: changes encoded by the run's codec
+  std::uint64_t bytes : 40;  ///< positions and values behind this header
+  std::uint64_t gain : 16 = 0;  ///< upper half of a float: how far a gradient moves the sender; 0: it does not say
+  std::uint64_t kind : 8;  ///< 1: the segment's values as they are; 0: values, 2: changes encoded by the run's codec
 };
 static_assert(sizeof(SegmentHeader) == 16);
 

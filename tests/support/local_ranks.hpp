@@ -49,7 +49,7 @@ struct LocalJob {
   /// Where a rank's replica lives. Its memory is to be looked at during a ComputeTurn only.
   std::function<std::shared_ptr<Device>(int rank)> device = [](int) { return processor(); };
   Iteration iterations_per_epoch = 1;
-  StepResponse step{.gain = 1.0};  ///< what the participants are told of the optimizer
+  StepResponse step{.learning_rate = 1.0};  ///< what the participants are told of the optimizer
 };
 
 /// One rank, as the function that runs on it sees it.

@@ -107,7 +107,7 @@ class HearsayLoop {
         optimizer_(model_.trainable(), torch::optim::SGDOptions(learning_rate)),
         plan_(std::move(config)),
         member_(environment.communicator(), plan_.topology(environment.ranks()), plan_.exchange(), model_.replica(),
-                {.step = {.gain = learning_rate}}) {
+                {.step = {.learning_rate = learning_rate}}) {
     if (member_.layer_wise()) model_.on_gradient([this](SegmentId s) { member_.gradient_ready(s); });
   }
 

@@ -30,6 +30,7 @@ class DPsgd final : public Exchange {
 
   void start(Iteration k) override {
     for (SegmentId s = 0; s < every_segment_.size(); ++s) context_.ledger.event(s);
+    if (drift_) link_.say_gains(drift_->gains());
     link_.send(k, every_segment_);
   }
   void finish(Iteration k) override {

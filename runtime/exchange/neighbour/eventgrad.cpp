@@ -34,13 +34,14 @@ class EventGrad final : public Exchange {
         trigger_(trigger, context.replica.layout.lengths(), norms_),
         fired_(norms_.size()),
         every_segment_(norms_.size(), std::uint8_t{1}),
-        learning_rate_(context.step.learning_rate()) {
+        learning_rate_(context.step.learning_rate) {
     if (trigger_.measure() == Measure::change) compute_changes_ = context.device().change_norms(context.replica.layout);
     if (correction.on()) drift_.emplace(correction, context, link_.settling());
   }
 
   void start(Iteration k) override {
     decide(k);
+    if (drift_) link_.say_gains(drift_->gains());
     link_.send(k, fired_);
   }
   void finish(Iteration k) override {

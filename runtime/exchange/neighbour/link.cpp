@@ -1,6 +1,8 @@
 #include "runtime/exchange/neighbour/link.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <stdexcept>
@@ -27,6 +29,13 @@ std::span<std::byte> append_body(RawBytes& packet, std::size_t bytes) {
 /// The header of the body that begins at `body`.
 void write_header(std::span<std::byte> body, const SegmentHeader& header) {
   std::memcpy(body.data() - sizeof header, &header, sizeof header);
+}
+
+float gain_in(const SegmentHeader& header) {
+  const auto gain = std::bit_cast<float>(static_cast<std::uint32_t>(header.gain) << 16);
+  if (gain >= 0.0F && std::isfinite(gain)) return gain;
+  throw CommunicationError("segment " + std::to_string(header.segment) + " says that a gradient moves it by " +
+                           std::to_string(gain));
 }
 
 /// into ← into or more, flag by flag.
@@ -159,6 +168,20 @@ void NeighbourLink::News::add(SegmentId s, const News& other) {
   if (other.crossed[s] == some_values) add(s, other.positions[s]);
 }
 
+void NeighbourLink::say_gains(std::span<const float> gains) {
+  if (gains.empty()) return;
+  own_gains_.assign(gains.begin(), gains.end());
+  for (std::size_t e = 0; e < links_.size(); ++e) {
+    Gains& of = links_[e].gains;
+    for (auto* values : {&of.said, &of.said_next, &of.heard, &of.larger}) values->resize(layout_.count());
+    edges_[e].gains = of.larger;
+  }
+}
+
+std::uint64_t NeighbourLink::gain_bits(SegmentId s) const {
+  return own_gains_.empty() ? 0 : std::bit_cast<std::uint32_t>(own_gains_[s]) >> 16;
+}
+
 void NeighbourLink::mixed(std::span<const std::uint8_t> segments) {
   for (Edge& link : links_) {
     for (SegmentId s = 0; s < segments.size(); ++s) {
@@ -166,6 +189,7 @@ void NeighbourLink::mixed(std::span<const std::uint8_t> segments) {
       link.news.clear(s);
       link.news.add(s, link.next);
       link.next.clear(s);
+      if (options_.delay > 0 && !own_gains_.empty()) link.gains.say(s, link.gains.said_next[s]);
     }
   }
   if (delays_own_copy()) device_.copy(own_copies_.front().span(), own_before_.span());
@@ -174,7 +198,11 @@ void NeighbourLink::mixed(std::span<const std::uint8_t> segments) {
 void NeighbourLink::note_sent(std::size_t edge, std::span<const std::uint8_t> segments) {
   Edge& link = links_[edge];
   for (SegmentId s = 0; s < segments.size(); ++s) {
-    if (segments[s] != 0) (options_.delay > 0 ? link.next : link.news).add(s, sent_);
+    if (segments[s] == 0) continue;
+    (options_.delay > 0 ? link.next : link.news).add(s, sent_);
+    if (own_gains_.empty()) continue;
+    link.gains.said_next[s] = own_gains_[s];
+    if (options_.delay == 0) link.gains.say(s, own_gains_[s]);
   }
 }
 
@@ -247,7 +275,8 @@ SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> se
 void NeighbourLink::append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy) {
   const std::span<const float> values = context_.replica.values.segment(layout_[s]);
   const auto body = append_body(packet.bytes, values.size_bytes());
-  write_header(body, {.segment = s, .count = 0, .bytes = values.size_bytes(), .kind = whole_segment});
+  write_header(body,
+               {.segment = s, .count = 0, .bytes = values.size_bytes(), .gain = gain_bits(s), .kind = whole_segment});
   device_.fetch(values, body);
   packet.records.push_back({.segment = s, .payload_bytes = values.size_bytes(), .index_bytes = 0});
   if (own_copy != nullptr) device_.copy(values, own_copy->segment(layout_[s]));
@@ -268,6 +297,7 @@ void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, FloatBl
   write_header(body, {.segment = s,
                       .count = static_cast<std::uint32_t>(indices_.size()),
                       .bytes = body.size(),
+                      .gain = gain_bits(s),
                       .kind = body_of(sparsifier_, n)});
   packet.records.push_back({.segment = s, .payload_bytes = size.payload_bytes, .index_bytes = size.index_bytes});
   if (!codec.exact()) decode_selected(s, indices_.size(), body);  // what the receiver will read
@@ -355,6 +385,7 @@ void NeighbourLink::apply_segments(std::size_t edge, std::span<const std::byte> 
 
 void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body) {
   Edge& link = links_[edge];
+  if (!own_gains_.empty()) link.gains.hear(header.segment, gain_in(header));
   const auto copy = link.theirs.segment(layout_[header.segment]);
   const Body agreed = body_of(sparsifier_, copy.size());
   const auto name = [&] { return "segment '" + layout_[header.segment].name + "'"; };

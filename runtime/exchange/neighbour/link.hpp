@@ -6,6 +6,7 @@
 // Keeps what the neighbours hold of this rank (x̂_i) where a sparsifier or a mixing rule needs it, and what must still
 // be sent where a ring was full: a deferred event stays pending on that edge and goes out, with the values of the time,
 // as soon as there is room; until then the edge's x̂_i stays what the receiver really has.
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -51,6 +52,10 @@ class NeighbourLink {
   /// with all that has arrived. Throws CommunicationError naming the edge for a packet that cannot be what was agreed.
   void receive(Iteration k);
 
+  /// What later packets say of this rank: per segment how far a gradient moves it, floats whose lower half is 0. Both
+  /// ends of an edge know the larger one (MixEdge::gains) when a segment mixes. Does nothing without any.
+  void say_gains(std::span<const float> gains);
+
   /// The caller has mixed these segments (those with mixed[s] ≠ 0): nothing of them is news any more.
   void mixed(std::span<const std::uint8_t> segments);
   /// All of them.
@@ -81,11 +86,19 @@ class NeighbourLink {
     std::vector<std::vector<std::uint32_t>> positions;
   };
 
+  /// How far a gradient moves the two ends of an edge, per segment. Empty while this rank has not said it.
+  struct Gains {
+    void say(SegmentId s, float gain) { said[s] = gain, larger[s] = std::max(said[s], heard[s]); }
+    void hear(SegmentId s, float gain) { heard[s] = gain, larger[s] = std::max(said[s], heard[s]); }
+    std::vector<float> said, said_next, heard, larger{};
+  };
+
   struct Edge {
     FloatBlock theirs;                  // x̂_j
     std::vector<std::uint8_t> pending;  // events that are still owed to j
     News news;
     News next;  // with a delay: this rank's events, whose values mix an iteration later
+    Gains gains{};
     Iteration newest_packet = -1;
   };
 
@@ -98,6 +111,7 @@ class NeighbourLink {
   FloatBlock& own_copy(std::size_t edge) { return own_copies_[lockstep() ? 0 : edge]; }
   bool delays_own_copy() const { return options_.delay > 0 && options_.keep_own_copies && !own_copies_.empty(); }
   void note_positions(News& news, SegmentId s);
+  std::uint64_t gain_bits(SegmentId s) const;
   void note_sent(std::size_t edge, std::span<const std::uint8_t> segments);
   EdgeRange out_edges(Iteration k) const;
   EdgeRange in_edges(Iteration k) const;
@@ -128,6 +142,7 @@ class NeighbourLink {
   FloatBlock own_before_;               // with a delay: the own copy of the iteration before
   const std::vector<std::uint8_t> every_segment_;
   News sent_;  // the last packet
+  std::vector<float> own_gains_;
   std::vector<MixEdge> edges_;
   std::vector<std::uint8_t> wanted_;  // scratch: fired or pending
   std::vector<std::uint32_t> indices_;

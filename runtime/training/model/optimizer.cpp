@@ -44,13 +44,20 @@ class LibTorchOptimizer final : public Optimizer {
 };
 
 StepResponse response_of(const torch::optim::SGDOptions& sgd) {
-  const double lag = 1.0 / (1.0 - sgd.momentum());
-  return {.gain = sgd.lr() * (1.0 - sgd.dampening()) * lag, .lag = lag};
+  return {.learning_rate = sgd.lr(), .momentum = sgd.momentum(), .dampening = sgd.dampening()};
 }
 
-template <class Adaptive>
-StepResponse response_of(const Adaptive&) {
-  return {};
+StepResponse response_of(const torch::optim::AdagradOptions& adagrad) {
+  return {.learning_rate = adagrad.lr(), .normalised = StepResponse::Normalised{.epsilon = adagrad.eps()}};
+}
+
+template <class Adam>
+StepResponse response_of(const Adam& adam) {
+  const auto [beta1, beta2] = adam.betas();
+  return {.learning_rate = adam.lr(),
+          .momentum = beta1,
+          .dampening = beta1,
+          .normalised = StepResponse::Normalised{.memory = beta2, .epsilon = adam.eps()}};
 }
 
 template <class TorchOptimizer, class Options>

@@ -92,9 +92,9 @@ void compare(const GraphChoice& graph, const TriggerChoice& trigger, const Mixin
                                .density = sparsify.density,
                                .delay = delay,
                                .correction = correction};
-  const JobOutcome real =
-      train_locally(yaml, layout, problem.initial(), problem,
-                    {.ranks = ranks, .learning_rate = learning_rate, .iterations = iterations, .run = run});
+  const JobOutcome real = train_locally(
+      yaml, layout, problem.initial(), problem,
+      {.ranks = ranks, .descent = {.learning_rate = learning_rate}, .iterations = iterations, .run = run});
   check_equal(real, simulate(setup, problem), layout);
 }
 
@@ -298,8 +298,9 @@ void compare(const MethodChoice& choice, const std::string& topology, reference:
   setup.initial = problem.initial();
   setup.learning_rate = rate;
   setup.iterations = iterations;
-  const JobOutcome real = train_locally(topology + choice.yaml, layout, problem.initial(), problem,
-                                        {.ranks = ranks, .learning_rate = rate, .iterations = iterations, .run = run});
+  const JobOutcome real =
+      train_locally(topology + choice.yaml, layout, problem.initial(), problem,
+                    {.ranks = ranks, .descent = {.learning_rate = rate}, .iterations = iterations, .run = run});
   check_close(real, simulate(setup, choice.method, choice.momentum, problem), layout);
 }
 

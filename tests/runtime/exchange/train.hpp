@@ -1,7 +1,9 @@
 #pragma once
 // The training loop of runtime/exchange/exchange.hpp without LibTorch, on one rank and on all ranks of a local job.
+#include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,18 +39,37 @@ class Plan {
   std::unique_ptr<ExchangePlan> exchange_;
 };
 
+/// What a rank does with its gradient: SGD, with momentum, or Adam (beta1 = 0.9, beta2 = 0.999).
+struct Descent {
+  double learning_rate = 0.1;
+  double momentum = 0.0;
+  bool adam = false;
+  Iteration first_step = 0;       ///< before it the optimizer rests
+  Iteration falls_to_0_over = 0;  ///< iterations in which the learning rate does; 0: never
+
+  float rate(Iteration k) const {
+    const double left = falls_to_0_over == 0 ? 1.0 : 1.0 - static_cast<double>(k) / double(falls_to_0_over);
+    return static_cast<float>(learning_rate * left);
+  }
+  StepResponse response() const {
+    if (!adam) return {.learning_rate = learning_rate, .momentum = momentum};
+    return {.learning_rate = learning_rate,
+            .momentum = 0.9,
+            .dampening = 0.9,
+            .normalised = StepResponse::Normalised{.memory = 0.999, .epsilon = 1e-8}};
+  }
+};
+
 /// x_{k+1} ← exchange(x_k) − η g(x_k) on one rank, from the replica as it is.
 class RankTrainer {
  public:
-  RankTrainer(Participant& member, const reference::GradientSource& problem, double learning_rate,
-              double momentum = 0.0, Iteration first_step = 0)
+  RankTrainer(Participant& member, const reference::GradientSource& problem, const Descent& descent)
       : member_(member),
         replica_(member.replica()),
         problem_(problem),
-        rate_(static_cast<float>(learning_rate)),
-        momentum_(static_cast<float>(momentum)),
-        first_step_(first_step),
-        velocity_(replica_.layout.size()) {}
+        descent_(descent),
+        velocity_(replica_.layout.size()),
+        squares_(replica_.layout.size()) {}
 
   void start(Iteration k) {
     member_.start(k);
@@ -61,9 +82,9 @@ class RankTrainer {
     member_.all_gradients_ready();
   }
   void finish(Iteration k) {
-    member_.learning_rate(rate_);
+    member_.learning_rate(descent_.rate(k));
     member_.finish(k);
-    if (k >= first_step_) step();
+    if (k >= descent_.first_step) step(k);
     member_.stepped(k);
   }
   /// Ends the participant.
@@ -76,14 +97,29 @@ class RankTrainer {
   }
 
  private:
-  void step() {
+  void step(Iteration k) {
     std::vector<float> x = fetched(*replica_.device, replica_.values.span());
     const std::vector<float> g = fetched(*replica_.device, replica_.gradients.span());
-    for (std::size_t e = 0; e < x.size(); ++e) {
-      velocity_[e] = momentum_ * velocity_[e] + g[e];
-      x[e] -= rate_ * velocity_[e];
-    }
+    if (descent_.adam)
+      adam(k, g, x);
+    else
+      sgd(k, g, x);
     put(x, replica_.values);
+  }
+  void sgd(Iteration k, std::span<const float> g, std::span<float> x) {
+    for (std::size_t e = 0; e < x.size(); ++e) {
+      velocity_[e] = static_cast<float>(descent_.momentum) * velocity_[e] + g[e];
+      x[e] -= descent_.rate(k) * velocity_[e];
+    }
+  }
+  void adam(Iteration k, std::span<const float> g, std::span<float> x) {
+    const auto power = static_cast<double>(k + 1);
+    for (std::size_t e = 0; e < x.size(); ++e) {
+      velocity_[e] = 0.9F * velocity_[e] + 0.1F * g[e];
+      squares_[e] = 0.999F * squares_[e] + 0.001F * g[e] * g[e];
+      const double root = std::sqrt(squares_[e] / (1.0 - std::pow(0.999, power)));
+      x[e] -= static_cast<float>(descent_.rate(k) * velocity_[e] / (1.0 - std::pow(0.9, power)) / (root + 1e-8));
+    }
   }
   void put(std::span<const float> here, FloatBlock& block) { replica_.device->put(std::as_bytes(here), block.span()); }
 
@@ -100,9 +136,8 @@ class RankTrainer {
   Participant& member_;
   Parameters& replica_;
   const reference::GradientSource& problem_;
-  float rate_, momentum_;
-  Iteration first_step_;
-  std::vector<float> velocity_;
+  const Descent descent_;
+  std::vector<float> velocity_, squares_;
   RankOutcome outcome_;
 };
 
@@ -137,10 +172,9 @@ enum class Ranks { in_turns, threads, threads_with_communication_threads };
 
 struct JobOptions {
   int ranks = 4;
-  double learning_rate = 0.1;
-  double momentum = 0.0;
+  Descent descent{};
+  std::optional<StepResponse> response = std::nullopt;  ///< what the participants are told instead of its own
   Iteration iterations = 60;
-  Iteration first_step = 0;  ///< before it the optimizer rests
   Ranks run = Ranks::in_turns;
   /// May give every rank its own x before the first iteration; what its neighbours know of it stays the common x_0.
   std::function<void(LocalRank&)> prepare = [](LocalRank&) {};
@@ -152,7 +186,7 @@ inline RankTrainer make_trainer(LocalRank& rank, const reference::GradientSource
     const ComputeTurn turn(*rank.replica.device);
     options.prepare(rank);
   }
-  return RankTrainer(rank.member, problem, options.learning_rate, options.momentum, options.first_step);
+  return RankTrainer(rank.member, problem, options.descent);
 }
 
 inline void train_in_turns(const LocalJob& job, const reference::GradientSource& problem, const JobOptions& options,
@@ -177,15 +211,14 @@ inline JobOutcome train_locally(const std::string& yaml, const Layout& layout, s
   const Topology topology = plan.topology(options.ranks);
   JobOutcome outcome{.ranks = std::vector<RankOutcome>(static_cast<std::size_t>(options.ranks)),
                      .directed_edges = topology.directed_edges()};
-  const LocalJob job{
-      .topology = topology,
-      .layout = layout,
-      .initial = initial,
-      .plan = plan.exchange(),
-      .engine = options.run == Ranks::threads_with_communication_threads ? EngineKind::thread_engine
-                                                                         : EngineKind::inline_engine,
-      .device = options.device,
-      .step = {.gain = options.learning_rate / (1.0 - options.momentum), .lag = 1.0 / (1.0 - options.momentum)}};
+  const LocalJob job{.topology = topology,
+                     .layout = layout,
+                     .initial = initial,
+                     .plan = plan.exchange(),
+                     .engine = options.run == Ranks::threads_with_communication_threads ? EngineKind::thread_engine
+                                                                                        : EngineKind::inline_engine,
+                     .device = options.device,
+                     .step = options.response.value_or(options.descent.response())};
   if (options.run == Ranks::in_turns) {
     train_in_turns(job, problem, options, outcome);
     return outcome;

@@ -9,6 +9,7 @@
 
 #include "base/config/table.hpp"
 #include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/neighbour/correction/gain.hpp"
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
 
 namespace hearsay {
@@ -41,6 +42,9 @@ class DriftCorrection {
   void learn(Iteration k, const Mixing& mixing, const MixingRule& rule);
   /// g ← g − v.
   void correct(std::span<float> g);
+  /// Per segment how far a gradient moves this rank, for the other ends of its edges to know; empty where all ranks
+  /// know it anyway.
+  std::span<const float> gains() const { return running_gain_ ? running_gain_->gains() : std::span<const float>{}; }
 
  private:
   /// How often one edge is heard of.
@@ -53,11 +57,13 @@ class DriftCorrection {
     std::vector<double> values_a_crossing;  // as a fraction of the segment
   };
   void listen(Iteration k, const Mixing& mixing);
-  float scale(double iterations_between) const;
+  float scale(double iterations_between, const MixEdge& edge, SegmentId s) const;
 
   Device& device_;
   const double strength_;
-  const double gain_;
+  const double gain_;  // of an optimizer that does not normalise
+  std::optional<RunningGain> running_gain_;
+  const Layout& layout_;
   const double least_interval_;
   const double sends_;  // until most of a change has arrived
   FloatBlock v_;

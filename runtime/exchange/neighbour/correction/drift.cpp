@@ -15,7 +15,8 @@
 // τ_ij is how many iterations lie between two moves of the same value along edge {i, j}: the mean of the segment's last
 // silences there (an event takes an eighth of the difference), times n_s / (values that cross), times the sends that a
 // coarse quantiser needs for a change, at least 1 + delay and the optimizer's lag 1 / (1 − μ). Both ends of an edge know
-// the same, so m_ji learns what m_ij does. η is the highest learning rate of the run, over 1 − μ.
+// the same, so m_ji learns what m_ij does. η is the highest learning rate of the run, over 1 − μ; under an optimizer
+// that normalises (gain.hpp), the larger of what both ends say in their segments' headers.
 // Why this is stable: between two moves after T iterations v pushes by T η v. Along an eigenvector of W with s = 1 − λ
 // the distance of the ranks follows z² − (2 − (1 + r c) s) z + (1 − s) = 0, r = T/τ, whose roots are inside the unit
 // circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1 on
@@ -23,7 +24,6 @@
 // not: after every short one v would push through a long one what it has learnt far too fast.
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 
 #include "base/error.hpp"
@@ -34,28 +34,37 @@ namespace hearsay {
 DriftCorrection::DriftCorrection(const CorrectionPlan& plan, const ExchangeContext& context, const Settling& settling)
     : device_(context.device()),
       strength_(plan.strength),
-      gain_(context.step.gain),
-      least_interval_(std::max(settling.iterations, context.step.lag)),
+      gain_(context.step.gain()),
+      layout_(context.replica.layout),
+      least_interval_(std::max(settling.iterations, context.step.lag())),
       sends_(settling.sends),
-      v_(device_.block(context.replica.layout.size())),
-      rhythms_(context.neighbourhood.neighbours.size(), Rhythm(context.replica.layout.count())) {
+      v_(device_.block(layout_.size())),
+      rhythms_(context.neighbourhood.neighbours.size(), Rhythm(layout_.count())) {
+  if (context.step.normalised) running_gain_.emplace(context.step, context);
   if (gain_ > 0.0) return;
   throw ConfigError(
-      "exchange.correction: drift needs to know how far a gradient moves the model, which an adaptive optimizer cannot "
-      "say: take optimizer.name: sgd. A training loop of one's own says it by ParticipantOptions::step, {.gain = the "
-      "learning rate} for plain SGD");
+      "exchange.correction: drift needs to know how far a gradient moves the model. A training loop of one's own says "
+      "it "
+      "by ParticipantOptions::step, {.learning_rate = eta} for plain SGD");
 }
 
 // Of 8 significant bits: what moves are made of is then learnt exactly, and what i learns of an edge j unlearns.
-float DriftCorrection::scale(double iterations_between) const {
-  const auto exact = static_cast<float>(strength_ / (std::max(iterations_between, least_interval_) * gain_));
-  return std::bit_cast<float>((std::bit_cast<std::uint32_t>(exact) + 0x8000U) & 0xffff0000U);
+// While neither end can say how far a gradient moves it, nothing is learnt.
+float DriftCorrection::scale(double iterations_between, const MixEdge& edge, SegmentId s) const {
+  const double gain = running_gain_ ? static_cast<double>(edge.gains[s]) : gain_;
+  return gain > 0.0 ? of_8_bits(strength_ / (std::max(iterations_between, least_interval_) * gain)) : 0.0F;
 }
 
 void DriftCorrection::learn(std::span<const MixEdge> edges) {
-  const float every_iteration = scale(1.0);
-  for (const MixEdge& edge : edges)
-    device_.add_difference(every_iteration * edge.weight, edge.theirs, edge.ours, v_.span());
+  for (const MixEdge& edge : edges) {
+    for (SegmentId s = 0; s < layout_.count(); ++s) {
+      const auto part = [&](std::span<const float> block) {
+        return block.subspan(layout_[s].offset, layout_[s].length);
+      };
+      device_.add_difference(scale(1.0, edge, s) * edge.weight, part(edge.theirs), part(edge.ours),
+                             v_.segment(layout_[s]));
+    }
+  }
 }
 
 void DriftCorrection::learn(Iteration k, const Mixing& mixing, const MixingRule& rule) {
@@ -63,7 +72,7 @@ void DriftCorrection::learn(Iteration k, const Mixing& mixing, const MixingRule&
   rule.each_move(mixing, [&](const Move& move) {
     const Rhythm& rhythm = rhythms_[move.edge];
     const double between = sends_ * rhythm.mean_silence[move.segment] / rhythm.values_a_crossing[move.segment];
-    add_move(mixing, move, scale(between), v_.span());
+    add_move(mixing, move, scale(between, mixing.edges[move.edge], move.segment), v_.span());
   });
 }
 
@@ -91,6 +100,7 @@ void DriftCorrection::listen(Iteration k, const Mixing& mixing) {
 void DriftCorrection::correct(std::span<float> g) {
   const MixEdge minus_v{.weight = -1.0F, .theirs = v_.span(), .ours = {}};
   device_.mix_row(1.0F, {&minus_v, 1}, g);
+  if (running_gain_) running_gain_->gradient(g);
 }
 
 std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std::optional<double> growth) const {

@@ -29,7 +29,7 @@ RankOutcome train(const std::string& yaml) {
   Parameters replica(reference::small_layout());
   if (world.rank() == 0) std::ranges::copy(problem.initial(), replica.values.span().begin());
   Participant member(world.handle(), plan.topology(world.size()), plan.exchange(), replica);
-  RankTrainer trainer(member, problem, learning_rate);
+  RankTrainer trainer(member, problem, {.learning_rate = learning_rate});
   for (Iteration k = 0; k < iterations; ++k) {
     trainer.start(k);
     trainer.finish(k);

@@ -208,7 +208,7 @@ TEST_CASE("a stalled neighbour does not hold up an exchange") {
     LedgerTotals sender;
     run_local_ranks(job, [&](LocalRank& rank) {
       if (rank.rank() == 0) {
-        RankTrainer trainer(rank.member, problem, 0.1);
+        RankTrainer trainer(rank.member, problem, {.learning_rate = 0.1});
         for (Iteration k = 0; k < 50; ++k) {
           trainer.start(k);
           trainer.finish(k);

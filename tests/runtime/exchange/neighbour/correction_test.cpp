@@ -60,16 +60,13 @@ class Bowls final : public reference::GradientSource {
   std::vector<double> curvature_, minimum_;
 };
 
-JobOutcome descend(const std::string& yaml, int ranks, Iteration iterations, double rate = 0.1, double momentum = 0.0) {
+JobOutcome descend(const std::string& yaml, int ranks, Iteration iterations, const Descent& descent = {}) {
   const Layout layout = reference::small_layout();
   const Bowls problem(layout.size(), ranks);
   const std::vector<float> initial(layout.size(), 1.0F);
-  return train_locally(yaml, layout, initial, problem,
-                       {.ranks = ranks,
-                        .learning_rate = rate,
-                        .momentum = momentum,
-                        .iterations = iterations,
-                        .run = Ranks::threads_with_communication_threads});
+  return train_locally(
+      yaml, layout, initial, problem,
+      {.ranks = ranks, .descent = descent, .iterations = iterations, .run = Ranks::threads_with_communication_threads});
 }
 double distance(const JobOutcome& job) {
   return Bowls(reference::small_layout().size(), int(job.ranks.size())).distance(job);
@@ -108,12 +105,30 @@ TEST_CASE("the same with momentum, which answers a correction late") {
   const std::string periodic = "trigger: {name: periodic, period: 4, warmup_iterations: 0}\n";
   for (const std::string& exchange : {corrected_dpsgd(0.5), corrected("{name: arrival}", 0.5) + periodic}) {
     CAPTURE(exchange);
-    CHECK(distance(descend(ring + exchange, 8, 3000, 0.01, 0.9)) < 1e-3);
+    CHECK(distance(descend(ring + exchange, 8, 3000, {.learning_rate = 0.01, .momentum = 0.9})) < 1e-3);
   }
-  CHECK(distance(descend(ring + std::string(dpsgd), 8, 3000, 0.01, 0.9)) > 1e-2);
+  CHECK(distance(descend(ring + std::string(dpsgd), 8, 3000, {.learning_rate = 0.01, .momentum = 0.9})) > 1e-2);
 }
 
-/// Gives rank r multiples of `unit` of its own.
+// Adam divides every rank's gradient by a root of its own, so that without correction not even the mean of the ranks
+// goes where the sum of the losses falls.
+TEST_CASE("the same with Adam, whose ranks tell each other how far a gradient moves them") {
+  const std::string periodic = "trigger: {name: periodic, period: 4, warmup_iterations: 0}\n";
+  const std::string adaptive = "trigger: {name: adaptive, horizon: 2, maximum_silence: 8, warmup_iterations: 0}\n";
+  const std::string int8 = "sparsify: {quantiser: {name: int8}}\n";
+  const std::string always = "trigger: {name: always}\n";
+  const Descent adam{.learning_rate = 0.02, .adam = true, .falls_to_0_over = 3000};
+  for (const std::string& exchange :
+       {corrected_dpsgd(0.5), corrected_dpsgd(0.5, ", delay: 1"), corrected("{name: arrival}", 0.5) + periodic,
+        corrected("{name: arrival}", 0.5) + adaptive, corrected("{name: arrival}", 0.5) + periodic + int8,
+        corrected("{name: difference, gamma: 0.5}", 0.5, ", delay: 1") + always}) {
+    CAPTURE(exchange);
+    CHECK(distance(descend(ring + exchange, 8, 3000, adam)) < 2e-2);
+  }
+  CHECK(distance(descend(ring + std::string(dpsgd), 8, 3000, adam)) > 0.1);
+}
+
+/// Small whole numbers, every rank its own.
 void draw_integers(LocalRank& rank) {
   Random random(stream_seed(5, "start", static_cast<std::uint64_t>(rank.rank())));
   for (float& v : rank.replica.values.span()) v = static_cast<float>(static_cast<int>(random.below(15)) - 7);
@@ -136,9 +151,8 @@ TEST_CASE("what the ranks learn adds up to 0, for any pattern of events") {
   const auto mixed = [&](const std::string& yaml, int ranks, Iteration iterations) {
     return train_locally(yaml, layout, initial, none,
                          {.ranks = ranks,
-                          .learning_rate = 1.0,
+                          .descent = {.learning_rate = 1.0, .first_step = iterations - 1},
                           .iterations = iterations,
-                          .first_step = iterations - 1,
                           .prepare = draw_integers});
   };
   const std::string some = "trigger: {name: constant, threshold: 2.0, warmup_iterations: 0, maximum_silence: 2}\n";
@@ -158,6 +172,49 @@ TEST_CASE("what the ranks learn adds up to 0, for any pattern of events") {
   }
 }
 
+/// Gradients of another size on every rank, and in the last iteration 0.
+class Shrinking final : public reference::GradientSource {
+ public:
+  explicit Shrinking(Iteration iterations) : iterations_(iterations) {}
+  void gradient(int worker, std::int64_t k, std::span<const float>, std::span<float> g) const override {
+    std::ranges::fill(g, k == iterations_ - 1 ? 0.0F : static_cast<float>(1 + worker));
+  }
+
+ private:
+  Iteration iterations_;
+};
+
+// What is told to the participants is Adam, but nobody steps before the last iteration, and then by v alone.
+TEST_CASE("with an optimizer that normalises, too: both ends of an edge learn by the same gain") {
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  const Descent adam{.learning_rate = 1.0, .adam = true};
+  const auto mixed = [&](const std::string& yaml, int ranks, Iteration iterations) {
+    return train_locally(yaml, layout, initial, Shrinking(iterations),
+                         {.ranks = ranks,
+                          .descent = {.learning_rate = 1.0, .first_step = iterations - 1},
+                          .response = adam.response(),
+                          .iterations = iterations,
+                          .prepare = draw_integers});
+  };
+  const std::string some = "trigger: {name: constant, threshold: 2.0, warmup_iterations: 0, maximum_silence: 2}\n";
+  const auto exchanges = [&](double strength) {
+    return std::vector{corrected_dpsgd(strength), corrected_dpsgd(strength, ", delay: 1"),
+                       corrected("{name: arrival}", strength) + some,
+                       corrected("{name: difference, gamma: 0.5}", strength, ", delay: 1") + some};
+  };
+  for (const int ranks : {4, 8}) {
+    for (std::size_t e = 0; e < 4; ++e) {
+      const std::string with = star + exchanges(5.0)[e], without = star + exchanges(0.0)[e];
+      CAPTURE(with);
+      CAPTURE(ranks);
+      const JobOutcome after = mixed(with, ranks, 4);
+      CHECK(sum_over_ranks(after) == sum_over_ranks(mixed(with, ranks, 0)));
+      CHECK(after.ranks[1].x != mixed(without, ranks, 4).ranks[1].x);
+    }
+  }
+}
+
 // Two ranks, 0 and 8 everywhere: the first mixing moves rank 0 by 4. With a gradient of 0 and a rate of 1 the optimizer
 // then adds v, which is c / (τ η) times as much.
 TEST_CASE("what is learnt of a move falls with the optimizer's lag and with the coarseness of what travels") {
@@ -168,9 +225,9 @@ TEST_CASE("what is learnt of a move falls with the optimizer's lag and with the 
     for (float& v : rank.replica.values.span()) v = rank.rank() == 0 ? 0.0F : 8.0F;
   };
   const auto first_step = [&](const std::string& yaml, double momentum) {
-    const JobOutcome job =
-        train_locally(complete + yaml, layout, initial, ZeroGradient(),
-                      {.ranks = 2, .learning_rate = 1.0, .momentum = momentum, .iterations = 1, .prepare = prepare});
+    const JobOutcome job = train_locally(
+        complete + yaml, layout, initial, ZeroGradient(),
+        {.ranks = 2, .descent = {.learning_rate = 1.0, .momentum = momentum}, .iterations = 1, .prepare = prepare});
     CHECK(job.ranks[0].x[0] + job.ranks[1].x[0] == 8.0F);
     return job.ranks[0].x[0];
   };
@@ -214,8 +271,8 @@ TEST_CASE("with every segment, c = 1 and gamma = 1/2 it is EXTRA") {
   const Bowls problem(layout.size(), ranks);
   const std::vector<float> initial(layout.size(), 1.0F);
   const std::string yaml = ring + corrected("{name: difference, gamma: 0.5}", 1.0) + "trigger: {name: always}\n";
-  const JobOutcome job =
-      train_locally(yaml, layout, initial, problem, {.ranks = ranks, .learning_rate = rate, .iterations = iterations});
+  const JobOutcome job = train_locally(yaml, layout, initial, problem,
+                                       {.ranks = ranks, .descent = {.learning_rate = rate}, .iterations = iterations});
 
   using Block = std::vector<std::vector<float>>;
   const auto w = reference::ring_weights(ranks);
@@ -252,9 +309,9 @@ TEST_CASE("a correction is refused with a rule that does not keep the mean, and 
   CHECK_THROWS_WITH_AS(root.throw_if_invalid(), doctest::Contains("keeps the mean"), ConfigError);
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size());
-  CHECK_THROWS_WITH_AS(
-      train_locally(ring + corrected_dpsgd(0.5), layout, initial, ZeroGradient(), {.ranks = 1, .learning_rate = 0.0}),
-      doctest::Contains("ParticipantOptions::step"), ConfigError);
+  CHECK_THROWS_WITH_AS(train_locally(ring + corrected_dpsgd(0.5), layout, initial, ZeroGradient(),
+                                     {.ranks = 1, .descent = {.learning_rate = 0.0}}),
+                       doctest::Contains("ParticipantOptions::step"), ConfigError);
 }
 
 TEST_CASE("what theory calls unstable is warned about") {

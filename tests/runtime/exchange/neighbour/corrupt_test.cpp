@@ -109,7 +109,7 @@ TEST_CASE("a segment of another length") {
 
 TEST_CASE("a segment longer than its packet, or fewer segments than announced") {
   check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 24)));
-  for (const std::uint64_t bytes : {std::uint64_t{0xffffffff}, std::uint64_t{1} << 32, (std::uint64_t{1} << 56) - 1}) {
+  for (const std::uint64_t bytes : {std::uint64_t{0xffffffff}, std::uint64_t{1} << 32, (std::uint64_t{1} << 40) - 29}) {
     check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = bytes, .kind = 1}, 28)));
     check_names_both(answer(packet({.segment = 1, .count = 7, .bytes = bytes + 28, .kind = 1}, 28)));
   }

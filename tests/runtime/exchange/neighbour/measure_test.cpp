@@ -27,7 +27,7 @@ std::uint64_t events_under(const std::string& measure) {
   const std::string trigger =
       "trigger: {name: constant, threshold: 0.5, warmup_iterations: 0, measure: " + measure + "}\n";
   return train_locally(ring + eventgrad("{name: arrival}") + trigger, layout, initial, Rotation(),
-                       {.ranks = 3, .learning_rate = 0.01, .iterations = 60})
+                       {.ranks = 3, .descent = {.learning_rate = 0.01}, .iterations = 60})
       .totals()
       .events;
 }
@@ -48,8 +48,9 @@ TEST_CASE("under the change a sparse segment sends until its neighbours hold it"
   const auto prepare = [](LocalRank& rank) {
     for (float& v : rank.replica.values.span()) v = 1.0F;  // the same on all: mixing moves nothing
   };
-  const JobOutcome job = train_locally(yaml, layout, initial, ZeroGradient(),
-                                       {.ranks = 3, .learning_rate = 0.1, .iterations = 20, .prepare = prepare});
+  const JobOutcome job =
+      train_locally(yaml, layout, initial, ZeroGradient(),
+                    {.ranks = 3, .descent = {.learning_rate = 0.1}, .iterations = 20, .prepare = prepare});
   CHECK(job.totals().events == 3 * 4);  // four quarters, on each of three ranks
 }
 

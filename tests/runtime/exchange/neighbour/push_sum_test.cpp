@@ -96,7 +96,7 @@ TEST_CASE("on every strongly connected graph all models become the mean of what 
       CAPTURE(ranks);
       const JobOutcome job =
           train_locally(topology + push_sum, layout, initial, ZeroGradient(),
-                        {.ranks = ranks, .learning_rate = 0.0, .iterations = 300, .prepare = prepare});
+                        {.ranks = ranks, .descent = {.learning_rate = 0.0}, .iterations = 300, .prepare = prepare});
       double furthest = 0.0;
       for (const RankOutcome& rank : job.ranks)
         for (std::size_t e = 0; e < mean.size(); ++e) furthest = std::max(furthest, std::abs(rank.x[e] - mean[e]));

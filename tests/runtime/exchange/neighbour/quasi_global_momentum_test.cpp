@@ -51,7 +51,7 @@ TEST_CASE("one rank alone has the momentum of its own way") {
     }
   }
   const JobOutcome alone = train_locally(ring + quasi_global_momentum("momentum: 0.75"), layout, problem.initial(),
-                                         problem, {.ranks = 1, .learning_rate = eta, .iterations = 60});
+                                         problem, {.ranks = 1, .descent = {.learning_rate = eta}, .iterations = 60});
   for (std::size_t e = 0; e < x.size(); ++e)
     CHECK(alone.ranks[0].x[e] == doctest::Approx(x[e]).epsilon(1e-4).scale(0.1));
 }

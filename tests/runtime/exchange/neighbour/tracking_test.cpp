@@ -59,7 +59,7 @@ TEST_CASE("where ranks have unlike data, trackers lead all to the minimum of the
     const Unlike problem(ranks, layout.size());
     const auto distance = [&](const std::string& topology, const std::string& exchange) {
       return problem.distance(train_locally(topology + exchange, layout, initial, problem,
-                                            {.ranks = ranks, .learning_rate = 0.05, .iterations = 1000}));
+                                            {.ranks = ranks, .descent = {.learning_rate = 0.05}, .iterations = 1000}));
     };
     CAPTURE(ranks);
     JobOutcome untrained;
@@ -89,7 +89,7 @@ TEST_CASE("one rank alone steps along its gradient, or along its momentum, and s
     for (const std::string& exchange : {std::string(gradient_tracking), momentum_tracking(momentum)}) {
       if (momentum != 0.0 && exchange == gradient_tracking) continue;
       const JobOutcome alone = train_locally(ring + exchange, layout, problem.initial(), problem,
-                                             {.ranks = 1, .learning_rate = 0.05, .iterations = 60});
+                                             {.ranks = 1, .descent = {.learning_rate = 0.05}, .iterations = 60});
       for (std::size_t e = 0; e < x.size(); ++e)
         CHECK(alone.ranks[0].x[e] == doctest::Approx(x[e]).epsilon(1e-4).scale(0.1));
       CHECK(alone.totals().bytes() == 0);
