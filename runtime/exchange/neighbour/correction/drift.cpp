@@ -40,7 +40,7 @@ DriftCorrection::DriftCorrection(const CorrectionPlan& plan, const ExchangeConte
       sends_(settling.sends),
       v_(device_.block(layout_.size())),
       rhythms_(context.neighbourhood.neighbours.size(), Rhythm(layout_.count())) {
-  if (context.step.normalised) running_gain_.emplace(context.step, context);
+  if (context.step.normalised) running_gain_.emplace(context.step, layout_, device_);
   if (gain_ > 0.0) return;
   throw ConfigError(
       "exchange.correction: drift needs to know how far a gradient moves the model. A training loop of one's own says "

@@ -5,11 +5,11 @@
 
 namespace hearsay {
 
-RunningGain::RunningGain(const StepResponse& step, const ExchangeContext& context)
+RunningGain::RunningGain(const StepResponse& step, const Layout& layout, Device& device)
     : learning_rate_(step.learning_rate),
       by_(step.normalised.value()),
-      layout_(context.replica.layout),
-      compute_norms_(context.device().norms(layout_)),
+      layout_(layout),
+      compute_norms_(device.norms(layout)),
       norms_(layout_.count()),
       squares_(layout_.count()),
       gains_(layout_.count()) {}

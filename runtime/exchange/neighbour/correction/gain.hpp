@@ -12,7 +12,7 @@ namespace hearsay {
 class RunningGain {
  public:
   /// `step.normalised` must be there.
-  RunningGain(const StepResponse& step, const ExchangeContext& context);
+  RunningGain(const StepResponse& step, const Layout& layout, Device& device);
   /// What the optimizer is given.
   void gradient(std::span<const float> g);
   /// (segments), of 8 significant bits; 0 before the first gradient, and where all of them were 0.

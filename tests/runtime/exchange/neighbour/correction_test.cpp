@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "runtime/exchange/neighbour/correction/gain.hpp"
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
@@ -170,6 +171,25 @@ TEST_CASE("what the ranks learn adds up to 0, for any pattern of events") {
       }
     }
   }
+}
+
+TEST_CASE("the gain of an optimizer that normalises is the learning rate over the root of the squares that it keeps") {
+  Layout layout;
+  layout.append("a", {4});
+  layout.append("b", {2});
+  const auto device = processor();
+  const std::vector<float> first{4, 4, -4, 4, 0, 0}, second{8, 8, 8, 8, 2, 2};
+  RunningGain mean({.learning_rate = 2.0, .normalised = StepResponse::Normalised{.memory = 0.5}}, layout, *device);
+  RunningGain sum({.learning_rate = 2.0, .normalised = StepResponse::Normalised{.epsilon = 1.0}}, layout, *device);
+  CHECK(mean.gains()[0] == 0.0F);
+  mean.gradient(first), sum.gradient(first);
+  CHECK(mean.gains()[0] == 2.0F / 4);  // 1 - 0.5 is divided out
+  CHECK(mean.gains()[1] == 0.0F);
+  CHECK(sum.gains()[0] == of_8_bits(2.0 / (4 + 1)));
+  mean.gradient(second), sum.gradient(second);
+  CHECK(mean.gains()[0] == of_8_bits(2.0 / std::sqrt((16 + 2 * 64) / 3.0)));
+  CHECK(mean.gains()[1] == of_8_bits(2.0 / std::sqrt((0 + 2 * 4) / 3.0)));
+  CHECK(sum.gains()[0] == of_8_bits(2.0 / (std::sqrt(16 + 64) + 1)));
 }
 
 /// Gradients of another size on every rank, and in the last iteration 0.
