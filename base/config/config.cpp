@@ -126,6 +126,18 @@ void Config::Mapping::dump(std::string& out, const std::string& indent) const {
   }
 }
 
+void Config::Mapping::append_given(std::string& out, const std::string& indent) const {
+  for (const Asked& a : asked) {
+    if (find(a.description.key) == nullptr) continue;
+    std::string section;
+    if (a.section != nullptr) a.section->append_given(section, indent + "  ");
+    if (a.section == nullptr)
+      out += indent + a.description.key + ": " + a.yaml + "\n";
+    else if (!section.empty())
+      out += indent + a.description.key + ":\n" + section;
+  }
+}
+
 // ---------------------------------------------------------------- Range
 
 bool Range::contains(double x) const {
@@ -269,6 +281,12 @@ void Config::throw_if_invalid() const {
 std::string Config::dump() const {
   std::string out;
   document_->mappings.front().dump(out, "");
+  return out.empty() ? "{}\n" : out;
+}
+
+std::string Config::given() const {
+  std::string out;
+  document_->mappings.front().append_given(out, "");
   return out.empty() ? "{}\n" : out;
 }
 

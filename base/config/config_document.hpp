@@ -64,6 +64,7 @@ struct Config::Mapping {
   std::vector<const YamlMember*> unknown_members(bool of_overridden_choice) const;
   void report_unknown_keys(std::vector<YamlProblem>& problems) const;
   void dump(std::string& out, const std::string& indent) const;
+  void append_given(std::string& out, const std::string& indent) const;
   void append_keys(std::vector<KeyDescription>& keys, const std::string& prefix) const;
 
   template <class T, class Convert, class Write>

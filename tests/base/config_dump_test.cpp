@@ -140,6 +140,30 @@ TEST_CASE("dump writes the defaults too, in the order of asking") {
   CHECK(hearsay::Config().dump() == "{}\n");
 }
 
+TEST_CASE("what was given is the dump without the defaults") {
+  hearsay::Config config = hearsay::Config::from_text("b: {y: 2, deep: {z: [1]}}\na: 1e-7\nnone: {}\n");
+  config.override_with("b.set=no");
+  config.override_with("c={d: 3}");
+  const auto read_all = [](hearsay::Config root) {
+    root.real("a", 0, {}, "");
+    hearsay::Config b = root.section("b");
+    b.integer("x", 1, {}, "");
+    b.integer("y", 1, {}, "");
+    b.text("set", "yes", "");
+    b.section("deep").integers("z", {}, {}, "");
+    b.section("default").integer("w", 1, {}, "");
+    root.section("none").integer("v", 1, {}, "");
+    root.section("c").integer("d", 1, {}, "");
+    root.throw_if_invalid();
+  };
+  read_all(config);
+  CHECK(config.given() == "a: 1.0e-07\nb:\n  y: 2\n  set: \"no\"\n  deep:\n    z: [1]\nc:\n  d: 3\n");
+  hearsay::Config again = hearsay::Config::from_text(config.given());
+  read_all(again);
+  CHECK(again.dump() == config.dump());
+  CHECK(hearsay::Config().given() == "{}\n");
+}
+
 TEST_CASE("edit distance") {
   using hearsay::edit_distance;
   CHECK(edit_distance("", "") == 0);

@@ -1,0 +1,40 @@
+#pragma once
+// What was measured of the neighbour path's accuracy against its bytes, and which configuration follows from it.
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearsay {
+
+/// Whether every rank sees the same distribution of examples, or some classes only.
+enum class Shares { alike, unlike };
+
+/// Means and sample deviations over seeds, all of them fractions.
+struct Reached {
+  double accuracy = 0.0, accuracy_deviation = 0.0;  ///< of the averaged model
+  double worst = 0.0, worst_deviation = 0.0;        ///< of the worst rank's
+  double bytes = 0.0;                               ///< of D-PSGD's
+};
+
+/// A configuration of the neighbour path, and what it reached.
+struct MeasuredChoice {
+  std::string_view name;                         ///< as in docs/results/tables/skew.md
+  std::string_view exchange, trigger, sparsify;  ///< these sections
+  Reached unlike, alike;
+
+  const Reached& reached(Shares shares) const { return shares == Shares::unlike ? unlike : alike; }
+  /// KEY=VALUE, to be set on top of a configuration.
+  std::vector<std::string> settings() const;
+};
+
+/// Those that are worth choosing, the most bytes first.
+std::span<const MeasuredChoice> measured_choices();
+/// What they were measured beside.
+Reached plain_dpsgd(Shares shares);
+double all_reduce_accuracy(Shares shares);
+
+/// The most accurate of those that need at most this fraction of D-PSGD's bytes; the cheapest if none does.
+const MeasuredChoice& best_choice(double bytes_fraction, Shares shares);
+
+}  // namespace hearsay
