@@ -8,7 +8,8 @@ namespace hearsay {
 namespace {
 
 std::size_t ring_bytes(const ExchangePlan& plan, const Layout& layout, int ranks) {
-  return MailboxMap::capacity_for(plan.packet_bound(layout, ranks));
+  constexpr std::size_t for_lockstep = 2;  // a rank may be an iteration ahead of its neighbour
+  return MailboxMap::capacity_for(plan.packet_bound(layout, ranks), plan.in_flight().value_or(for_lockstep));
 }
 
 }  // namespace
@@ -51,7 +52,8 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
                                          }})),
       mailbox_(transport_->open_memory(
                    window_bytes(plan, replica.layout, neighbourhood_.neighbours.size(), topology_->ranks())),
-               *topology_, neighbourhood_.rank, ring_bytes(plan, replica.layout, topology_->ranks()), ledger_),
+               *topology_, neighbourhood_.rank, ring_bytes(plan, replica.layout, topology_->ranks()), ledger_,
+               plan.in_flight() ? Mailbox::Tails::at_once : Mailbox::Tails::may_wait),
       engine_(transport_->make_engine([this] { return mailbox_.progress(); })) {
   if (options_.start_from_rank_0) broadcast_replica();
   exchange_ = build_exchange(plan, context());

@@ -35,22 +35,25 @@ void copy_words(std::span<std::byte> from, std::span<std::uint64_t> to) {
 
 }  // namespace
 
-std::size_t MailboxMap::capacity_for(std::size_t packet_bytes) {
-  constexpr std::size_t most = std::size_t{1} << 35;
-  static_assert(2 * 3 * most < position_range);  // a head may be a ring behind what is taken early
+std::size_t MailboxMap::capacity_for(std::size_t packet_bytes, std::size_t packets) {
+  constexpr std::size_t most_in_all = std::size_t{3} << 35;
+  static_assert(2 * most_in_all < position_range);  // a head may be a ring behind what is taken early
+  const std::size_t most = most_in_all / (packets + 1);
   if (packet_bytes > most)
     throw ConfigError(
         "an iteration may send " + std::to_string(packet_bytes) +
         " bytes to one neighbour, and mailboxes take packets of " + std::to_string(most) +
         " bytes at most; send a part of the values (sparsify.selector), take an exchange without mailboxes "
         "(allreduce, gtopk, hitopk) or a smaller model");
-  return 3 * aligned(packet_bytes);
+  return (packets + 1) * aligned(packet_bytes);
 }
 
-Mailbox::Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger)
+Mailbox::Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger,
+                 Tails tails)
     : memory_(memory),
       own_(memory.own()),
       patience_(memory.patience()),
+      tails_(tails),
       ledger_(ledger),
       rank_(rank),
       map_{.degree = 0, .capacity_bytes = capacity_bytes} {
@@ -73,6 +76,13 @@ bool Mailbox::fits(std::size_t edge, std::size_t bytes) const {
   return end - out.tail.load(std::memory_order_acquire) <= map_.capacity_bytes && out.posted.write_available() > 0;
 }
 
+std::size_t Mailbox::under_way(std::size_t edge) const {
+  Outgoing& out = *out_[edge];
+  const std::uint64_t tail = out.tail.load(std::memory_order_acquire);
+  while (!out.ends.empty() && out.ends.front() <= tail) out.ends.pop_front();
+  return out.ends.size();
+}
+
 void Mailbox::post(std::size_t edge, SharedPacket packet) {
   const std::size_t bytes = packet->bytes.size();
   if (!fits(edge, bytes)) throw std::logic_error("mailbox: posted a packet that does not fit");
@@ -81,6 +91,8 @@ void Mailbox::post(std::size_t edge, SharedPacket packet) {
   if (k < std::exchange(out.last, k)) throw std::logic_error("mailbox: posted a packet of an earlier iteration");
   out.reserved = out.reserved.start_of(bytes);
   out.reserved.advance(aligned(bytes));
+  static_cast<void>(under_way(edge));  // forgets what is popped
+  out.ends.push_back(out.reserved.count());
   posted_.store(posted_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   out.posted.push(std::move(packet));
 }
@@ -321,7 +333,8 @@ bool Mailbox::return_places() {
     Incoming& in = *in_[edge];
     const std::uint64_t consumed = in.consumed.load(std::memory_order_acquire);
     if (in.tail_in_flight || consumed == in.returned) continue;
-    if (consumed - in.returned < map_.capacity_bytes / 4 && ++in.tail_put_off < patience_) continue;
+    const bool few = tails_ == Tails::may_wait && consumed - in.returned < map_.capacity_bytes / 4;
+    if (few && ++in.tail_put_off < patience_) continue;
     in.returned = consumed;
     in.tail_word = word_of_position(consumed);
     in.tail_put_off = 0;

@@ -41,6 +41,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -71,21 +72,28 @@ struct MailboxMap {
     return 2 * line * static_cast<std::size_t>(degree) + capacity_bytes * static_cast<std::size_t>(slot);
   }
   std::size_t total_bytes() const { return capacity_bytes == 0 ? 0 : ring(degree); }
-  /// A ring for three packets of `packet_bytes`: two always fit, wherever the first one starts. Packets are never
-  /// split. Throws ConfigError where the positions of such a ring could not be told apart: packets beyond 32 GiB.
-  static std::size_t capacity_for(std::size_t packet_bytes);
+  /// A ring in which `packets` packets of `packet_bytes` always fit, wherever the first one starts: it has room for one
+  /// more. Packets are never split. Throws ConfigError where the positions of such a ring could not be told apart:
+  /// packets beyond 32 GiB, fewer where more of them are to fit.
+  static std::size_t capacity_for(std::size_t packet_bytes, std::size_t packets = 2);
 };
 
 class Mailbox {
  public:
+  /// Whether a tail that gives back little of the ring may be put off, or senders wait for every one of them.
+  enum class Tails { may_wait, at_once };
+
   /// `memory` must hold `MailboxMap{degree, capacity}.total_bytes()` on every rank. `edge` below is always an index
   /// into `topology.neighbourhood(rank).neighbours`. A capacity of 0 is that of an exchange which posts nothing: there
   /// are no edges then.
-  Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger);
+  Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger,
+          Tails tails = Tails::may_wait);
 
   // --- computing thread ---
   /// Whether a packet of `bytes` can be posted to neighbour `edge` now.
   bool fits(std::size_t edge, std::size_t bytes) const;
+  /// Packets to neighbour `edge` that it has not popped yet, as far as this rank knows.
+  std::size_t under_way(std::size_t edge) const;
   /// Hands a packet over for sending. It must fit, and not be of an earlier iteration than the one before
   /// (std::logic_error).
   void post(std::size_t edge, SharedPacket packet);
@@ -119,7 +127,8 @@ class Mailbox {
     explicit Outgoing(const End& end) : to(end), reserved(end.remote.capacity_bytes), put(end.remote.capacity_bytes) {}
     End to;
     // The computing thread's:
-    RingPosition reserved;  // behind the last posted packet
+    RingPosition reserved;             // behind the last posted packet
+    std::deque<std::uint64_t> ends{};  // of posted packets that were not popped when last looked at
     /// Of that packet; bytes that say any iteration may be the first, damaged ones in tests too.
     Iteration last = std::numeric_limits<Iteration>::min();
     // From one thread to the other:
@@ -181,6 +190,7 @@ class Mailbox {
   RemoteMemory& memory_;
   std::span<std::byte> own_;
   int patience_;
+  Tails tails_;
   Ledger& ledger_;
   int rank_;
   MailboxMap map_;

@@ -94,6 +94,7 @@ class DPsgdPlan final : public ExchangePlan {
     return link_bytes(layout, options_, {}, neighbours, packet_bound(layout, ranks)) + correction_.kept_bytes(layout);
   }
   Schedule schedule() const override { return options_.schedule; }
+  std::optional<std::size_t> in_flight() const override { return options_.limit(); }
   bool runs_on(const Device&) const override { return true; }
   std::vector<std::string> warnings(const Topology& topology) const override {
     return correction_.warnings(topology, 1.0);

@@ -158,6 +158,7 @@ class EventGradPlan final : public ExchangePlan {
            correction_.kept_bytes(layout);
   }
   Schedule schedule() const override { return link_.schedule; }
+  std::optional<std::size_t> in_flight() const override { return link_.limit(); }
   ExchangeLaws laws() const override {
     return {.along_graph = true, .keeps_mass = mixing_->keeps_mean() && link_.schedule == Schedule::lockstep};
   }

@@ -101,7 +101,14 @@ NeighbourLink::Options read_link_options(Config& exchange) {
       "whole iteration to arrive");
   exchange.require(delay == 0 || schedule == Schedule::lockstep, "delay",
                    "an asynchronous rank waits for no iteration's copies: leave it at 0, or take schedule: lockstep");
-  return {.schedule = schedule, .delay = delay};
+  constexpr double most_in_flight = 64;
+  const Iteration in_flight = exchange.integer(
+      "in_flight", 1, Range::between(1, most_in_flight),
+      "asynchronous: packets of an edge that may be under way; what fires meanwhile leaves with the next one, with the "
+      "values of that moment. More of them carry older values");
+  exchange.require(in_flight == 1 || schedule == Schedule::asynchronous, "in_flight",
+                   "a lockstep iteration sends one packet along every edge: leave it at 1");
+  return {.schedule = schedule, .delay = delay, .in_flight = static_cast<std::size_t>(in_flight)};
 }
 
 NeighbourLink::NeighbourLink(const ExchangeContext& context, Options options, Sparsifier sparsifier)
@@ -228,7 +235,9 @@ void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<c
   join(wanted_, fired);
   const auto messages = static_cast<std::size_t>(std::ranges::count(wanted_, std::uint8_t{1}));
   if (messages == 0) return;
-  if (!context_.mailbox.fits(edge, bound(wanted_))) {
+  const bool room =
+      context_.mailbox.under_way(edge) < options_.in_flight && context_.mailbox.fits(edge, bound(wanted_));
+  if (!room) {
     link.pending = wanted_;
     context_.ledger.defer(edge, messages);
     return;

@@ -8,6 +8,7 @@
 // as soon as there is room; until then the edge's x̂_i stays what the receiver really has.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,12 @@ class NeighbourLink {
     Schedule schedule = Schedule::lockstep;
     Iteration delay = 0;           ///< lockstep: copies are those of so many iterations ago; 0 or 1
     bool keep_own_copies = false;  ///< mixing reads MixEdge::ours
+    std::size_t in_flight = 1;     ///< asynchronous: packets of an edge that may be under way
+
+    /// As ExchangePlan::in_flight has it.
+    std::optional<std::size_t> limit() const {
+      return schedule == Schedule::asynchronous ? std::optional(in_flight) : std::nullopt;
+    }
   };
   /// x̂_j and x̂_i start as the common initial model in `context.replica`.
   NeighbourLink(const ExchangeContext& context, Options options, Sparsifier sparsifier);
@@ -153,7 +160,7 @@ class NeighbourLink {
 std::size_t link_bytes(const Layout& layout, const NeighbourLink::Options& options, const Sparsifier& sparsifier,
                        std::size_t neighbours, std::size_t packet_bound);
 
-/// Reads `exchange.schedule` and `exchange.delay`.
+/// Reads `exchange.schedule`, `exchange.delay` and `exchange.in_flight`.
 NeighbourLink::Options read_link_options(Config& exchange);
 
 }  // namespace hearsay

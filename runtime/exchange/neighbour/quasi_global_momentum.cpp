@@ -92,6 +92,7 @@ class QuasiGlobalMomentumPlan final : public ExchangePlan {
            2 * layout.size() * sizeof(float);
   }
   Schedule schedule() const override { return options_.schedule; }
+  std::optional<std::size_t> in_flight() const override { return options_.limit(); }
   ExchangeLaws laws() const override {
     const bool exact = options_.schedule == Schedule::lockstep && options_.delay == 0;
     return {.along_graph = true, .follows_turns = exact, .keeps_mass = exact};

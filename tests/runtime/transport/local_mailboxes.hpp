@@ -17,14 +17,14 @@ inline Topology complete_graph(int ranks) {
 
 /// On local memory, in a complete graph. `patience`: RemoteMemory's.
 struct LocalMailboxes {
-  LocalMailboxes(int ranks, std::size_t capacity, int patience = 0)
+  LocalMailboxes(int ranks, std::size_t capacity, int patience = 0, Mailbox::Tails tails = Mailbox::Tails::may_wait)
       : topology(complete_graph(ranks)),
         blocks(std::vector<std::size_t>(static_cast<std::size_t>(ranks),
                                         MailboxMap{.degree = ranks - 1, .capacity_bytes = capacity}.total_bytes())) {
     for (int r = 0; r < ranks; ++r) {
       ledgers.push_back(std::make_unique<Ledger>(static_cast<std::size_t>(ranks - 1), 0));
       memories.push_back(std::make_unique<LocalMemory>(blocks, r, patience));
-      boxes.push_back(std::make_unique<Mailbox>(*memories.back(), topology, r, capacity, *ledgers.back()));
+      boxes.push_back(std::make_unique<Mailbox>(*memories.back(), topology, r, capacity, *ledgers.back(), tails));
     }
   }
   Mailbox& operator[](int rank) { return *boxes[static_cast<std::size_t>(rank)]; }

@@ -96,6 +96,35 @@ TEST_CASE("a mailbox without rings, as algorithms without one have it, has no ed
   CHECK_FALSE(mailboxes[0].progress());
 }
 
+// One packet under way is what an asynchronous edge has: then the next one must fit, wherever the ring stands.
+TEST_CASE("so many packets fit as the ring was made for, wherever the first one starts, and are counted until popped") {
+  constexpr std::size_t largest = 640;
+  CHECK(rc::check("any sizes, any pace of the consumer", [] {
+    const std::size_t packets = *rc::gen::element<std::size_t>(1, 2, 5);
+    LocalMailboxes mailboxes(2, MailboxMap::capacity_for(largest, packets), 1 << 20, Mailbox::Tails::at_once);
+    const auto sizes = *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(32, largest + 1));
+    std::size_t under_way = 0;
+    Iteration k = 0;
+    for (const std::size_t bytes : sizes) {
+      RC_ASSERT(mailboxes[0].under_way(0) == under_way);
+      if (under_way < packets) {
+        RC_ASSERT(mailboxes[0].fits(0, largest));
+        mailboxes[0].post(0, packet_of(bytes, 0, k++));
+        ++under_way;
+      }
+      mailboxes[0].progress();
+      mailboxes[1].progress();
+      if (under_way > 0 && (under_way == packets || *rc::gen::arbitrary<bool>())) {
+        RC_ASSERT(mailboxes[1].front(0));
+        mailboxes[1].pop(0);
+        --under_way;
+        mailboxes[1].progress();  // however few bytes it gives back, the tail travels now
+        mailboxes[0].progress();
+      }
+    }
+  }));
+}
+
 TEST_CASE("damaged bytes are an error that names the edge") {
   const std::size_t capacity = MailboxMap::capacity_for(256);
   const MailboxMap map{.degree = 1, .capacity_bytes = capacity};
