@@ -7,11 +7,12 @@
 namespace hearsay {
 
 Sampler::Sampler(std::vector<std::uint32_t> share, std::size_t samples_per_epoch, std::size_t batch_size, bool shuffle,
-                 std::uint64_t seed)
+                 std::uint64_t seed, Batches batches)
     : share_(std::move(share)),
       samples_per_epoch_(samples_per_epoch),
       batch_size_(batch_size),
       shuffle_(shuffle),
+      batches_(batches),
       random_(seed) {
   if (share_.empty()) throw std::logic_error("Sampler: the share is empty");
   if (samples_per_epoch_ == 0 || batch_size_ == 0) throw std::logic_error("Sampler: an epoch or a batch of nothing");
@@ -23,9 +24,16 @@ std::int64_t Sampler::iterations_per_epoch() const {
 
 std::span<const std::uint32_t> Sampler::next() {
   if (position_ == epoch_.size()) start_epoch();
-  const auto batch = std::span(epoch_).subspan(position_, std::min(batch_size_, epoch_.size() - position_));
+  const auto batch = std::span(epoch_).subspan(position_, next_size());
   position_ += batch.size();
   return batch;
+}
+
+std::size_t Sampler::next_size() const {
+  const std::size_t left = epoch_.size() - position_;
+  if (batches_ == Batches::whole) return std::min(batch_size_, left);
+  const std::size_t batches_left = (left + batch_size_ - 1) / batch_size_;
+  return (left + batches_left - 1) / batches_left;
 }
 
 void Sampler::start_epoch() {

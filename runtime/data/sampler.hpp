@@ -9,8 +9,12 @@
 
 namespace hearsay {
 
-/// Draws batches of indices without end. An epoch has `samples_per_epoch` draws in ⌈samples/batch⌉ batches, the last of
-/// which may be short; with the same two numbers on every rank (⌈N/P⌉ samples), all ranks have equally many iterations.
+/// How an epoch is cut into ⌈samples/batch⌉ batches: whole ones and a last one with what is left, whose few examples
+/// count as much as a whole batch, or such as differ by one example at most.
+enum class Batches { whole, even };
+
+/// Draws batches of indices without end. An epoch has `samples_per_epoch` draws in ⌈samples/batch⌉ batches; with the same
+/// two numbers on every rank (⌈N/P⌉ samples), all ranks have equally many iterations.
 ///
 /// With `shuffle`, an epoch of at least the share's size is one new permutation of the share after the other, the last
 /// one cut off: within an epoch, counts differ by at most one. A shorter epoch has no example twice and leaves the rest
@@ -20,7 +24,7 @@ class Sampler {
  public:
   /// Throws std::logic_error if the share is empty or a size is zero.
   Sampler(std::vector<std::uint32_t> share, std::size_t samples_per_epoch, std::size_t batch_size, bool shuffle,
-          std::uint64_t seed);
+          std::uint64_t seed, Batches batches = Batches::whole);
 
   std::int64_t iterations_per_epoch() const;
 
@@ -28,6 +32,7 @@ class Sampler {
   std::span<const std::uint32_t> next();
 
  private:
+  std::size_t next_size() const;
   void start_epoch();
   void run_on();
   void permute();
@@ -38,6 +43,7 @@ class Sampler {
   std::size_t unseen_ = 0;
   std::size_t samples_per_epoch_, batch_size_;
   bool shuffle_;
+  Batches batches_;
   Random random_;
   std::vector<std::uint32_t> epoch_;  // the draws of this epoch, of which `position_` have been handed out
   std::size_t position_ = 0;

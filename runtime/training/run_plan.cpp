@@ -23,6 +23,12 @@ void read_data(Config& root, RunPlan::Parts& parts) {
   parts.partition = chosen_entry(partitions(), partition, "iid", "which rank trains on which examples").make(partition);
   parts.batch_size = static_cast<std::size_t>(
       data.integer("batch_size", 64, Range::at_least(1), "examples of one rank in one iteration"));
+  parts.batches =
+      data.choice("batches", "whole", {"whole", "even"},
+                  "how an epoch is cut up: whole batches and one with what is left, which may be a few "
+                  "examples that count as much as a whole batch, or even ones, of batch_size at most") == "even"
+          ? Batches::even
+          : Batches::whole;
   parts.shuffle = data.flag("shuffle", true, "a new random order of every rank's examples in every epoch");
   parts.augmentation = read_augmentation(data);
 }

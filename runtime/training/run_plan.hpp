@@ -10,6 +10,7 @@
 #include "runtime/data/dataset.hpp"
 #include "runtime/data/image_batches.hpp"
 #include "runtime/data/partition.hpp"
+#include "runtime/data/sampler.hpp"
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/report/report.hpp"
 #include "runtime/training/model/learning_rate.hpp"
@@ -37,6 +38,7 @@ class RunPlan {
     // data:
     std::unique_ptr<Partition> partition;
     std::size_t batch_size;  ///< of one rank
+    Batches batches;
     bool shuffle;
     Augmentation augmentation;
     // optimizer:

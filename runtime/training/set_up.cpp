@@ -60,7 +60,7 @@ TrainingBatches make_batches(const RunPlan::Parts& plan, const ImageData& data, 
   auto shares = plan.partition->split(data.train.labels, data.train.classes, ranks, common);
   Sampler sampler(std::move(shares[static_cast<std::size_t>(rank)]),
                   RunPlan::samples_per_epoch(data.train.size(), ranks), plan.batch_size, plan.shuffle,
-                  stream_seed(plan.seed, "sampler", stream));
+                  stream_seed(plan.seed, "sampler", stream), plan.batches);
   return {data, std::move(sampler), plan.augmentation, stream_seed(plan.seed, "augmentation", stream)};
 }
 

@@ -40,6 +40,30 @@ std::size_t spread(const std::vector<std::uint32_t>& share, const std::vector<st
 
 }  // namespace
 
+TEST_CASE("even batches: as many as whole ones, with the same examples, and no two differ by more than one") {
+  CHECK(rc::check("sizes", [] {
+    const auto n = *rc::gen::inRange<std::size_t>(1, 40), samples = *rc::gen::inRange<std::size_t>(1, 60);
+    const auto batch = *rc::gen::inRange<std::size_t>(1, 70);
+    const bool shuffle = *rc::gen::arbitrary<bool>();
+    Sampler whole(share_of(n), samples, batch, shuffle, 1);
+    Sampler even(share_of(n), samples, batch, shuffle, 1, Batches::even);
+    RC_ASSERT(even.iterations_per_epoch() == whole.iterations_per_epoch());
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      const auto all = epoch_of(whole);
+      std::vector<std::uint32_t> drawn;
+      std::size_t least = batch, most = 0;
+      for (std::int64_t k = 0; k < even.iterations_per_epoch(); ++k) {
+        const auto next = even.next();
+        drawn.insert(drawn.end(), next.begin(), next.end());
+        least = std::min(least, next.size()), most = std::max(most, next.size());
+      }
+      RC_ASSERT(drawn == all);
+      RC_ASSERT(most <= batch);
+      RC_ASSERT(most - least <= 1U);
+    }
+  }));
+}
+
 TEST_CASE("an epoch has exactly its samples, in full batches but the last") {
   CHECK(rc::check("sizes", [] {
     const auto n = *rc::gen::inRange<std::size_t>(1, 40), samples = *rc::gen::inRange<std::size_t>(1, 60);
