@@ -46,8 +46,8 @@ Levels levels_of(std::span<const float> values) {
 class TwoBit final : public Quantiser {
  public:
   bool exact() const override { return false; }
-  // Drift correction on label-sorted MNIST, strength c: a packet an iteration trains with c = 0.1 and diverges with 0.2;
-  // an adaptive trigger trains with 0.05 and diverges with 0.1. So c / 10, c being 1 at most.
+  // Drift correction on label-sorted MNIST, strength c: a packet an iteration trains with c = 0.1 and diverges with
+  // 0.2; an adaptive trigger trains with 0.05 and diverges with 0.1. So c / 10, c being 1 at most.
   double sends_to_settle() const override { return 10.0; }
   std::size_t bytes(std::size_t count, std::size_t groups) const override {
     return header * groups + bytes_of_bits(2 * count);

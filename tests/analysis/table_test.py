@@ -35,6 +35,24 @@ class Table(FolderTest):
         self.assertIn("| bold (0.3) | 75.00 ± 17.68 |", out)
         self.assertNotIn("steady (0.3)", out)
 
+    def test_rows_make_the_same_tables(self):
+        rows = self.folder / "rows.csv"
+        code, out, _ = run_analysis("table", self.folder, "--csv")
+        self.assertEqual(code, 0)
+        self.assertEqual(len(out.splitlines()), 1 + 8)
+        rows.write_text(out)
+        for more in ((), ("--best", "rate")):
+            self.assertEqual(run_analysis("table", rows, *more)[1], run_analysis("table", self.folder, *more)[1])
+        code, again, _ = run_analysis("table", rows, "--csv")
+        self.assertEqual(again, out)
+
+    def test_a_file_that_has_no_rows(self):
+        for wrong in ("", "a,b\n1,2\n", "method,ranks\nx"):
+            (self.folder / "wrong.csv").write_text(wrong)
+            code, _, err = run_analysis("table", self.folder / "wrong.csv")
+            self.assertEqual(code, 3)
+            self.assertIn("wrong.csv", err)
+
     def test_a_run_that_diverged_counts_as_nothing(self):
         for method in ("slow and steady", "bold"):
             file = self.folder / "0.1" / method / "seed1" / "summary.json"

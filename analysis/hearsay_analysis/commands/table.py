@@ -2,18 +2,22 @@
 
     analysis/hearsay table runs/sweeps/mnist
     analysis/hearsay table runs/sweeps/gtopk-residual --best optimizer.learning_rate
+    analysis/hearsay table runs/sweeps/skew runs/sweeps/skew-others --csv > skew.csv; analysis/hearsay table skew.csv
 
 One table a combination of ranks and axes, one row a method. Every number is read from the run folders (summary.json).
 Accuracies are mean ± sample standard deviation over seeds. With --best every method has the value of that axis, in
-brackets, with which its mean accuracy is highest; a run that diverged counts as 0.
+brackets, with which its mean accuracy is highest; a run that diverged counts as 0. --csv prints a row a run instead, of
+which the tables can be made again where the folders are gone.
 """
 import statistics
+import sys
 from pathlib import Path
 
 from hearsay_analysis import text
 from hearsay_analysis.errors import UsageError
 from hearsay_analysis.page import markdown
 from hearsay_analysis.runs.points import read_ended
+from hearsay_analysis.runs.rows import read_rows, write_rows
 
 PACKAGES = ()
 _COLUMNS = [  # head, key of summary.json, factor, decimals
@@ -26,7 +30,8 @@ _COLUMNS = [  # head, key of summary.json, factor, decimals
 
 
 def arguments(parser):
-    parser.add_argument("folder", type=Path, help="the sweep's output folder")
+    parser.add_argument("source", type=Path, nargs="+", help="a sweep's output folder, or a file that --csv has written")
+    parser.add_argument("--csv", action="store_true", help="a row a run, comma-separated")
     parser.add_argument("--best", metavar="AXIS", help="one row a method: with the best value of this axis")
 
 
@@ -86,7 +91,11 @@ def _table(methods):
 
 def run(options):
     """Prints the tables."""
-    groups = _grouped(read_ended(options.folder))
+    runs = [run for source in options.source for run in (read_rows(source) if source.is_file() else read_ended(source))]
+    if options.csv:
+        write_rows(runs, sys.stdout)
+        return
+    groups = _grouped(runs)
     if options.best:
         groups = _best_of(groups, options.best)
     for key in sorted(groups):

@@ -1,8 +1,8 @@
 #pragma once
 // How far a gradient moves a segment under an optimizer that divides gradients by the root of their squares.
 //   gain_s = η / (rms_s + ε),  rms_s² = the running mean, or the sum, of ‖g_s‖² / n_s as the optimizer keeps it
-// One number a segment, where the optimizer has one a value: values whose own root is smaller move further than it says.
-// They do not run away, since a gradient that swings enlarges its root. Cost: a pass over g an iteration.
+// One number a segment, where the optimizer has one a value: values whose own root is smaller move further than it
+// says. They do not run away, since a gradient that swings enlarges its root. Cost: a pass over g an iteration.
 #include <vector>
 
 #include "runtime/exchange/exchange.hpp"

@@ -142,9 +142,9 @@ std::vector<double> sum_over_ranks(const JobOutcome& job) {
   return sum;
 }
 
-// With a gradient of 0 and a rate of 1 the optimizer adds v_i to x_i, here in the last iteration only: the sum of x stays
-// only if that of v is 0. Weights are powers of two and what is learnt of a move has 8 significant bits: nothing is
-// rounded.
+// With a gradient of 0 and a rate of 1 the optimizer adds v_i to x_i, here in the last iteration only: the sum of x
+// stays only if that of v is 0. Weights are powers of two and what is learnt of a move has 8 significant bits: nothing
+// is rounded.
 TEST_CASE("what the ranks learn adds up to 0, for any pattern of events") {
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 0.0F);

@@ -1,0 +1,47 @@
+"""The runs of a sweep as rows of a CSV file: what tables and figures need of them, when their folders are gone."""
+import csv
+import json
+from pathlib import Path
+
+from hearsay_analysis.errors import DataError
+from hearsay_analysis.runs.points import SweptRun
+
+_OF_SUMMARY = (
+    "accuracy_mean_model",
+    "accuracy_rank_min",
+    "messages_fraction",
+    "bytes_fraction",
+    "bytes_sent",
+    "consensus_distance",
+)
+_HEADS = ("method", "ranks", "seed", "axis", "status", *_OF_SUMMARY, "shares")
+
+
+def write_rows(runs, stream):
+    """One row a run. Numbers as summary.json has them; `axis` and `shares` are JSON."""
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(_HEADS)
+    for run in sorted(runs, key=lambda run: (run.ranks, json.dumps(run.axis), run.method, run.seed)):
+        numbers = ["" if run.summary.get(key) is None else run.summary[key] for key in _OF_SUMMARY]
+        shares = json.dumps(run.summary["shares"]) if run.summary.get("shares") else ""
+        axis = json.dumps(run.axis)
+        writer.writerow([run.method, run.ranks, run.seed, axis, run.summary["status"], *numbers, shares])
+
+
+def _run(file, row):
+    summary = {key: json.loads(row[key]) if row[key] else None for key in _OF_SUMMARY}
+    summary |= {"status": row["status"], "shares": json.loads(row["shares"] or "{}")}
+    return SweptRun(file, row["method"], int(row["ranks"]), int(row["seed"]), json.loads(row["axis"]), summary)
+
+
+def read_rows(file):
+    """[SweptRun] of a file that write_rows wrote; their folder is the file. Throws DataError."""
+    file = Path(file)
+    try:
+        with open(file, newline="", encoding="utf-8") as stream:
+            rows = list(csv.DictReader(stream, strict=True))
+        if not rows or tuple(rows[0]) != _HEADS:
+            raise DataError(f"{file} has not the columns that `table --csv` writes: {', '.join(_HEADS)}")
+        return [_run(file, row) for row in rows]
+    except (OSError, ValueError, TypeError, csv.Error) as error:
+        raise DataError(f"{file} cannot be read as rows of runs: {error}") from error
