@@ -92,7 +92,7 @@ class Config {
 
   /// The complete document, in the order in which it was asked for, defaults included: YAML that gives the same run.
   std::string dump() const;
-  /// What of it was given, by the document or on top of it: shorter YAML that gives the same run as long as defaults stay.
+  /// What of it was given, by the document or on top of it: YAML that gives the same run as long as defaults stay.
   std::string given() const;
   /// The keys asked for in this mapping, in order; those of its sections as `section.key`.
   std::vector<KeyDescription> keys() const;

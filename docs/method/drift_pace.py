@@ -5,8 +5,8 @@
 
 Eight ranks in a ring with weights 1/3, one value each; rank i's loss is h (x - t_i)^2 / 2 with h = 0.2; the learning
 rate is 0.05; 3,000 iterations. Ranks mix after a silence of T iterations, all at once, which is the worst case: edges
-that mix at different times damp each other. Printed is the largest distance of a rank from the minimum of the sum at the
-end; 1e-2 is slow, "diverged" is more than 1e9 at any time.
+that mix at different times damp each other. Printed is the largest distance of a rank from the minimum of the sum at
+the end; 1e-2 is slow, "diverged" is more than 1e9 at any time.
 """
 import argparse
 import itertools

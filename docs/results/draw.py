@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Draw the pictures of these pages that are made from tables/*.md: accuracy-bytes.svg and four in figures/.
+"""Draw the pictures of these pages that are made from tables/: accuracy-bytes.svg and those in figures/.
 
     docs/results/draw.py
 
 It needs matplotlib, numpy, pandas and yaml as Debian packages them, and no run folder.
 """
+import statistics
 import sys
 from pathlib import Path
 
@@ -12,9 +13,11 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "analysis"))
 
 import matplotlib.figure  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator  # noqa: E402
 
 from hearsay_analysis.drawing import output, style  # noqa: E402
+from hearsay_analysis.runs.rows import read_rows  # noqa: E402
 
 FAMILIES = ("D-PSGD", "periodic", "events", "events, top-k", "top-k", "events, stale (the paper)")
 
@@ -123,6 +126,59 @@ def worst_rank():
     return plot
 
 
+def skew_family(method):
+    """Which mark a method of skew.csv has."""
+    if method.startswith("2 bits"):
+        return "2 bits"
+    if method.startswith("int8"):
+        return "8 bits"
+    return "whole tensors"
+
+
+def skew_front():
+    """Filled: corrected. Round: every iteration or events; square: periods."""
+    runs = [run for run in read_rows(HERE / "tables/skew.csv") if run.ranks == 8 and run.finished]
+    runs = [run for run in runs if run.axis["data.partition"]["name"] == "shards"]
+    groups = {}
+    for run in runs:
+        correction = run.axis.get("exchange.correction.name")
+        if correction and not run.method.startswith("top-k"):
+            groups.setdefault((run.method, correction), []).append(run.summary)
+    plot, panels = canvas(3.7, 2)
+    families = ("whole tensors", "8 bits", "2 bits")
+    for axes, key in zip(panels, ("accuracy_mean_model", "accuracy_rank_min")):
+        for (method, correction), summaries in groups.items():
+            colour = style.colour(families.index(skew_family(method)))
+            across = 100 * statistics.mean(summary["bytes_fraction"] for summary in summaries)
+            up = 100 * statistics.mean(summary[key] for summary in summaries)
+            filled = correction == "drift"
+            axes.scatter(
+                across,
+                up,
+                60 if method == "D-PSGD" else 26,
+                marker="s" if "every" in method else "o",
+                facecolors=colour if filled else "none",
+                edgecolors=colour,
+                zorder=3 if filled else 2,
+            )
+        dense = [run.summary["accuracy_mean_model"] for run in runs if run.method == "all-reduce"]
+        if dense:
+            axes.axhline(100 * statistics.mean(dense), color=style.MUTED, linewidth=1, linestyle=":")
+        per_cent_axis(axes, "bytes, % of D-PSGD's")
+    panels[0].set_title("the averaged model", loc="left")
+    panels[1].set_title("the worst rank's model", loc="left")
+    panels[0].set_ylabel("accuracy, %")
+    handles = [Line2D([], [], linestyle="", marker="o", color=style.colour(i)) for i in range(len(families))]
+    hollow = Line2D([], [], linestyle="", marker="o", color=style.INK, markerfacecolor="none")
+    square = Line2D([], [], linestyle="", marker="s", color=style.INK)
+    line = Line2D([], [], color=style.MUTED, linewidth=1, linestyle=":")
+    names = (*families, "without correction", "periods", "all-reduce")
+    plot.legend([*handles, hollow, square, line], names, loc="lower center", ncols=3, frameon=False, fontsize=8)
+    room = 0.48 / plot.get_size_inches()[1]
+    plot.get_layout_engine().set(rect=(0, room, 1, 1 - room))
+    return plot
+
+
 def global_bytes():
     plot, panels = canvas(3.6, 2, sharey=True)
     headings = {
@@ -163,7 +219,7 @@ def training_step():
 def main():
     style.apply()
     output.write_picture(HERE / "accuracy-bytes.svg", accuracy_bytes())
-    for draw in (mixing_rules, worst_rank, global_bytes, training_step):
+    for draw in (mixing_rules, worst_rank, skew_front, global_bytes, training_step):
         output.write_picture(HERE / "figures" / f"{draw.__name__.replace('_', '-')}.svg", draw())
 
 

@@ -13,8 +13,8 @@ namespace hearsay {
 /// count as much as a whole batch, or such as differ by one example at most.
 enum class Batches { whole, even };
 
-/// Draws batches of indices without end. An epoch has `samples_per_epoch` draws in ⌈samples/batch⌉ batches; with the same
-/// two numbers on every rank (⌈N/P⌉ samples), all ranks have equally many iterations.
+/// Draws batches of indices without end. An epoch has `samples_per_epoch` draws in ⌈samples/batch⌉ batches; with the
+/// same two numbers on every rank (⌈N/P⌉ samples), all ranks have equally many iterations.
 ///
 /// With `shuffle`, an epoch of at least the share's size is one new permutation of the share after the other, the last
 /// one cut off: within an epoch, counts differ by at most one. A shorter epoch has no example twice and leaves the rest

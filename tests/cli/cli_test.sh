@@ -67,6 +67,20 @@ mapfile -t names <names
 expect 0 "describe everything" "${names[@]/%/ \\(}" -- "$hearsay" describe "${names[@]}"
 holds "every entry says how YAML chooses it" test "$(grep -c '^  in YAML ' stdout)" -ge "${#names[@]}"
 
+# ---------------------------------------------------------------- advise
+expect 0 "advice says what it rests on" "^# hearsay advise small.yaml --bytes-fraction 0.05$" "docs/results/skew.md" \
+  "taken for alike" "^exchange:" "name: drift" -- "$hearsay" advise small.yaml
+expect 0 "advice for shares that differ" "^# Shares: dirichlet, alpha 0.1, unlike" -- \
+  "$hearsay" advise small.yaml --set 'data.partition={name: dirichlet, alpha: 0.1}'
+"$hearsay" advise small.yaml --bytes-fraction 0.3 --set data.partition.name=shards >advised.yaml 2>stderr
+expect 0 "what is advised can be run" "memory" -- "$hearsay" train advised.yaml --dry-run -n 4
+"$hearsay" advise advised.yaml --bytes-fraction 0.3 >again.yaml 2>stderr
+holds "advice on what was advised is the same" diff <(grep -v '^#' advised.yaml) <(grep -v '^#' again.yaml)
+expect 0 "no budget is too small for an answer" "None does: it is the cheapest" -- \
+  "$hearsay" advise small.yaml --bytes-fraction 1e-6
+expect 2 "a budget of nothing" "^hearsay: --bytes-fraction 0: .*in \(0, 1\]; 0.05 is a twentieth" -- \
+  "$hearsay" advise small.yaml --bytes-fraction 0
+
 # ---------------------------------------------------------------- topology
 expect 0 "ring of 4" "ring of 4 ranks" "directed edges +8$" "degree +2 at every rank" "spectral gap +0.666667" \
   "tenfold in 2.096 iterations" "rank 0: own 0.3333, 1: 0.3333, 3: 0.3333" -- "$hearsay" topology small.yaml -n 4

@@ -104,6 +104,19 @@ expect 0 "lockstep behind a slow link" finished exchange.yaml --platform "$platf
 between "lockstep takes what two packets of 40 kB take at 1.25 MB/s" "$(awk 'BEGIN { print 19 * 2 * 40e3 / 1.25e6 }')" \
   "$(field slow-lockstep wall_time_s)" 2
 
+# What a rank mixes with has been under way for one transfer, of two packets that share the cable, and has waited for at
+# most an iteration of either end. Packets that queue carry older values.
+for packets in 1 4; do
+  expect 0 "$packets in flight" finished exchange.yaml --platform "$platforms/slow-link-32.xml" -n 32 \
+    -o "flight-$packets" \
+    --set simulate.slow_ranks=[] --set simulate.jitter=0.1 --set simulate.iterations=60 --set simulate.values=27480 \
+    --set simulate.compute_s=0.02 --set exchange.mixing.name=arrival --set 'trigger={name: always}' \
+    --set exchange.in_flight="$packets"
+done
+oldest=$(awk 'BEGIN { print 2 * 4 * 27480 / 1.25e6 / 0.02 + 2 }')
+between "the newest values travel" 4 "$(field flight-1 staleness_max_iterations)" "$oldest"
+between "a queue is older" "$oldest" "$(field flight-4 staleness_max_iterations)" 60
+
 # One peer an iteration: a 4-byte value of everybody to one other, whatever P is.
 cat >one-peer.yaml <<'YAML'
 topology: {graph: {name: one_peer_exponential}, weights: {name: uniform}}

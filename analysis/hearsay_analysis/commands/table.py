@@ -30,7 +30,7 @@ _COLUMNS = [  # head, key of summary.json, factor, decimals
 
 
 def arguments(parser):
-    parser.add_argument("source", type=Path, nargs="+", help="a sweep's output folder, or a file that --csv has written")
+    parser.add_argument("source", type=Path, nargs="+", help="a sweep's output folder, or what --csv has written")
     parser.add_argument("--csv", action="store_true", help="a row a run, comma-separated")
     parser.add_argument("--best", metavar="AXIS", help="one row a method: with the best value of this axis")
 

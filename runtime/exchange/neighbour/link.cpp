@@ -352,7 +352,9 @@ void NeighbourLink::receive(Iteration k) {
       if (links_[e].newest_packet != k - options_.delay)
         throw std::logic_error("lockstep: a packet of another iteration arrived");
     } else {
+      const bool news = context_.mailbox.front(e).has_value();
       while (context_.mailbox.front(e)) apply_front(e);
+      if (!news && !options_.mixes_again) continue;
     }
     context_.ledger.mixed(e, k - links_[e].newest_packet);
   }

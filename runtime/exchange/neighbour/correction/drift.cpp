@@ -14,14 +14,14 @@
 //
 // τ_ij is how many iterations lie between two moves of the same value along edge {i, j}: the mean of the segment's last
 // silences there (an event takes an eighth of the difference), times n_s / (values that cross), times the sends that a
-// coarse quantiser needs for a change, at least 1 + delay and the optimizer's lag 1 / (1 − μ). Both ends of an edge know
-// the same, so m_ji learns what m_ij does. η is the highest learning rate of the run, over 1 − μ; under an optimizer
-// that normalises (gain.hpp), the larger of what both ends say in their segments' headers.
+// coarse quantiser needs for a change, at least 1 + delay and the optimizer's lag 1 / (1 − μ). Both ends of an edge
+// know the same, so m_ji learns what m_ij does. η is the highest learning rate of the run, over 1 − μ; under an
+// optimizer that normalises (gain.hpp), the larger of what both ends say in their segments' headers.
 // Why this is stable: between two moves after T iterations v pushes by T η v. Along an eigenvector of W with s = 1 − λ
 // the distance of the ranks follows z² − (2 − (1 + r c) s) z + (1 − s) = 0, r = T/τ, whose roots are inside the unit
-// circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1 on
-// average, and one long silence is followed by others before the ranks can swing. With the latest silence as τ it is
-// not: after every short one v would push through a long one what it has learnt far too fast.
+// circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1
+// on average, which no pattern that was simulated has made swing (docs/method/drift_pace.py). The latest silence as τ
+// does swing: after every short one v pushes through a long one what it has learnt far too fast.
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>
