@@ -24,7 +24,7 @@ void read_data(Config& root, RunPlan::Parts& parts) {
   parts.batch_size = static_cast<std::size_t>(
       data.integer("batch_size", 64, Range::at_least(1), "examples of one rank in one iteration"));
   parts.batches =
-      data.choice("batches", "whole", {"whole", "even"},
+      data.choice("batch_sizes", "whole", {"whole", "even"},
                   "how an epoch is cut up: whole batches and one with what is left, which may be a few "
                   "examples that count as much as a whole batch, or even ones, of batch_size at most") == "even"
           ? Batches::even

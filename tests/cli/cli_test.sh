@@ -73,9 +73,17 @@ expect 0 "advice says what it rests on" "^# hearsay advise small.yaml --bytes-fr
 expect 0 "advice for shares that differ" "^# Shares: dirichlet, alpha 0.1, unlike" -- \
   "$hearsay" advise small.yaml --set 'data.partition={name: dirichlet, alpha: 0.1}'
 "$hearsay" advise small.yaml --bytes-fraction 0.3 --set data.partition.name=shards >advised.yaml 2>stderr
-expect 0 "what is advised can be run" "memory" -- "$hearsay" train advised.yaml --dry-run -n 4
+expect 0 "what is advised can be run" "parameters" -- "$hearsay" train advised.yaml --dry-run -n 4
 "$hearsay" advise advised.yaml --bytes-fraction 0.3 >again.yaml 2>stderr
 holds "advice on what was advised is the same" diff <(grep -v '^#' advised.yaml) <(grep -v '^#' again.yaml)
+# What it says was measured is what the table says.
+for budget in 1 0.2 0.1 0.05 0.022 0.01; do
+  "$hearsay" advise small.yaml --bytes-fraction "$budget" --set data.partition.name=shards >advised 2>stderr
+  name=$(sed -nE 's/^# (.*), corrected, is the most.*/\1/p' advised)
+  numbers=$(sed -nE 's/^#   this +([0-9.]+) +([0-9.]+) +[0-9.]+$/\1 | \2/p' advised)
+  holds "$budget: '$name' has $numbers in the table of results" \
+    grep -qF "| $name | $numbers |" "$source_dir/docs/results/tables/skew.md"
+done
 expect 0 "no budget is too small for an answer" "None does: it is the cheapest" -- \
   "$hearsay" advise small.yaml --bytes-fraction 1e-6
 expect 2 "a budget of nothing" "^hearsay: --bytes-fraction 0: .*in \(0, 1\]; 0.05 is a twentieth" -- \

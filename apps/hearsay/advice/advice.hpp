@@ -10,16 +10,16 @@ namespace hearsay {
 /// Whether every rank sees the same distribution of examples, or some classes only.
 enum class Shares { alike, unlike };
 
-/// Means and sample deviations over seeds, all of them fractions.
+/// Fractions.
 struct Reached {
-  double accuracy = 0.0, accuracy_deviation = 0.0;  ///< of the averaged model
-  double worst = 0.0, worst_deviation = 0.0;        ///< of the worst rank's
-  double bytes = 0.0;                               ///< of D-PSGD's
+  double accuracy = 0.0;  ///< of the averaged model
+  double worst = 0.0;     ///< of the worst rank's
+  double bytes = 0.0;     ///< of D-PSGD's
 };
 
 /// A configuration of the neighbour path, and what it reached.
 struct MeasuredChoice {
-  std::string_view name;                         ///< as in docs/results/tables/skew.md
+  std::string_view name;                         ///< as in docs/results/tables/skew.md, where it is corrected
   std::string_view exchange, trigger, sparsify;  ///< these sections
   Reached unlike, alike;
 

@@ -30,13 +30,9 @@ Situation situation(const std::string& config_yaml) {
   return {name + ", alpha " + significant(alpha, 3), alpha < nearly_alike ? Shares::unlike : Shares::alike};
 }
 
-std::string with_deviation(double value, double deviation) {
-  return fixed(100.0 * value, 1) + " ± " + fixed(100.0 * deviation, 1);
-}
-
 std::vector<std::string> row(const std::string& name, const Reached& reached) {
-  return {"#   " + name, with_deviation(reached.accuracy, reached.accuracy_deviation),
-          with_deviation(reached.worst, reached.worst_deviation), fixed(100.0 * reached.bytes, 1)};
+  return {"#   " + name, fixed(100.0 * reached.accuracy, 2), fixed(100.0 * reached.worst, 2),
+          fixed(100.0 * reached.bytes, 1)};
 }
 
 /// What writes the same again.
@@ -52,7 +48,7 @@ std::string reasons(const AdviseArguments& arguments, const Situation& situation
   const bool unlike = situation.shares == Shares::unlike;
   std::string text = "# " + command_line(arguments) + "\n# Shares: " + situation.partition +
                      (unlike ? ", unlike.\n" : ", taken for alike.\n");
-  text += "# " + std::string(choice.name) + " is the most accurate of those measured that need at most " +
+  text += "# " + std::string(choice.name) + ", corrected, is the most accurate of those measured that need at most " +
           significant(100.0 * arguments.bytes_fraction, 3) + " % of D-PSGD's bytes";
   if (reached.bytes > arguments.bytes_fraction)
     text += ".\n# None does: it is the cheapest, with " + significant(100.0 * reached.bytes, 3) + " %";
@@ -60,11 +56,11 @@ std::string reasons(const AdviseArguments& arguments, const Situation& situation
   text += aligned_table({{"#   ", "averaged model, %", "worst rank, %", "bytes, %"},
                          row("this", reached),
                          row("D-PSGD without correction", plain_dpsgd(situation.shares))});
-  text += "#   (an all-reduce: " + fixed(100.0 * all_reduce_accuracy(situation.shares), 1) + " %)\n";
+  text += "#   (an all-reduce: " + fixed(100.0 * all_reduce_accuracy(situation.shares), 2) + " %)\n";
   text +=
-      "# Measured on MNIST with mnist_cnn, 8 ranks in a ring, batch 64 a rank, learning rate 0.05, 10 epochs, 3 "
-      "seeds:\n"
-      "# docs/results/skew.md. Another model, batch or graph moves the numbers; the order has been the same so far.\n";
+      "# Measured on MNIST with mnist_cnn, 8 ranks in a ring, batch 64 a rank, learning rate 0.05, 10 epochs, one "
+      "seed:\n"
+      "# docs/results/skew.md. Another model, batch or graph moves the numbers.\n";
   if (unlike) text += "# Small batches are noisy: then try exchange.correction.strength: 0.2.\n";
   return text;
 }
