@@ -1,6 +1,5 @@
 #pragma once
 // What was measured of the neighbour path's accuracy against its bytes, and which configuration follows from it.
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,9 +27,7 @@ struct MeasuredChoice {
   std::vector<std::string> settings() const;
 };
 
-/// Those that are worth choosing, the most bytes first.
-std::span<const MeasuredChoice> measured_choices();
-/// What they were measured beside.
+/// What choices were measured beside.
 Reached plain_dpsgd(Shares shares);
 double all_reduce_accuracy(Shares shares);
 

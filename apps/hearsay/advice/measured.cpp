@@ -1,6 +1,5 @@
 // The measured front: configs/sweeps/skew.yaml, configs/sweeps/skew-others.yaml, 8 ranks in a ring, one seed. The
 // numbers are those of docs/results/tables/skew.md, which a test holds them to.
-#include <algorithm>
 #include <array>
 
 #include "apps/hearsay/advice/advice.hpp"
@@ -11,6 +10,7 @@ namespace {
 constexpr std::string_view corrected_events = "{name: eventgrad, mixing: {name: arrival}, correction: {name: drift}}";
 constexpr std::string_view int8 = "{quantiser: {name: int8}}", two_bit = "{quantiser: {name: two_bit}}";
 
+// Those that are worth choosing, the most bytes first.
 constexpr std::array choices{MeasuredChoice{.name = "D-PSGD",
                                             .exchange = "{name: dpsgd, correction: {name: drift}}",
                                             .trigger = "{}",
@@ -53,8 +53,6 @@ constexpr std::array choices{MeasuredChoice{.name = "D-PSGD",
 std::vector<std::string> MeasuredChoice::settings() const {
   return {"exchange=" + std::string(exchange), "trigger=" + std::string(trigger), "sparsify=" + std::string(sparsify)};
 }
-
-std::span<const MeasuredChoice> measured_choices() { return choices; }
 
 Reached plain_dpsgd(Shares shares) {
   return shares == Shares::unlike ? Reached{.accuracy = 0.9358, .worst = 0.6216, .bytes = 1.0016}

@@ -59,8 +59,10 @@ std::string reasons(const AdviseArguments& arguments, const Situation& situation
   text += "#   (an all-reduce: " + fixed(100.0 * all_reduce_accuracy(situation.shares), 2) + " %)\n";
   text +=
       "# Measured on MNIST with mnist_cnn, 8 ranks in a ring, batch 64 a rank, learning rate 0.05, 10 epochs, one "
-      "seed:\n"
-      "# docs/results/skew.md. Another model, batch or graph moves the numbers.\n";
+      "seed,\n"
+      "# " +
+      std::string(unlike ? "label-sorted" : "iid") +
+      " shares: docs/results/skew.md. Another model, batch or graph moves the numbers.\n";
   if (unlike) text += "# Small batches are noisy: then try exchange.correction.strength: 0.2.\n";
   return text;
 }

@@ -122,7 +122,7 @@ class EventGradPlan final : public ExchangePlan {
         trigger_(read_trigger(root.section("trigger"))),
         sparsifier_(read_segment_sparsifier(root.section("sparsify"))),
         correction_(read_correction(exchange.section("correction"))) {
-    link_.mixes_again = mixing_->repeats();
+    link_.repeats = mixing_->repeats();
     link_.keep_own_copies = mixing_->needs_own_copy() || trigger_.measure == Measure::change;
     exchange.require(
         link_.delay == 0 || mixing_->repeats(), "delay",

@@ -208,8 +208,10 @@ void NeighbourLink::note_sent(std::size_t edge, std::span<const std::uint8_t> se
     if (segments[s] == 0) continue;
     (options_.delay > 0 ? link.next : link.news).add(s, sent_);
     if (own_gains_.empty()) continue;
-    link.gains.said_next[s] = own_gains_[s];
-    if (options_.delay == 0) link.gains.say(s, own_gains_[s]);
+    if (options_.delay == 0)
+      link.gains.say(s, own_gains_[s]);
+    else
+      link.gains.said_next[s] = own_gains_[s];
   }
 }
 
@@ -354,7 +356,7 @@ void NeighbourLink::receive(Iteration k) {
     } else {
       const bool news = context_.mailbox.front(e).has_value();
       while (context_.mailbox.front(e)) apply_front(e);
-      if (!news && !options_.mixes_again) continue;
+      if (!news && !options_.repeats) continue;
     }
     context_.ledger.mixed(e, k - links_[e].newest_packet);
   }

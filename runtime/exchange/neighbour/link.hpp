@@ -40,7 +40,7 @@ class NeighbourLink {
     Iteration delay = 0;           ///< lockstep: copies are those of so many iterations ago; 0 or 1
     bool keep_own_copies = false;  ///< mixing reads MixEdge::ours
     std::size_t in_flight = 1;     ///< asynchronous: packets of an edge that may be under way
-    bool mixes_again = true;       ///< every iteration mixes with the copies that there are; else with what has come
+    bool repeats = true;           ///< as MixingRule::repeats: the age of a copy counts whenever it mixes
 
     /// As ExchangePlan::in_flight has it.
     std::optional<std::size_t> limit() const {

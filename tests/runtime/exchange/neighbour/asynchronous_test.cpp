@@ -93,14 +93,24 @@ void wander(Random& random, std::span<float> x) {
   for (float& v : x) v += static_cast<float>(random.uniform(-1.0, 1.0));
 }
 
-void run_links(const Topology& topology, const std::string& sparsify, std::size_t in_flight, EngineKind engine,
-               Views& views, const std::function<void(LocalRank&, NeighbourLink&)>& work) {
+/// Who drives communication, and how many packets of an edge may be under way.
+struct Way {
+  EngineKind engine;
+  std::size_t in_flight;
+};
+constexpr Way ways[] = {{EngineKind::inline_engine, 1},
+                        {EngineKind::inline_engine, 2},
+                        {EngineKind::thread_engine, 1},
+                        {EngineKind::thread_engine, 2}};
+
+void run_links(const Topology& topology, const std::string& sparsify, const Way& way, Views& views,
+               const std::function<void(LocalRank&, NeighbourLink&)>& work) {
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 1.0F);
   const IdlePlan plan(packet_bound(layout, sparsify));
-  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan, .engine = engine};
+  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan, .engine = way.engine};
   run_local_ranks(job, [&](LocalRank& rank) {
-    NeighbourLink link(rank.context(), keep_copies(in_flight), sparsifier(sparsify));
+    NeighbourLink link(rank.context(), keep_copies(way.in_flight), sparsifier(sparsify));
     work(rank, link);
     settle(rank, link, 1000, views);
   });
@@ -109,12 +119,11 @@ void run_links(const Topology& topology, const std::string& sparsify, std::size_
 TEST_CASE("a neighbour that stops receiving holds nobody up and misses nothing") {
   const Topology topology = build(ring, 2);
   for (const std::string sparsify : {whole, a_tenth}) {
-    for (const std::size_t in_flight : {1U, 2U}) {
+    for (const Way& way : ways) {
       CAPTURE(sparsify);
-      CAPTURE(in_flight);
-      const EngineKind engine = in_flight == 1 ? EngineKind::inline_engine : EngineKind::thread_engine;
+      CAPTURE(way.in_flight);
       Views views(2);
-      run_links(topology, sparsify, in_flight, engine, views, [&](LocalRank& rank, NeighbourLink& link) {
+      run_links(topology, sparsify, way, views, [&](LocalRank& rank, NeighbourLink& link) {
         if (rank.rank() == 0) {  // rank 1 stands at the barrier all this time
           Random random(9);
           const std::vector<std::uint8_t> all(rank.replica.layout.count(), 1);
@@ -127,7 +136,7 @@ TEST_CASE("a neighbour that stops receiving holds nobody up and misses nothing")
         rank.barrier();
       });
       CHECK(views.deferred > 0);
-      CHECK(views.packets == in_flight + 1);  // the last one has all that was owed
+      CHECK(views.packets == way.in_flight + 1);  // the last one has all that was owed
       check_views_agree(topology, views);
       if (sparsify == whole)
         CHECK(views.theirs[1][0] == views.x[0]);  // what was deferred went out with its last values
@@ -141,12 +150,12 @@ TEST_CASE("copies and beliefs agree after any delays and any events") {
        {std::string(ring), std::string("topology: {graph: {name: complete}, weights: {name: uniform}}\n")}) {
     const Topology topology = build(graph, 4);
     for (const std::string& sparsify : every_kind_of_body()) {
-      for (const auto engine : {EngineKind::inline_engine, EngineKind::thread_engine}) {
+      for (const Way& way : ways) {
         CAPTURE(graph);
         CAPTURE(sparsify);
+        CAPTURE(way.in_flight);
         Views views(4);
-        const std::size_t in_flight = engine == EngineKind::inline_engine ? 1 : 2;
-        run_links(topology, sparsify, in_flight, engine, views, [&](LocalRank& rank, NeighbourLink& link) {
+        run_links(topology, sparsify, way, views, [&](LocalRank& rank, NeighbourLink& link) {
           Random random(stream_seed(17, "delays", static_cast<std::uint64_t>(rank.rank())));
           std::vector<std::uint8_t> fired(rank.replica.layout.count());
           for (Iteration k = 0; k < 60; ++k) {
