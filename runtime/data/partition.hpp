@@ -19,6 +19,8 @@ class Partition {
   /// Throws ConfigError if there are fewer examples than ranks, std::logic_error for a label outside [0, classes).
   virtual std::vector<std::vector<std::uint32_t>> split(std::span<const std::uint8_t> labels, int classes, int ranks,
                                                         Random& random) const = 0;
+  /// Whether every share has the distribution of the whole set: a rank may then be dealt another one every epoch.
+  virtual bool shares_are_alike() const { return false; }
 };
 
 using PartitionEntry = Entry<Partition>;

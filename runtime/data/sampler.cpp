@@ -36,9 +36,19 @@ std::size_t Sampler::next_size() const {
   return (left + batches_left - 1) / batches_left;
 }
 
+void Sampler::deal(std::function<std::vector<std::uint32_t>(std::uint64_t e)> share_of_epoch) {
+  dealt_ = std::move(share_of_epoch);
+}
+
+void Sampler::take_dealt() {
+  share_ = dealt_(epochs_dealt_++);
+  unseen_ = next_in_order_ = 0;
+}
+
 void Sampler::start_epoch() {
   epoch_.clear();
   position_ = 0;
+  if (dealt_) take_dealt();
   if (!shuffle_) {
     run_on();
   } else if (samples_per_epoch_ >= share_.size()) {

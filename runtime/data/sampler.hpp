@@ -2,6 +2,7 @@
 // The order in which a rank sees its share, cut into batches.
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -28,12 +29,16 @@ class Sampler {
 
   std::int64_t iterations_per_epoch() const;
 
+  /// From now on every epoch has the share that is dealt for it, e = 0, 1, …
+  void deal(std::function<std::vector<std::uint32_t>(std::uint64_t e)> share_of_epoch);
+
   /// The next batch; valid until the next call.
   std::span<const std::uint32_t> next();
 
  private:
   std::size_t next_size() const;
   void start_epoch();
+  void take_dealt();
   void run_on();
   void permute();
   void take_unseen();
@@ -45,6 +50,8 @@ class Sampler {
   bool shuffle_;
   Batches batches_;
   Random random_;
+  std::function<std::vector<std::uint32_t>(std::uint64_t)> dealt_;
+  std::uint64_t epochs_dealt_ = 0;
   std::vector<std::uint32_t> epoch_;  // the draws of this epoch, of which `position_` have been handed out
   std::size_t position_ = 0;
   std::size_t next_in_order_ = 0;  // without shuffle

@@ -27,6 +27,14 @@ class Mirrored final : public Exchange {
     exchange_->stepped(k);
     put(mirror_.values.span(), there_.values.span());
   }
+  void idle(Iteration k) override {
+    exchange_->idle(k);
+    put(mirror_.values.span(), there_.values.span());
+  }
+  void drain() override {
+    exchange_->drain();
+    put(mirror_.values.span(), there_.values.span());
+  }
   std::span<const double> thresholds() const override { return exchange_->thresholds(); }
   std::span<const double> norms() const override { return exchange_->norms(); }
   std::span<const std::uint8_t> events() const override { return exchange_->events(); }

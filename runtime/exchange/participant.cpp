@@ -12,6 +12,9 @@ std::size_t ring_bytes(const ExchangePlan& plan, const Layout& layout, int ranks
   return MailboxMap::capacity_for(plan.packet_bound(layout, ranks), plan.in_flight().value_or(for_lockstep));
 }
 
+/// Lockstep ranks know how many batches the others have begun.
+bool counts_batches(const ExchangePlan& plan) { return plan.schedule() == Schedule::asynchronous; }
+
 }  // namespace
 
 ParticipantPlan::ParticipantPlan(Config root)
@@ -26,8 +29,8 @@ std::shared_ptr<const Topology> ParticipantPlan::topology(int ranks) const {
 
 std::size_t Participant::window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours,
                                       int ranks) {
-  return MailboxMap{.degree = static_cast<int>(neighbours), .capacity_bytes = ring_bytes(plan, layout, ranks)}
-      .total_bytes();
+  const MailboxMap mailbox{.degree = static_cast<int>(neighbours), .capacity_bytes = ring_bytes(plan, layout, ranks)};
+  return mailbox.total_bytes() + (counts_batches(plan) ? JobCount::bytes(neighbours, ranks) : 0);
 }
 
 Participant::Participant(mpi::CommunicatorHandle ranks, std::shared_ptr<const Topology> topology,
@@ -50,13 +53,31 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
                                                                  .index_bytes = message.index_bytes},
                                                                 message.bytes.size());
                                          }})),
-      mailbox_(transport_->open_memory(
-                   window_bytes(plan, replica.layout, neighbourhood_.neighbours.size(), topology_->ranks())),
-               *topology_, neighbourhood_.rank, ring_bytes(plan, replica.layout, topology_->ranks()), ledger_,
+      memory_(&transport_->open_memory(
+          window_bytes(plan, replica.layout, neighbourhood_.neighbours.size(), topology_->ranks()))),
+      mailbox_(*memory_, *topology_, neighbourhood_.rank, ring_bytes(plan, replica.layout, topology_->ranks()), ledger_,
                plan.in_flight() ? Mailbox::Tails::at_once : Mailbox::Tails::may_wait),
-      engine_(transport_->make_engine([this] { return mailbox_.progress(); })) {
+      count_(counts_batches(plan)
+                 ? std::make_unique<JobCount>(*memory_, *topology_, neighbourhood_.rank,
+                                              ring_bytes(plan, replica.layout, topology_->ranks()), ledger_)
+                 : nullptr),
+      engine_(transport_->make_engine([this] { return progress(); })) {
   if (options_.start_from_rank_0) broadcast_replica();
   exchange_ = build_exchange(plan, context());
+}
+
+void Participant::start(Iteration k) {
+  if (count_) count_->begin_batch();
+  exchange_->start(k);
+}
+
+double Participant::job_iterations(Iteration k) const {
+  return count_ ? static_cast<double>(count_->total()) / topology_->ranks() : static_cast<double>(k);
+}
+
+bool Participant::progress() {
+  const bool counted = count_ && count_->progress();
+  return mailbox_.progress() || counted;
 }
 
 ExchangeContext Participant::context() {
@@ -83,7 +104,7 @@ void Participant::all_gradients_ready() {
 }
 
 void Participant::serve() {
-  mailbox_.progress();
+  progress();
   if (options_.interrupted()) throw WaitInterrupted();
 }
 
@@ -95,9 +116,10 @@ void Participant::settle() {
   flush();
   engine_->run([this] {
     transport_->barrier();
-    mailbox_.progress();
+    progress();
     transport_->barrier();
   });
+  exchange_->drain();
 }
 
 void Participant::leave() {

@@ -10,6 +10,7 @@
 
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/mpi/communicator_handle.hpp"
+#include "runtime/transport/job_count.hpp"
 #include "runtime/transport/transport.hpp"
 
 namespace hearsay {
@@ -58,7 +59,7 @@ class Participant {
   Participant& operator=(const Participant&) = delete;
 
   // The loop: see runtime/exchange/exchange.hpp.
-  void start(Iteration k) { exchange_->start(k); }
+  void start(Iteration k);
   void gradient_ready(SegmentId segment) { exchange_->gradient_ready(segment); }
   /// Before `finish`; only some exchanges ask for it.
   void learning_rate(double eta) { exchange_->learning_rate(eta); }
@@ -69,9 +70,18 @@ class Participant {
   /// Every gradient is ready: for loops that do not know when each of them was.
   void all_gradients_ready();
 
+  /// How far the job is, as far as this rank knows, in iterations of all ranks: batches that any of them has begun over
+  /// their number. In lockstep k, which this rank is at.
+  double job_iterations(Iteration k) const;
+  /// Batches that a rank has begun, as far as this one knows; in lockstep 0.
+  std::uint64_t batches_of(int rank) const { return count_ ? count_->of(rank) : 0; }
+  /// In place of an iteration where this rank has nothing to compute and others have: it goes on sending and mixing.
+  void idle(Iteration k) { exchange_->idle(k); }
+
   /// Waits until everything posted has been sent.
   void flush();
-  /// Everything that any rank has posted has arrived. Collective: no rank returns while another may still need it.
+  /// After the last iteration: everything that any rank has posted has arrived and is taken in. Collective: no rank
+  /// returns while another may still need it.
   void settle();
   /// Ends the exchange and the communication of this rank; what is counted stays.
   void leave();
@@ -93,7 +103,7 @@ class Participant {
   /// What communication does while it waits for other ranks elsewhere: serves the mailbox, ends if interrupted.
   void serve();
   /// Serves the mailbox, whatever has come.
-  bool progress() { return mailbox_.progress(); }
+  bool progress();
   /// Lets `seconds` pass while communication goes on; in a simulation simulated ones.
   void pass_time(double seconds) { transport_->pass_time(seconds, *engine_); }
 
@@ -110,7 +120,9 @@ class Participant {
   ParticipantOptions options_;
   Ledger ledger_;
   Peers& peers_;
+  RemoteMemory* memory_;
   Mailbox mailbox_;
+  std::unique_ptr<JobCount> count_;              // asynchronous ranks only
   std::unique_ptr<CommunicationEngine> engine_;  // joins its thread before anything above goes
   std::unique_ptr<Exchange> exchange_;
 };

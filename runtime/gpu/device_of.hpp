@@ -89,6 +89,17 @@ class DeviceOf final : public Device {
     device::add_difference_at(backend_.machine(), weight, theirs.data(), ours.data(), entries_.positions.data(),
                               count(positions), x.data());
   }
+  void close_difference(float weight, std::span<float> theirs, std::span<float> ours) override {
+    const auto use = backend_.use();
+    device::close_difference(backend_.machine(), weight, theirs.data(), ours.data(), ours.size());
+  }
+  void close_difference_at(std::span<const std::uint32_t> positions, float weight, std::span<float> theirs,
+                           std::span<float> ours) override {
+    const auto use = backend_.use();
+    send_positions(positions);
+    device::close_difference_at(backend_.machine(), weight, theirs.data(), ours.data(), entries_.positions.data(),
+                                count(positions));
+  }
 
   void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) override {
     const auto use = backend_.use();

@@ -82,6 +82,12 @@ class Device {
   /// x ← x + weight · (theirs − ours) at these positions, which are unique.
   virtual void add_difference_at(std::span<const std::uint32_t> positions, float weight, std::span<const float> theirs,
                                  std::span<const float> ours, std::span<float> x) = 0;
+  /// m = weight · (theirs − ours):  theirs ← theirs − m,  ours ← ours + m. With the two in the other order the same
+  /// bits.
+  virtual void close_difference(float weight, std::span<float> theirs, std::span<float> ours) = 0;
+  /// The same at these positions, which are unique.
+  virtual void close_difference_at(std::span<const std::uint32_t> positions, float weight, std::span<float> theirs,
+                                   std::span<float> ours) = 0;
 
   /// Momentum correction: u ← m u + scale g (Nesterov: u ← m (u + scale g)), and g ← what error feedback collects, u
   /// (u + scale g).

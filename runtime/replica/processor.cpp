@@ -12,6 +12,12 @@
 namespace hearsay {
 namespace {
 
+void close(float weight, float& theirs, float& ours) {
+  const float move = weight * (theirs - ours);
+  theirs -= move;
+  ours += move;
+}
+
 /// Chooses when it is asked what was chosen: one segment's changes are all that is kept.
 class ProcessorSelection final : public ChangeSelection {
  public:
@@ -99,6 +105,13 @@ class Processor final : public Device {
   void add_difference_at(std::span<const std::uint32_t> positions, float weight, std::span<const float> theirs,
                          std::span<const float> ours, std::span<float> x) override {
     for (const std::uint32_t i : positions) x[i] += weight * (theirs[i] - ours[i]);
+  }
+  void close_difference(float weight, std::span<float> theirs, std::span<float> ours) override {
+    for (std::size_t i = 0; i < ours.size(); ++i) close(weight, theirs[i], ours[i]);
+  }
+  void close_difference_at(std::span<const std::uint32_t> positions, float weight, std::span<float> theirs,
+                           std::span<float> ours) override {
+    for (const std::uint32_t i : positions) close(weight, theirs[i], ours[i]);
   }
 
   void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) override {

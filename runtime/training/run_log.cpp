@@ -42,23 +42,27 @@ void RunLog::start_clock() {
 
 double RunLog::seconds() const { return std::chrono::duration<double>(sources_.ledger.now() - start_).count(); }
 
-void RunLog::iteration(Iteration k, double loss, const Exchange& exchange) {
+void RunLog::iteration(Iteration k, double job_done, double loss, const Exchange& exchange) {
   const ReportOptions& report = sources_.plan.report();
-  const bool last = k + 1 == sources_.length.iterations;
+  const bool last = job_done >= static_cast<double>(sources_.length.iterations);
   if (report.segments) metrics_.write_segments(k, exchange.norms(), exchange.thresholds(), exchange.events());
   loss_sum_ += loss;
   ++loss_count_;
-  if (last || (k + 1) % report.every_iterations == 0) write(k, exchange);
+  if (last || (k + 1) % report.every_iterations == 0) write(k, job_done, exchange);
   if (!sources_.options.progress || sources_.rank != 0) return;
   if (const auto now = std::chrono::steady_clock::now(); last || now - last_progress_ >= between_progress) {
     last_progress_ = now;
-    report_progress(k, loss);
+    report_progress(k, job_done, loss);
   }
 }
 
-void RunLog::write(Iteration k, const Exchange& exchange) {
+void RunLog::last_iteration(Iteration k, double job_done, const Exchange& exchange) {
+  if (loss_count_ > 0) write(k, job_done, exchange);
+}
+
+void RunLog::write(Iteration k, double job_done, const Exchange& exchange) {
   const double mean_loss = std::exchange(loss_sum_, 0.0) / static_cast<double>(std::exchange(loss_count_, 0));
-  const IterationRecord now = record(k, mean_loss, exchange.shares());
+  const IterationRecord now = record(k, job_done, mean_loss, exchange.shares());
   metrics_.write(now);
   if (!events_) return;
   events_->write(now);
@@ -66,20 +70,20 @@ void RunLog::write(Iteration k, const Exchange& exchange) {
     events_->write_segments(k, now.time_s, sources_.layout, exchange.norms(), exchange.thresholds());
 }
 
-IterationRecord RunLog::record(Iteration k, double loss, const std::vector<Share>& shares) const {
+IterationRecord RunLog::record(Iteration k, double job_done, double loss, const std::vector<Share>& shares) const {
   std::vector<std::pair<std::string, double>> fractions;
   for (const Share& share : shares) fractions.emplace_back(share.name, share.fraction());
   const RunLength& length = sources_.length;
   const RunPlan::Parts& plan = sources_.plan.parts();
   const auto done = static_cast<std::uint64_t>(k + 1);
   return {.iteration = k,
-          .epoch = length.epoch(k + 1),
+          .epoch = length.epoch(job_done),
           .time_s = seconds(),
           .loss = loss,
           .totals = sources_.ledger.totals(),
           .staleness_max = sources_.ledger.staleness_max(),
           .messages_possible = plan.exchange->laws().along_graph ? done * sources_.layout.count() * sends_ : 0,
-          .learning_rate = plan.learning_rate->at(length.epoch(k), length.epoch(length.iterations)),
+          .learning_rate = plan.learning_rate->at(length.epoch(job_done - 1), length.epoch(length.iterations)),
           .shares = std::move(fractions),
           .neighbour_bytes = neighbour_bytes()};
 }
@@ -92,30 +96,30 @@ std::vector<std::uint64_t> RunLog::neighbour_bytes() const {
   return bytes;
 }
 
-void RunLog::report_progress(Iteration k, double loss) {
+void RunLog::report_progress(Iteration k, double job_done, double loss) {
   const RunLength& length = sources_.length;
   const LedgerTotals totals = sources_.ledger.totals();
   const double done = static_cast<double>(k + 1);
   const bool neighbours = sources_.plan.parts().exchange->laws().along_graph;
   const double possible = neighbours ? done * static_cast<double>(sources_.layout.count() * sends_) : 0.0;
-  const double rate = done / std::max(seconds(), 1e-9);
+  const double rate = job_done / std::max(seconds(), 1e-9);
   sources_.options.progress(
-      {.iteration = k + 1,
+      {.iteration = std::min(static_cast<Iteration>(job_done), length.iterations),
        .iterations = length.iterations,
-       .epoch = length.epoch(k + 1),
+       .epoch = length.epoch(job_done),
        .epochs = length.epoch(length.iterations),
        .loss = loss,
        .messages_fraction = possible > 0.0 ? static_cast<double>(totals.messages) / possible : 0.0,
        .megabytes_sent = 1e-6 * static_cast<double>(totals.bytes()),
        .iterations_per_second = rate,
-       .seconds_left = static_cast<double>(length.iterations - k - 1) / rate});
+       .seconds_left = std::max(0.0, static_cast<double>(length.iterations) - job_done) / rate});
 }
 
-void RunLog::evaluation(Iteration done, double accuracy, double loss, double consensus_distance) {
+void RunLog::evaluation(double job_done, double time_s, double accuracy, double loss, double consensus_distance) {
   if (sources_.rank != 0) return;
-  const EvaluationRecord record{.iteration = done,
-                                .epoch = sources_.length.epoch(done),
-                                .time_s = seconds(),
+  const EvaluationRecord record{.iteration = static_cast<Iteration>(job_done),
+                                .epoch = sources_.length.epoch(job_done),
+                                .time_s = time_s,
                                 .accuracy_mean_model = accuracy,
                                 .loss_mean_model = loss,
                                 .consensus_distance = consensus_distance};
@@ -124,13 +128,13 @@ void RunLog::evaluation(Iteration done, double accuracy, double loss, double con
   if (sources_.options.evaluated) sources_.options.evaluated(record);
 }
 
-Summary RunLog::summary(const std::string& status, Iteration done) const {
+Summary RunLog::summary(const std::string& status, double job_done) const {
   const RunPlan::Parts& plan = sources_.plan.parts();
   Summary summary;
   summary.status = status;
   summary.ranks = sources_.topology.ranks();
-  summary.iterations = done;
-  summary.epochs = sources_.length.epoch(done);
+  summary.iterations = static_cast<Iteration>(job_done);
+  summary.epochs = sources_.length.epoch(job_done);
   summary.parameters = sources_.layout.size();
   summary.segments = sources_.layout.count();
   summary.edges = static_cast<std::uint64_t>(sources_.topology.edges_in_use());

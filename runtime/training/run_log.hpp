@@ -31,19 +31,22 @@ class RunLog {
   void start_clock();
   double seconds() const;  ///< since start_clock
 
-  /// Iteration k is over; loss: of its batch. What is recorded is the mean since the last record.
-  void iteration(Iteration k, double loss, const Exchange& exchange);
-  /// The averaged model after `done` iterations.
-  void evaluation(Iteration done, double accuracy, double loss, double consensus_distance);
+  /// Iteration k of this rank is over, and `job_done` of all ranks; loss: of its batch. What is recorded is the mean
+  /// since the last record.
+  void iteration(Iteration k, double job_done, double loss, const Exchange& exchange);
+  /// No iteration will follow.
+  void last_iteration(Iteration k, double job_done, const Exchange& exchange);
+  /// The averaged model after `job_done` iterations, at `time_s`.
+  void evaluation(double job_done, double time_s, double accuracy, double loss, double consensus_distance);
   /// The fields that every rank knows; totals and times are zero.
-  Summary summary(const std::string& status, Iteration done) const;
+  Summary summary(const std::string& status, double job_done) const;
 
  private:
-  IterationRecord record(Iteration k, double loss, const std::vector<Share>& shares) const;
+  IterationRecord record(Iteration k, double job_done, double loss, const std::vector<Share>& shares) const;
   /// To each neighbour; nothing where everybody is one, which would be P − 1 numbers a record.
   std::vector<std::uint64_t> neighbour_bytes() const;
-  void write(Iteration k, const Exchange& exchange);
-  void report_progress(Iteration k, double loss);
+  void write(Iteration k, double job_done, const Exchange& exchange);
+  void report_progress(Iteration k, double job_done, double loss);
 
   Sources sources_;
   std::uint64_t sends_;    // neighbours that an iteration sends to

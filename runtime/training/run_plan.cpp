@@ -52,12 +52,21 @@ void read_train(Config& root, RunPlan::Parts& parts) {
   parts.epochs = train.integer("epochs", 10, Range::at_least(1), "passes over the training set");
   parts.most_iterations =
       train.integer("iterations", 0, Range::at_least(0), "stop after so many iterations; 0: no limit");
-  // An evaluation waits for all ranks, which lockstep does anyway and asynchronous training must not.
   const bool lockstep = parts.exchange->schedule() == Schedule::lockstep;
-  parts.evaluate_every_epochs =
-      train.integer("evaluate_every_epochs", lockstep ? 1 : 0, Range::at_least(0),
-                    "evaluate the averaged model every so many epochs, 0: only at the end (default 1 in lockstep, 0 in "
-                    "asynchronous training: every evaluation synchronises all ranks)");
+  parts.budget =
+      train.choice("budget", lockstep ? "rank" : "job", {"rank", "job"},
+                   "rank: every rank does all iterations, and the slowest ends the run; job: the ranks do "
+                   "so many times their number together, fast ones more (default in asynchronous training)") == "job"
+          ? RunLength::Budget::job
+          : RunLength::Budget::rank;
+  train.require(!lockstep || parts.budget == RunLength::Budget::rank, "budget",
+                "ranks that wait for each other do equally many iterations; job needs exchange.schedule: asynchronous");
+  parts.most_seconds = train.real("seconds", 0.0, Range::at_least(0.0),
+                                  "stop after so many seconds of training, if that is earlier; 0: no limit");
+  parts.evaluate_every_epochs = train.integer(
+      "evaluate_every_epochs", 1, Range::at_least(0),
+      "evaluate the averaged model every so many epochs, 0: only at the end. Asynchronous ranks wait for nobody: they "
+      "leave what they have then in the run folder, and it is evaluated when training is over");
   parts.mix_buffers = train.flag("mix_buffers", false,
                                  "send and mix normalisation buffers like parameters, as segments behind them; false: "
                                  "they stay on their rank and are averaged for evaluation only");
@@ -110,6 +119,7 @@ RunLength RunPlan::length(std::size_t examples, int ranks) const {
   length.iterations_per_epoch = static_cast<Iteration>((samples + parts_.batch_size - 1) / parts_.batch_size);
   length.iterations = parts_.epochs * length.iterations_per_epoch;
   if (parts_.most_iterations > 0) length.iterations = std::min(length.iterations, parts_.most_iterations);
+  length.budget = parts_.budget;
   return length;
 }
 

@@ -50,7 +50,9 @@ class RunPlan {
     std::unique_ptr<ExchangePlan> exchange;
     // train:
     std::int64_t epochs;
-    Iteration most_iterations;           ///< 0: as many as the epochs have
+    Iteration most_iterations;  ///< 0: as many as the epochs have
+    RunLength::Budget budget;
+    double most_seconds;                 ///< 0: as long as it takes
     std::int64_t evaluate_every_epochs;  ///< 0: at the end only
     bool mix_buffers;
     bool common_dropout;

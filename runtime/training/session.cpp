@@ -12,6 +12,7 @@
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/evaluator.hpp"
 #include "runtime/training/model/model.hpp"
+#include "runtime/training/model/snapshots.hpp"
 #include "runtime/training/process/rank_generator.hpp"
 #include "runtime/training/process/same_run.hpp"
 #include "runtime/training/process/threads.hpp"
@@ -36,7 +37,11 @@ class Session {
  private:
   void prepare();
   bool observe(Iteration k, double loss);
-  void evaluate(Iteration done);
+  bool may_go_on(Iteration done);
+  double job_done() const { return participant_.job_iterations(trainer_->iterations_done()); }
+  void evaluate_at(double job_done);
+  void evaluate_snapshots();
+  void evaluate(double job_done, double time_s);
   Summary finish();
   [[noreturn]] void leave_stopped();
   void watch();
@@ -64,6 +69,8 @@ class Session {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Trainer> trainer_;
   std::optional<RunLog> log_;
+  std::optional<Snapshots> snapshots_;  // asynchronous ranks only
+  std::int64_t evaluations_ = 0;        // during training
   Evaluator::MeanModel mean_model_{};
   RunTimes times_;
 };
@@ -133,6 +140,8 @@ void Session::prepare() {
                                                       .learning_rate = *plan_.parts().learning_rate,
                                                       .rank = rank_});
   log_.emplace(sources());
+  if (plan_.parts().exchange->schedule() == Schedule::asynchronous)
+    snapshots_.emplace(model_, plan_.report().directory, rank_);
   participant_.engine().run([&] { communicator_.barrier(); });
 }
 
@@ -161,17 +170,62 @@ double Session::compute() {
 /// Between two iterations: records, progress, evaluation, stop. False ends training.
 bool Session::observe(Iteration k, double loss) {
   if (trace_) trace_->iteration(k + 1);
-  log_->iteration(k, loss, participant_.exchange());
-  const Iteration done = k + 1;
-  const Iteration every = plan_.parts().evaluate_every_epochs * length_.iterations_per_epoch;
-  if (every > 0 && done % every == 0 && done < length_.iterations) evaluate(done);
-  return stop_.received() == 0;
+  const double done = participant_.job_iterations(k + 1);
+  log_->iteration(k, done, loss, participant_.exchange());
+  if (plan_.parts().evaluate_every_epochs > 0) evaluate_at(done);
+  return may_go_on(k + 1);
 }
 
-void Session::evaluate(Iteration done) {
+/// Whether neither a signal nor the clock ends training. Lockstep ranks stop in the same iteration: now and then they
+/// ask each other.
+bool Session::may_go_on(Iteration done) {
+  constexpr Iteration between = 10;
+  const double most_s = plan_.parts().most_seconds;
+  if (stop_.received() != 0) return false;
+  if (most_s == 0.0) return true;
+  double late = log_->seconds() < most_s ? 0.0 : 1.0;
+  if (!snapshots_) {
+    if (done % between != 0) return true;
+    participant_.flush();
+    participant_.engine().run([&] { communicator_.maximum({&late, 1}); });
+  }
+  return late == 0.0;
+}
+
+/// The next evaluation that is due once the job is so far. What is due at the end is evaluated there.
+void Session::evaluate_at(double job_done) {
+  const Iteration every = plan_.parts().evaluate_every_epochs * length_.iterations_per_epoch;
+  for (Iteration due = (evaluations_ + 1) * every; static_cast<double>(due) <= job_done && due < length_.iterations;
+       due = (evaluations_ + 1) * every) {
+    ++evaluations_;
+    if (snapshots_)
+      snapshots_->leave({.job_iterations = static_cast<double>(due), .time_s = log_->seconds()});
+    else
+      evaluate(static_cast<double>(due), log_->seconds());
+  }
+}
+
+/// What asynchronous ranks have left on their way; a rank that stopped early has left fewer. Leaves the model as it is.
+void Session::evaluate_snapshots() {
+  if (!snapshots_ || plan_.parts().evaluate_every_epochs == 0) return;
+  const std::size_t last = snapshots_->taken().size();
+  snapshots_->leave({.job_iterations = job_done(), .time_s = log_->seconds()});
+  std::vector<double> common{static_cast<double>(last)};
+  participant_.engine().run([&] { communicator_.minimum(common); });
+  for (std::size_t i = 0; i < static_cast<std::size_t>(common[0]); ++i) {
+    const Snapshots::Taken& taken = snapshots_->taken()[i];
+    std::vector<double> when{taken.time_s};
+    participant_.engine().run([&] { communicator_.maximum(when); });
+    snapshots_->load(i);
+    evaluate(taken.job_iterations, when[0]);
+  }
+  snapshots_->load(last);
+}
+
+void Session::evaluate(double job_done, double time_s) {
   participant_.flush();  // in a simulation nobody sends while a rank is in a collective
   mean_model_ = evaluator_.mean_model();
-  log_->evaluation(done, mean_model_.accuracy, mean_model_.loss, mean_model_.consensus_distance);
+  log_->evaluation(job_done, time_s, mean_model_.accuracy, mean_model_.loss, mean_model_.consensus_distance);
 }
 
 Summary Session::run() {
@@ -180,13 +234,16 @@ Summary Session::run() {
   log_->start_clock();
   watch();
   try {
-    trainer_->run(length_, [this](Iteration k, double loss) { return observe(k, loss); });
+    trainer_->run(
+        length_, [this](Iteration k, double loss) { return observe(k, loss); },
+        [this] { return may_go_on(trainer_->iterations_done()); });
+    log_->last_iteration(trainer_->iterations_done() - 1, job_done(), participant_.exchange());
     times_ = {.wall_s = log_->seconds(), .evaluate_s = participant_.ledger().seconds(Phase::evaluate)};
     if (stop_.received() == 0) return finish();
   } catch (const WaitInterrupted&) {
     times_ = {.wall_s = log_->seconds(), .evaluate_s = participant_.ledger().seconds(Phase::evaluate)};
   } catch (const DivergenceError& error) {
-    Summary summary = log_->summary("diverged", trainer_->iterations_done());
+    Summary summary = log_->summary("diverged", job_done());
     summary.message = error.what();
     if (trace_) trace_->write(plan_.report().directory);
     write_summary(plan_.report().directory, summary);
@@ -198,10 +255,11 @@ Summary Session::run() {
 Summary Session::finish() {
   participant_.settle();
   if (trace_) trace_->write(plan_.report().directory);
-  evaluate(trainer_->iterations_done());
+  evaluate_snapshots();
+  evaluate(job_done(), times_.wall_s);
   const Evaluator::Ranks ranks = evaluator_.every_rank();
   if (plan_.parts().save_model) evaluator_.save_mean_model(plan_.report().directory / "model.pt");
-  Summary summary = log_->summary("finished", trainer_->iterations_done());
+  Summary summary = log_->summary("finished", job_done());
   summary.accuracy_mean_model = mean_model_.accuracy;
   summary.loss_mean_model = mean_model_.loss;
   summary.consensus_distance = mean_model_.consensus_distance;
@@ -221,7 +279,7 @@ void Session::leave_stopped() {
   const Stopped stopped(stop_.received());
   model_.save(replica_file(plan_, rank_));
   if (trace_) trace_->write(plan_.report().directory);
-  Summary summary = log_->summary("stopped", trainer_->iterations_done());
+  Summary summary = log_->summary("stopped", job_done());
   summary.message = stopped.what();
   participant_.engine().run([&] {
     if (farewell_.barrier_within(patience_s))

@@ -61,6 +61,15 @@ TrainingBatches make_batches(const RunPlan::Parts& plan, const ImageData& data, 
   Sampler sampler(std::move(shares[static_cast<std::size_t>(rank)]),
                   RunPlan::samples_per_epoch(data.train.size(), ranks), plan.batch_size, plan.shuffle,
                   stream_seed(plan.seed, "sampler", stream), plan.batches);
+  if (plan.budget == RunLength::Budget::job && plan.partition->shares_are_alike()) {
+    // Ranks go through their shares at speeds of their own. Dealt anew every epoch, all examples are seen equally often
+    // on average, however unlike the speeds are.
+    sampler.deal([&plan, &data, ranks, rank](std::uint64_t epoch) {
+      Random of_epoch(stream_seed(plan.seed, "partition", epoch));
+      auto dealt = plan.partition->split(data.train.labels, data.train.classes, ranks, of_epoch);
+      return std::move(dealt[static_cast<std::size_t>(rank)]);
+    });
+  }
   return {data, std::move(sampler), plan.augmentation, stream_seed(plan.seed, "augmentation", stream)};
 }
 

@@ -1,5 +1,7 @@
 #include "runtime/training/trainer.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <sstream>
 
@@ -21,20 +23,39 @@ std::string divergence_message(const std::string& reason, int rank, Iteration k,
 
 }  // namespace
 
-Iteration Trainer::run(const RunLength& length, const Observer& observe) {
-  for (Iteration k = 0; k < length.iterations; ++k) {
+bool Trainer::is_spent(Iteration k, const RunLength& length) const {
+  const double done = length.budget == RunLength::Budget::rank ? k : progress(k);
+  return done >= static_cast<double>(length.iterations);
+}
+
+Iteration Trainer::run(const RunLength& length, const Observer& observe, const MayWait& may_wait) {
+  for (Iteration k = 0; !is_spent(k, length); ++k) {
     try {
       last_loss_ = iterate(k, length);
     } catch (const DivergenceError& error) {
       throw DivergenceError(divergence_message(error.what(), parts_.rank, k, length.epoch(k), last_loss_));
     }
     done_ = k + 1;
-    if (!observe(k, last_loss_)) break;
+    if (!observe(k, last_loss_)) return done_;
   }
+  accompany(length, may_wait);
   return done_;
 }
 
+// In steps as long as this rank's iterations were: its neighbours hear of it as often as before.
+void Trainer::accompany(const RunLength& length, const MayWait& may_wait) {
+  constexpr double least_s = 1e-4, most_s = 1.0;
+  const Ledger& ledger = parts_.participant.ledger();
+  const double worked = std::chrono::duration<double>(ledger.now() - began_).count();
+  const double step = std::clamp(worked / static_cast<double>(std::max<Iteration>(1, done_)), least_s, most_s);
+  for (Iteration k = done_; progress(k) < static_cast<double>(length.iterations) && may_wait(); ++k) {
+    parts_.participant.idle(k);
+    parts_.participant.pass_time(step);
+  }
+}
+
 double Trainer::iterate(Iteration k, const RunLength& length) {
+  const double epoch = length.epoch(length.budget == RunLength::Budget::rank ? k : progress(k));
   parts_.participant.start(k);
   double loss = 0.0;
   {
@@ -43,7 +64,7 @@ double Trainer::iterate(Iteration k, const RunLength& length) {
   }
   if (!std::isfinite(loss))
     throw DivergenceError(std::isnan(loss) ? "the loss is not a number" : "the loss is infinite");
-  const double rate = parts_.learning_rate.at(length.epoch(k), length.epoch(length.iterations));
+  const double rate = parts_.learning_rate.at(epoch, length.epoch(length.iterations));
   parts_.participant.learning_rate(rate);
   parts_.participant.finish(k);
   {

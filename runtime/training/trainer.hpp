@@ -1,5 +1,6 @@
 #pragma once
 // The training loop: the same for every algorithm, model and optimizer. No LibTorch in this header.
+#include <chrono>
 #include <functional>
 #include <limits>
 
@@ -11,9 +12,14 @@ namespace hearsay {
 
 /// How long to train. An epoch is a pass over the data of all ranks together.
 struct RunLength {
+  enum class Budget {
+    rank,  ///< every rank does so many iterations
+    job    ///< so many times the ranks, by whoever is free
+  };
   Iteration iterations_per_epoch = 1;
   Iteration iterations = 0;
-  double epoch(Iteration k) const { return static_cast<double>(k) / static_cast<double>(iterations_per_epoch); }
+  Budget budget = Budget::rank;
+  double epoch(double iterations_done) const { return iterations_done / static_cast<double>(iterations_per_epoch); }
 };
 
 class Trainer {
@@ -22,6 +28,8 @@ class Trainer {
   using LossAndGradient = std::function<double()>;
   /// Told of every iteration when it is over, with its loss (taken before its step). False ends training.
   using Observer = std::function<bool(Iteration k, double loss)>;
+  /// Asked while other ranks are still at work and this one is done. False ends that, too.
+  using MayWait = std::function<bool()>;
 
   struct Parts {
     Participant& participant;
@@ -30,19 +38,25 @@ class Trainer {
     const LearningRate& learning_rate;
     int rank = 0;
   };
-  explicit Trainer(Parts parts) : parts_(std::move(parts)) {}
+  explicit Trainer(Parts parts) : parts_(std::move(parts)), began_(parts_.participant.ledger().now()) {}
 
-  /// Iterations 0, 1, … until `length.iterations` or until `observe` returns false; returns how many are done.
+  /// Iterations 0, 1, … until the budget is spent or until `observe` returns false; returns how many are done. A rank
+  /// whose own budget is spent goes on sending and mixing, without gradients, until that of all ranks is.
   /// Throws DivergenceError with rank, iteration, epoch and the last finite loss when a loss or a norm is not finite,
   /// WaitInterrupted from a wait for a neighbour.
-  Iteration run(const RunLength& length, const Observer& observe);
+  Iteration run(const RunLength& length, const Observer& observe, const MayWait& may_wait);
   /// Iterations that are done so far: what `run` would have returned, had it not thrown.
   Iteration iterations_done() const { return done_; }
 
  private:
+  bool is_spent(Iteration k, const RunLength& length) const;
   double iterate(Iteration k, const RunLength& length);
+  void accompany(const RunLength& length, const MayWait& may_wait);
+
+  double progress(Iteration k) const { return parts_.participant.job_iterations(k); }
 
   Parts parts_;
+  std::chrono::nanoseconds began_;
   Iteration done_ = 0;
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();
 };

@@ -29,7 +29,9 @@ struct SegmentHeader {
   std::uint32_t segment;
   std::uint32_t count;       ///< encoded values, whose positions have 32 bits; of a whole segment 0, its length says it
   std::uint64_t bytes : 40;  ///< positions and values behind this header
-  std::uint64_t gain : 16 = 0;  ///< upper half of a float: how far a gradient moves the sender; 0: it does not say
+  /// Upper half of a float: how far a gradient moves the sender, where the ends of an edge take turns between two
+  /// events of the edge; 0: it does not say.
+  std::uint64_t gain : 16 = 0;
   std::uint64_t kind : 8;  ///< 1: the segment's values as they are; 0: values, 2: changes encoded by the run's codec
 };
 static_assert(sizeof(SegmentHeader) == 16);

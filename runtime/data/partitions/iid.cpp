@@ -16,6 +16,7 @@ class Iid : public Partition {
     random.shuffle(std::span(order));
     return cut(order, equal_sizes(order.size(), parts));
   }
+  bool shares_are_alike() const override { return true; }
 };
 
 }  // namespace

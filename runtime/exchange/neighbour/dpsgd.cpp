@@ -4,7 +4,8 @@
 // ghosh2021eventgrad's Algorithm A.
 // On a graph that changes W is that of iteration k, W_k (ying2021exponential), and only its peer is sent to.
 // Deviates from the paper in: nothing in lockstep without `delay`, with which the x_j are those of iteration k − 1.
-// Asynchronous ranks use the newest copies that have arrived. Cost per iteration and directed edge: one message a
+// Asynchronous ranks use the newest copies that have arrived; with a correction, which needs what i gains of an edge
+// to be what j loses, they take turns (turns.hpp). Cost per iteration and directed edge: one message a
 // segment, 4·n bytes of values, 32 + 16·segments bytes of headers; memory: one block a neighbour; time: deg + 2 memory
 // passes to mix.
 #include <optional>
@@ -13,6 +14,7 @@
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/neighbour/correction/correction.hpp"
 #include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/turns.hpp"
 
 namespace hearsay {
 namespace {
@@ -30,10 +32,27 @@ class DPsgd final : public Exchange {
 
   void start(Iteration k) override {
     for (SegmentId s = 0; s < every_segment_.size(); ++s) context_.ledger.event(s);
-    if (drift_) link_.say_gains(drift_->gains());
+    last_ = k;
+    for (std::size_t e = 0; drift_ && e < context_.neighbourhood.neighbours.size(); ++e)
+      link_.say_gains(e, drift_->gains(e, k));
     link_.send(k, every_segment_);
   }
   void finish(Iteration k) override {
+    mix(k);
+    if (drift_) drift_->correct(context_.replica.gradients.span());
+  }
+  void idle(Iteration k) override {
+    start(k);
+    mix(k);
+  }
+  void drain() override {
+    if (link_.by_turns()) mix(last_);
+  }
+  std::span<const std::uint8_t> events() const override { return every_segment_; }
+
+ private:
+  void mix(Iteration k) {
+    if (link_.by_turns()) return mix_by_turns(k, link_, *arrival_, &*drift_, context_);
     link_.receive(k);
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const auto x = context_.replica.values.span();
@@ -44,11 +63,7 @@ class DPsgd final : public Exchange {
     else
       context_.device().add_differences(step_along_differences_, link_.edges(k), x);
     link_.mixed();
-    drift_->correct(context_.replica.gradients.span());
   }
-  std::span<const std::uint8_t> events() const override { return every_segment_; }
-
- private:
   float self_weight() const { return static_cast<float>(context_.neighbourhood.self_weight); }
   /// The product with W as differences: what i gains of j, j loses. Where copies are of this iteration, what the
   /// neighbours hold of this rank is x itself.
@@ -67,6 +82,8 @@ class DPsgd final : public Exchange {
   bool copies_are_current_;
   float step_along_differences_;  // half of W where copies are an iteration old: whole, it would overshoot
   std::optional<DriftCorrection> drift_;
+  std::unique_ptr<MixingRule> arrival_ = make_arrival();
+  Iteration last_ = 0;
 };
 
 class DPsgdPlan final : public ExchangePlan {
@@ -75,6 +92,9 @@ class DPsgdPlan final : public ExchangePlan {
       : options_(read_link_options(exchange)), correction_(read_correction(exchange.section("correction"))) {
     const bool current = options_.schedule == Schedule::lockstep && options_.delay == 0;
     options_.keep_own_copies = correction_.on() && !current;
+    options_.by_turns = correction_.on() && options_.schedule == Schedule::asynchronous;
+    options_.repeats = !options_.by_turns;
+    require_turns(exchange, options_);
   }
   std::size_t packet_bound(const Layout& layout, int) const override {
     return sizeof(PacketHeader) + layout.count() * sizeof(SegmentHeader) + layout.size() * sizeof(float);
@@ -101,9 +121,8 @@ class DPsgdPlan final : public ExchangePlan {
   }
   ExchangeLaws laws() const override {
     const bool current = options_.schedule == Schedule::lockstep && options_.delay == 0;
-    return {.along_graph = true,
-            .follows_turns = current && !correction_.on(),
-            .keeps_mass = current || (correction_.on() && options_.schedule == Schedule::lockstep)};
+    return {
+        .along_graph = true, .follows_turns = current && !correction_.on(), .keeps_mass = current || correction_.on()};
   }
 
  private:

@@ -17,6 +17,7 @@
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/neighbour/correction/correction.hpp"
 #include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/turns.hpp"
 #include "trigger/trigger.hpp"
 
 namespace hearsay {
@@ -41,21 +42,20 @@ class EventGrad final : public Exchange {
 
   void start(Iteration k) override {
     decide(k);
-    if (drift_) link_.say_gains(drift_->gains());
+    last_ = k;
+    for (std::size_t e = 0; drift_ && e < link_.edges().size(); ++e) link_.say_gains(e, drift_->gains(e, k));
     link_.send(k, fired_);
   }
   void finish(Iteration k) override {
-    link_.receive(k);
-    const PhaseTimer timer(context_.ledger, Phase::mix);
-    const Mixing mixing{.layout = context_.replica.layout,
-                        .self_weight = static_cast<float>(context_.neighbourhood.self_weight),
-                        .edges = link_.edges(),
-                        .segments = trigger_.local_steps_between_events() ? fired_ : every_segment_,
-                        .device = context_.device()};
-    if (drift_) drift_->learn(link_.iteration_of_copies(k), mixing, *mixing_);
-    mixing_->mix(mixing, context_.replica.values.span());
-    link_.mixed(mixing.segments);
+    mix(k);
     if (drift_) drift_->correct(context_.replica.gradients.span());
+  }
+  void idle(Iteration k) override {
+    start(k);
+    mix(k);
+  }
+  void drain() override {
+    if (link_.by_turns()) mix(last_);
   }
   void learning_rate(double eta) override { learning_rate_ = eta; }
   std::span<const double> thresholds() const override { return trigger_.thresholds(); }
@@ -80,6 +80,20 @@ class EventGrad final : public Exchange {
         changes_[s] = copy == 0 ? of_one[s] : std::min(changes_[s], of_one[s]);
     }
   }
+  void mix(Iteration k) {
+    DriftCorrection* const drift = drift_ ? &*drift_ : nullptr;
+    if (link_.by_turns()) return mix_by_turns(k, link_, *mixing_, drift, context_);
+    link_.receive(k);
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    const Mixing mixing{.layout = context_.replica.layout,
+                        .self_weight = static_cast<float>(context_.neighbourhood.self_weight),
+                        .edges = link_.edges(),
+                        .segments = trigger_.local_steps_between_events() ? fired_ : every_segment_,
+                        .device = context_.device()};
+    if (drift != nullptr) drift->learn(link_.iteration_of_copies(k), mixing, *mixing_);
+    mixing_->mix(mixing, context_.replica.values.span());
+    link_.mixed(mixing.segments);
+  }
   void decide(Iteration k) {
     const PhaseTimer timer(context_.ledger, Phase::trigger);
     compute_norms_(context_.replica.values.span(), norms_);
@@ -101,6 +115,7 @@ class EventGrad final : public Exchange {
   const std::vector<std::uint8_t> every_segment_;
   std::optional<DriftCorrection> drift_;
   double learning_rate_;  // of the iteration before
+  Iteration last_ = 0;
 };
 
 /// Every segment has its own events, so what travels of it is chosen within it.
@@ -122,8 +137,10 @@ class EventGradPlan final : public ExchangePlan {
         trigger_(read_trigger(root.section("trigger"))),
         sparsifier_(read_segment_sparsifier(root.section("sparsify"))),
         correction_(read_correction(exchange.section("correction"))) {
-    link_.repeats = mixing_->repeats();
+    link_.by_turns = link_.schedule == Schedule::asynchronous && mixing_->keeps_mean();
+    link_.repeats = mixing_->repeats() && !link_.by_turns;
     link_.keep_own_copies = mixing_->needs_own_copy() || trigger_.measure == Measure::change;
+    require_turns(exchange, link_);
     exchange.require(
         link_.delay == 0 || mixing_->repeats(), "delay",
         "not with mixing: arrival, which moves once by an event: where segments fire often, moves by copies "
@@ -160,9 +177,7 @@ class EventGradPlan final : public ExchangePlan {
   }
   Schedule schedule() const override { return link_.schedule; }
   std::optional<std::size_t> in_flight() const override { return link_.limit(); }
-  ExchangeLaws laws() const override {
-    return {.along_graph = true, .keeps_mass = mixing_->keeps_mean() && link_.schedule == Schedule::lockstep};
-  }
+  ExchangeLaws laws() const override { return {.along_graph = true, .keeps_mass = mixing_->keeps_mean()}; }
   std::vector<std::string> warnings(const Topology& topology) const override {
     return correction_.warnings(topology, trigger_.growth_of_silence());
   }

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -125,7 +126,8 @@ NeighbourLink::NeighbourLink(const ExchangeContext& context, Options options, Sp
     links_.push_back({.theirs = copy_of(initial, device_),
                       .pending = std::vector<std::uint8_t>(layout_.count()),
                       .news = News(layout_.count()),
-                      .next = News(layout_.count())});
+                      .next = News(layout_.count()),
+                      .our_turn = context.neighbourhood.rank < context.neighbourhood.neighbours[e]});
   }
   const auto segments = layout_.segments();
   if (sparsifier_.codec && sparsifier_.codec->by_rows())
@@ -175,18 +177,34 @@ void NeighbourLink::News::add(SegmentId s, const News& other) {
   if (other.crossed[s] == some_values) add(s, other.positions[s]);
 }
 
-void NeighbourLink::say_gains(std::span<const float> gains) {
+void NeighbourLink::say_gains(std::size_t edge, std::span<const float> gains) {
   if (gains.empty()) return;
-  own_gains_.assign(gains.begin(), gains.end());
-  for (std::size_t e = 0; e < links_.size(); ++e) {
-    Gains& of = links_[e].gains;
-    for (auto* values : {&of.said, &of.said_next, &of.heard, &of.larger}) values->resize(layout_.count());
-    edges_[e].gains = of.larger;
-  }
+  Gains& of = links_[edge].gains;
+  of.own.assign(gains.begin(), gains.end());
+  for (auto* values : {&of.said, &of.said_next, &of.heard, &of.larger}) values->resize(layout_.count());
+  edges_[edge].gains = of.larger;
 }
 
-std::uint64_t NeighbourLink::gain_bits(SegmentId s) const {
-  return own_gains_.empty() ? 0 : std::bit_cast<std::uint32_t>(own_gains_[s]) >> 16;
+std::uint64_t NeighbourLink::Gains::bits(SegmentId s) const {
+  return none() ? 0 : std::bit_cast<std::uint32_t>(own[s]) >> 16;
+}
+
+void NeighbourLink::follow(const Move& move) {
+  Edge& link = links_[move.edge];
+  const Segment& segment = layout_[move.segment];
+  const auto theirs = link.theirs.segment(segment), ours = own_copy(move.edge).segment(segment);
+  if (move.crossed_only && link.news.crossed[move.segment] == some_values)
+    device_.close_difference_at(link.news.positions[move.segment], move.weight, theirs, ours);
+  else
+    device_.close_difference(move.weight, theirs, ours);
+}
+
+void NeighbourLink::note_ages_of_own_events(Iteration k) {
+  for (std::size_t e = 0; e < links_.size(); ++e) {
+    const auto& crossed = links_[e].news.crossed;
+    const bool any = std::ranges::any_of(crossed, [](std::uint8_t what) { return what != nothing; });
+    if (any) context_.ledger.mixed(e, k - links_[e].newest_packet);
+  }
 }
 
 void NeighbourLink::mixed(std::span<const std::uint8_t> segments) {
@@ -196,7 +214,7 @@ void NeighbourLink::mixed(std::span<const std::uint8_t> segments) {
       link.news.clear(s);
       link.news.add(s, link.next);
       link.next.clear(s);
-      if (options_.delay > 0 && !own_gains_.empty()) link.gains.say(s, link.gains.said_next[s]);
+      if (options_.delay > 0 && !link.gains.none()) link.gains.say(s, link.gains.said_next[s]);
     }
   }
   if (delays_own_copy()) device_.copy(own_copies_.front().span(), own_before_.span());
@@ -207,11 +225,11 @@ void NeighbourLink::note_sent(std::size_t edge, std::span<const std::uint8_t> se
   for (SegmentId s = 0; s < segments.size(); ++s) {
     if (segments[s] == 0) continue;
     (options_.delay > 0 ? link.next : link.news).add(s, sent_);
-    if (own_gains_.empty()) continue;
+    if (link.gains.none()) continue;
     if (options_.delay == 0)
-      link.gains.say(s, own_gains_[s]);
+      link.gains.say(s, link.gains.own[s]);
     else
-      link.gains.said_next[s] = own_gains_[s];
+      link.gains.said_next[s] = link.gains.own[s];
   }
 }
 
@@ -220,7 +238,7 @@ void NeighbourLink::send_lockstep(Iteration k, std::span<const std::uint8_t> fir
   SharedPacket packet;
   {
     const PhaseTimer timer(context_.ledger, Phase::encode);
-    packet = encode(k, fired, own_copies_.empty() ? nullptr : &own_copies_.front());
+    packet = encode(k, fired, own_copies_.empty() ? nullptr : &own_copies_.front(), links_.front().gains);
   }
   const auto [first, end] = out_edges(k);
   for (std::size_t e = first; e < end; ++e) {
@@ -236,17 +254,20 @@ void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<c
   wanted_.assign(link.pending.begin(), link.pending.end());
   join(wanted_, fired);
   const auto messages = static_cast<std::size_t>(std::ranges::count(wanted_, std::uint8_t{1}));
-  if (messages == 0) return;
-  const bool room =
-      context_.mailbox.under_way(edge) < options_.in_flight && context_.mailbox.fits(edge, bound(wanted_));
-  if (!room) {
+  if (messages == 0 && !options_.by_turns) return;
+  if (!may_send(edge) || !context_.mailbox.fits(edge, bound(wanted_))) {
     link.pending = wanted_;
     context_.ledger.defer(edge, messages);
     return;
   }
-  context_.mailbox.post(edge, encode(k, wanted_, own_copies_.empty() ? nullptr : &own_copy(edge)));
+  context_.mailbox.post(edge, encode(k, wanted_, own_copies_.empty() ? nullptr : &own_copy(edge), link.gains));
   std::ranges::fill(link.pending, std::uint8_t{0});
+  link.our_turn = false;
   note_sent(edge, wanted_);
+}
+
+bool NeighbourLink::may_send(std::size_t edge) const {
+  return options_.by_turns ? links_[edge].our_turn : context_.mailbox.under_way(edge) < options_.in_flight;
 }
 
 std::size_t NeighbourLink::bound(std::span<const std::uint8_t> segments) const {
@@ -257,7 +278,8 @@ std::size_t NeighbourLink::bound(std::span<const std::uint8_t> segments) const {
   return bytes;
 }
 
-SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy) {
+SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy,
+                                   const Gains& gains) {
   auto packet = pool_.lend();
   const double epoch = static_cast<double>(k) / static_cast<double>(context_.iterations_per_epoch);
   const double density = changes_ ? sparsifier_.density(epoch) : 1.0;
@@ -270,7 +292,7 @@ SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> se
     const Segment& segment = layout_[s];
     if (travels_whole(sparsifier_, segment.length)) {
       sent_.add_all(s);
-      append_whole(*packet, s, own_copy);
+      append_whole(*packet, s, own_copy, gains.bits(s));
     } else {
       changes_->begin(s, context_.replica.values.segment(segment), own_copy->segment(segment),
                       kept_count(density, segment.length));
@@ -278,16 +300,15 @@ SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> se
     }
   }
   device_.wait();
-  for (const SegmentId s : selected) append_selected(*packet, s, *own_copy);
+  for (const SegmentId s : selected) append_selected(*packet, s, *own_copy, gains.bits(s));
   seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(packet->records.size()));
   return packet;
 }
 
-void NeighbourLink::append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy) {
+void NeighbourLink::append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy, std::uint64_t gain) {
   const std::span<const float> values = context_.replica.values.segment(layout_[s]);
   const auto body = append_body(packet.bytes, values.size_bytes());
-  write_header(body,
-               {.segment = s, .count = 0, .bytes = values.size_bytes(), .gain = gain_bits(s), .kind = whole_segment});
+  write_header(body, {.segment = s, .count = 0, .bytes = values.size_bytes(), .gain = gain, .kind = whole_segment});
   device_.fetch(values, body);
   packet.records.push_back({.segment = s, .payload_bytes = values.size_bytes(), .index_bytes = 0});
   if (own_copy != nullptr) device_.copy(values, own_copy->segment(layout_[s]));
@@ -296,7 +317,7 @@ void NeighbourLink::append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock
 // The positions that changed most since j last heard of them travel; the rest stays owed, as the difference between x
 // and the copy, and so does what a quantiser rounds off. Exact codecs carry the values themselves, so that copies are x
 // to the last bit; others the changes, which are small where values are not, so that a rounded copy comes ever closer.
-void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy) {
+void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy, std::uint64_t gain) {
   const Codec& codec = *sparsifier_.codec;
   const std::size_t n = layout_[s].length;
   changes_->take(s, indices_, values_);
@@ -308,7 +329,7 @@ void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, FloatBl
   write_header(body, {.segment = s,
                       .count = static_cast<std::uint32_t>(indices_.size()),
                       .bytes = body.size(),
-                      .gain = gain_bits(s),
+                      .gain = gain,
                       .kind = body_of(sparsifier_, n)});
   packet.records.push_back({.segment = s, .payload_bytes = size.payload_bytes, .index_bytes = size.index_bytes});
   if (!codec.exact()) decode_selected(s, indices_.size(), body);  // what the receiver will read
@@ -354,24 +375,28 @@ void NeighbourLink::receive(Iteration k) {
       if (links_[e].newest_packet != k - options_.delay)
         throw std::logic_error("lockstep: a packet of another iteration arrived");
     } else {
-      const bool news = context_.mailbox.front(e).has_value();
-      while (context_.mailbox.front(e)) apply_front(e);
-      if (!news && !options_.repeats) continue;
+      std::uint32_t segments = 0;
+      while (context_.mailbox.front(e)) segments += apply_front(e);
+      if (segments == 0 && !options_.repeats) continue;
     }
     context_.ledger.mixed(e, k - links_[e].newest_packet);
   }
 }
 
-void NeighbourLink::apply_front(std::size_t edge) {
+// Returns how many segments the packet has.
+std::uint32_t NeighbourLink::apply_front(std::size_t edge) {
   const PhaseTimer timer(context_.ledger, Phase::mix);
-  apply(edge, *context_.mailbox.front(edge));
+  const std::uint32_t segments = apply(edge, *context_.mailbox.front(edge));
   context_.mailbox.pop(edge);
+  return segments;
 }
 
-void NeighbourLink::apply(std::size_t edge, std::span<const std::byte> packet) {
+std::uint32_t NeighbourLink::apply(std::size_t edge, std::span<const std::byte> packet) {
   const PacketHeader header = packet_header(packet);
   links_[edge].newest_packet = header.iteration;
   try {
+    if (options_.by_turns && std::exchange(links_[edge].our_turn, true))
+      throw CommunicationError("it has come out of turn");
     apply_segments(edge, packet.subspan(sizeof header), header.segments);
   } catch (const CommunicationError& error) {
     throw CommunicationError("the packet of iteration " + std::to_string(header.iteration) + " from rank " +
@@ -379,6 +404,7 @@ void NeighbourLink::apply(std::size_t edge, std::span<const std::byte> packet) {
                              " does not fit this rank's model: " + error.what() +
                              ". The ranks run different models, configurations or versions");
   }
+  return header.segments;
 }
 
 void NeighbourLink::apply_segments(std::size_t edge, std::span<const std::byte> rest, std::uint32_t segments) {
@@ -398,7 +424,7 @@ void NeighbourLink::apply_segments(std::size_t edge, std::span<const std::byte> 
 
 void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body) {
   Edge& link = links_[edge];
-  if (!own_gains_.empty()) link.gains.hear(header.segment, gain_in(header));
+  if (!link.gains.none()) link.gains.hear(header.segment, gain_in(header));
   const auto copy = link.theirs.segment(layout_[header.segment]);
   const Body agreed = body_of(sparsifier_, copy.size());
   const auto name = [&] { return "segment '" + layout_[header.segment].name + "'"; };

@@ -41,6 +41,7 @@ class NeighbourLink {
     bool keep_own_copies = false;  ///< mixing reads MixEdge::ours
     std::size_t in_flight = 1;     ///< asynchronous: packets of an edge that may be under way
     bool repeats = true;           ///< as MixingRule::repeats: the age of a copy counts whenever it mixes
+    bool by_turns = false;         ///< asynchronous: an edge has one packet under way, of one end and then the other
 
     /// As ExchangePlan::in_flight has it.
     std::optional<std::size_t> limit() const {
@@ -54,27 +55,35 @@ class NeighbourLink {
   /// neighbour (of a graph that changes: to the peer of iteration k) at every iteration, asynchronous only where there
   /// is news. Waits for nobody in asynchronous mode. In lockstep a ring has room for this packet by construction; with
   /// a delay of 1 it may have to wait for room, but never in a circle: two packets always fit, so whoever is waited for
-  /// is an iteration behind. (With 2 it could.)
+  /// is an iteration behind. (With 2 it could.) By turns a packet goes, empty or not, whenever it is this rank's turn.
   void send(Iteration k, std::span<const std::uint8_t> fired);
   /// Brings the copies x̂_j up to date: lockstep with every neighbour's packet of iteration k − delay, asynchronous
   /// with all that has arrived. Throws CommunicationError naming the edge for a packet that cannot be what was agreed.
   void receive(Iteration k);
 
-  /// What later packets say of this rank: per segment how far a gradient moves it, floats whose lower half is 0. Both
-  /// ends of an edge know the larger one (MixEdge::gains) when a segment mixes. Does nothing without any.
-  void say_gains(std::span<const float> gains);
+  /// What later packets say of this rank to the other end of an edge: per segment how far a gradient moves it, floats
+  /// whose lower half is 0. Both ends know the larger one (MixEdge::gains) when a segment mixes. Does nothing without
+  /// any. Lockstep tells all edges the same.
+  void say_gains(std::size_t edge, std::span<const float> gains);
 
   /// The caller has mixed these segments (those with mixed[s] ≠ 0): nothing of them is news any more.
   void mixed(std::span<const std::uint8_t> segments);
   /// All of them.
   void mixed() { mixed(every_segment_); }
+  /// By turns: a move of this rank's is also one of what the other end holds of it, and the opposite one that of the
+  /// other end. Both ends know, and their copies follow.
+  void follow(const Move& move);
+  /// By turns: the ages of the copies that this rank's own events, sent by iteration k, mix with.
+  void note_ages_of_own_events(Iteration k);
 
   /// The iteration whose values mix in lockstep at iteration k.
   Iteration iteration_of_copies(Iteration k) const { return k - options_.delay; }
   Settling settling() const {
     return {.iterations = 1.0 + static_cast<double>(options_.delay),
-            .sends = sparsifier_.codec ? sparsifier_.codec->sends_to_settle() : 1.0};
+            .sends = sparsifier_.codec ? sparsifier_.codec->sends_to_settle() : 1.0,
+            .by_turns = options_.by_turns};
   }
+  bool by_turns() const { return options_.by_turns; }
   /// What the neighbours hold of this rank: one block in lockstep, else one an edge; none unless they are kept.
   std::span<const FloatBlock> own_copies() const { return own_copies_; }
   /// Views of the copies as they are now.
@@ -96,9 +105,12 @@ class NeighbourLink {
 
   /// How far a gradient moves the two ends of an edge, per segment. Empty while this rank has not said it.
   struct Gains {
+    bool none() const { return own.empty(); }
+    std::uint64_t bits(SegmentId s) const;
     void say(SegmentId s, float gain) { said[s] = gain, larger[s] = std::max(said[s], heard[s]); }
     void hear(SegmentId s, float gain) { heard[s] = gain, larger[s] = std::max(said[s], heard[s]); }
-    std::vector<float> said, said_next, heard, larger{};
+    std::vector<float> own{};  // what the next packet says
+    std::vector<float> said{}, said_next{}, heard{}, larger{};
   };
 
   struct Edge {
@@ -108,6 +120,7 @@ class NeighbourLink {
     News next;  // with a delay: this rank's events, whose values mix an iteration later
     Gains gains{};
     Iteration newest_packet = -1;
+    bool our_turn = false;
   };
 
   /// Edges first … end − 1.
@@ -119,21 +132,21 @@ class NeighbourLink {
   FloatBlock& own_copy(std::size_t edge) { return own_copies_[lockstep() ? 0 : edge]; }
   bool delays_own_copy() const { return options_.delay > 0 && options_.keep_own_copies && !own_copies_.empty(); }
   void note_positions(News& news, SegmentId s);
-  std::uint64_t gain_bits(SegmentId s) const;
   void note_sent(std::size_t edge, std::span<const std::uint8_t> segments);
   EdgeRange out_edges(Iteration k) const;
   EdgeRange in_edges(Iteration k) const;
   void send_lockstep(Iteration k, std::span<const std::uint8_t> fired);
   void send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
   std::size_t bound(std::span<const std::uint8_t> segments) const;
-  SharedPacket encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy);
-  void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy);
-  void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy);
+  bool may_send(std::size_t edge) const;
+  SharedPacket encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy, const Gains& gains);
+  void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy, std::uint64_t gain);
+  void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy, std::uint64_t gain);
   void decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body);
   void move_copy(std::span<float> copy);
   void wait_for(const std::function<bool()>& ready);
-  void apply_front(std::size_t edge);
-  void apply(std::size_t edge, std::span<const std::byte> packet);
+  std::uint32_t apply_front(std::size_t edge);
+  std::uint32_t apply(std::size_t edge, std::span<const std::byte> packet);
   void apply_segments(std::size_t edge, std::span<const std::byte> rest, std::uint32_t segments);
   void apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body);
 
@@ -150,7 +163,6 @@ class NeighbourLink {
   FloatBlock own_before_;               // with a delay: the own copy of the iteration before
   const std::vector<std::uint8_t> every_segment_;
   News sent_;  // the last packet
-  std::vector<float> own_gains_;
   std::vector<MixEdge> edges_;
   std::vector<std::uint8_t> wanted_;  // scratch: fired or pending
   std::vector<std::uint32_t> indices_;

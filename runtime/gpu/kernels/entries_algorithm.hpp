@@ -95,4 +95,42 @@ void add_difference_at(Machine& machine, float weight, const float* theirs, cons
               AddDifferenceAt{positions, count, theirs, ours, x, weight});
 }
 
+/// theirs and ours step towards each other: m = weight · (theirs − ours), theirs ← theirs − m, ours ← ours + m; at
+/// `positions`, or, where these are null, everywhere.
+struct CloseDifference {
+  static constexpr unsigned threads = entry_threads;
+  struct Shared {};
+  const std::uint32_t* positions;
+  std::uint64_t count;
+  float* theirs;
+  float* ours;
+  float weight;
+
+  template <class Block>
+  HEARSAY_DEVICE void operator()(Block& block, Shared&) const {
+    block.phase([&](unsigned t) {
+      const std::uint64_t step = std::uint64_t{block.blocks()} * entry_threads;
+      for (std::uint64_t i = std::uint64_t{block.index()} * entry_threads + t; i < count; i += step) {
+        const std::uint64_t at = positions != nullptr ? positions[i] : i;
+        const float move = weight * (theirs[at] - ours[at]);
+        theirs[at] -= move;
+        ours[at] += move;
+      }
+    });
+  }
+};
+
+template <class Machine>
+void close_difference_at(Machine& machine, float weight, float* theirs, float* ours, const std::uint32_t* positions,
+                         std::uint64_t count) {
+  const std::uint64_t wanted = ceil_div(count, entry_threads), most = 4 * machine.resident_blocks();
+  machine.run(static_cast<unsigned>(wanted < most ? wanted : most),
+              CloseDifference{positions, count, theirs, ours, weight});
+}
+
+template <class Machine>
+void close_difference(Machine& machine, float weight, float* theirs, float* ours, std::uint64_t n) {
+  close_difference_at(machine, weight, theirs, ours, nullptr, n);
+}
+
 }  // namespace hearsay::device

@@ -73,7 +73,8 @@ struct Rehearsal {
                      .optimizer = optimizer,
                      .learning_rate = learning_rate,
                      .rank = 3});
-    const Iteration done = trainer.run({.iterations_per_epoch = 2, .iterations = iterations}, observe);
+    const Iteration done =
+        trainer.run({.iterations_per_epoch = 2, .iterations = iterations}, observe, [] { return true; });
     CHECK(done == trainer.iterations_done());
     return done;
   }

@@ -42,22 +42,25 @@ class DriftCorrection {
   void learn(Iteration k, const Mixing& mixing, const MixingRule& rule);
   /// g ← g − v.
   void correct(std::span<float> g);
-  /// Per segment how far a gradient moves this rank, for the other ends of its edges to know; empty where all ranks
-  /// know it anyway.
-  std::span<const float> gains() const { return running_gain_ ? running_gain_->gains() : std::span<const float>{}; }
+  /// What the other end of an edge is to know of this rank, per segment, before iteration k sends: how far a gradient
+  /// moves it; by turns, in the time between two moves of the edge. Empty where all ranks know it anyway.
+  std::span<const float> gains(std::size_t edge, Iteration k);
 
  private:
   /// How often one edge is heard of.
   struct Rhythm {
     explicit Rhythm(std::size_t segments)
         : last(segments, Iteration{-1}), mean_silence(segments, 1.0), values_a_crossing(segments, 1.0) {}
-    void event(SegmentId s, Iteration k);
+    void event(SegmentId s, Iteration k) { mean_silence[s] = with_event(s, k), last[s] = k; }
+    double with_event(SegmentId s, Iteration k) const;
     std::vector<Iteration> last;
     std::vector<double> mean_silence;       // of some eight events, in iterations
     std::vector<double> values_a_crossing;  // as a fraction of the segment
   };
   void listen(Iteration k, const Mixing& mixing);
-  float scale(double iterations_between, const MixEdge& edge, SegmentId s) const;
+  double gain(SegmentId s) const { return running_gain_ ? double{running_gain_->gains()[s]} : gain_; }
+  double interval(double silence, double values_a_crossing) const;
+  float scale(double interval, const MixEdge& edge, SegmentId s) const;
 
   Device& device_;
   const double strength_;
@@ -66,7 +69,9 @@ class DriftCorrection {
   const Layout& layout_;
   const double least_interval_;
   const double sends_;  // until most of a change has arrived
+  const bool by_turns_;
   FloatBlock v_;
+  std::vector<float> told_;      // (segments)
   std::vector<Rhythm> rhythms_;  // an edge each
 };
 

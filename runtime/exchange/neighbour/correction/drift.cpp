@@ -22,6 +22,10 @@
 // circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1
 // on average, which no pattern that was simulated has made swing (docs/method/drift_pace.py). The latest silence as τ
 // does swing: after every short one v pushes through a long one what it has learnt far too fast.
+// Asynchronously each end counts by its own iterations and tells the other τ times the gain; both take the larger
+// product of the two. A slow rank's edges then learn by the many steps that a fast one makes between two moves. Three
+// fifths of c count, because the pair of copies is older than in lockstep: in docs/method/turns.py that reaches the
+// minimum of the sum in all patterns of events, delays and speeds, and all of c in most.
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>
@@ -38,6 +42,7 @@ DriftCorrection::DriftCorrection(const CorrectionPlan& plan, const ExchangeConte
       layout_(context.replica.layout),
       least_interval_(std::max(settling.iterations, context.step.lag())),
       sends_(settling.sends),
+      by_turns_(settling.by_turns),
       v_(device_.block(layout_.size())),
       rhythms_(context.neighbourhood.neighbours.size(), Rhythm(layout_.count())) {
   if (context.step.normalised) running_gain_.emplace(context.step, layout_, device_);
@@ -48,11 +53,27 @@ DriftCorrection::DriftCorrection(const CorrectionPlan& plan, const ExchangeConte
       "by ParticipantOptions::step, {.learning_rate = eta} for plain SGD");
 }
 
+double DriftCorrection::interval(double silence, double values_a_crossing) const {
+  return std::max(sends_ * silence / values_a_crossing, least_interval_);
+}
+
 // Of 8 significant bits: what moves are made of is then learnt exactly, and what i learns of an edge j unlearns.
 // While neither end can say how far a gradient moves it, nothing is learnt.
-float DriftCorrection::scale(double iterations_between, const MixEdge& edge, SegmentId s) const {
-  const double gain = running_gain_ ? static_cast<double>(edge.gains[s]) : gain_;
-  return gain > 0.0 ? of_8_bits(strength_ / (std::max(iterations_between, least_interval_) * gain)) : 0.0F;
+float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s) const {
+  constexpr double share_by_turns = 0.6;
+  double reach = gain_ * interval;
+  if (running_gain_) reach = double{edge.gains[s]} * interval;
+  if (by_turns_) reach = double{edge.gains[s]} / share_by_turns;
+  return reach > 0.0 ? of_8_bits(strength_ / reach) : 0.0F;
+}
+
+std::span<const float> DriftCorrection::gains(std::size_t edge, Iteration k) {
+  if (!by_turns_) return running_gain_ ? running_gain_->gains() : std::span<const float>{};
+  const Rhythm& rhythm = rhythms_[edge];
+  told_.resize(layout_.count());
+  for (SegmentId s = 0; s < layout_.count(); ++s)
+    told_[s] = of_8_bits(gain(s) * interval(rhythm.with_event(s, k), rhythm.values_a_crossing[s]));
+  return told_;
 }
 
 void DriftCorrection::learn(std::span<const MixEdge> edges) {
@@ -61,7 +82,7 @@ void DriftCorrection::learn(std::span<const MixEdge> edges) {
       const auto part = [&](std::span<const float> block) {
         return block.subspan(layout_[s].offset, layout_[s].length);
       };
-      device_.add_difference(scale(1.0, edge, s) * edge.weight, part(edge.theirs), part(edge.ours),
+      device_.add_difference(scale(least_interval_, edge, s) * edge.weight, part(edge.theirs), part(edge.ours),
                              v_.segment(layout_[s]));
     }
   }
@@ -71,15 +92,15 @@ void DriftCorrection::learn(Iteration k, const Mixing& mixing, const MixingRule&
   listen(k, mixing);
   rule.each_move(mixing, [&](const Move& move) {
     const Rhythm& rhythm = rhythms_[move.edge];
-    const double between = sends_ * rhythm.mean_silence[move.segment] / rhythm.values_a_crossing[move.segment];
-    add_move(mixing, move, scale(between, mixing.edges[move.edge], move.segment), v_.span());
+    const double tau = interval(rhythm.mean_silence[move.segment], rhythm.values_a_crossing[move.segment]);
+    add_move(mixing, move, scale(tau, mixing.edges[move.edge], move.segment), v_.span());
   });
 }
 
-void DriftCorrection::Rhythm::event(SegmentId s, Iteration k) {
+/// The mean silence if an event ended one now.
+double DriftCorrection::Rhythm::with_event(SegmentId s, Iteration k) const {
   constexpr double memory = 8.0;
-  mean_silence[s] += (static_cast<double>(k - last[s]) - mean_silence[s]) / memory;
-  last[s] = k;
+  return mean_silence[s] + (static_cast<double>(k - last[s]) - mean_silence[s]) / memory;
 }
 
 void DriftCorrection::listen(Iteration k, const Mixing& mixing) {
@@ -89,10 +110,11 @@ void DriftCorrection::listen(Iteration k, const Mixing& mixing) {
     for (SegmentId s = 0; s < mixing.layout.count(); ++s) {
       if (mixing.segments[s] == 0 || edge.crossed[s] == nothing) continue;
       rhythm.event(s, k);
-      const double values = edge.crossed[s] == all_values ? 1.0
-                                                          : static_cast<double>(edge.positions[s].size()) /
-                                                                static_cast<double>(mixing.layout[s].length);
-      rhythm.values_a_crossing[s] = values;
+      // A selector may have found nothing; then nothing moves either.
+      const std::size_t length = mixing.layout[s].length,
+                        values =
+                            edge.crossed[s] == all_values ? length : std::max<std::size_t>(1, edge.positions[s].size());
+      rhythm.values_a_crossing[s] = static_cast<double>(values) / static_cast<double>(length);
     }
   }
 }

@@ -7,9 +7,7 @@
 // Deviates from the paper in: ghosh2021eventgrad mixes every iteration with old copies (rule `stale`); this one uses
 // a copy when it is news and never again. In lockstep both ends see the same pair of copies in the same iteration,
 // so the mean over ranks is kept to rounding.
-// Asynchronously, two events that cross on an edge are each seen against an older copy by the other side; the mean
-// then moves by w_ij times the change that crossed. Packets that wait together in a ring move the receiver once,
-// though each has moved its sender.
+// Asynchronously the ends of an edge take turns, so that both know which pair of copies an event moves: turns.hpp.
 // Cost: 3 memory passes over the segments that moved, per edge; memory as `difference`.
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
 
@@ -18,9 +16,7 @@ namespace {
 
 class Arrival final : public MixingRule {
  public:
-  void mix(const Mixing& mixing, std::span<float> x) const override {
-    each_move(mixing, [&](const Move& move) { add_move(mixing, move, 1.0F, x); });
-  }
+  void mix(const Mixing& mixing, std::span<float> x) const override { add_moves(mixing, *this, x); }
   void each_move(const Mixing& mixing, const std::function<void(const Move&)>& tell) const override {
     for (std::size_t e = 0; e < mixing.edges.size(); ++e)
       for (SegmentId s = 0; s < mixing.layout.count(); ++s)
@@ -34,13 +30,15 @@ class Arrival final : public MixingRule {
 
 }  // namespace
 
+std::unique_ptr<MixingRule> make_arrival() { return std::make_unique<Arrival>(); }
+
 MixingEntry arrival_mixing() {
   return {.name = "arrival",
           .summary = "an event moves both ends of its edge once; keeps the mean, repeats nothing",
           .equation = "on an event of i or j: x_i <- x_i + w_ij (xhat_j - xhat_i), x_j <- x_j + w_ij (xhat_i - xhat_j)",
           .cost = "3 memory passes over the segments that moved, per edge; one block a neighbour plus the own copy",
           .citation = "none: Hearsay's own rule (docs/method/algorithms.md)",
-          .make = [](Config&) -> std::unique_ptr<MixingRule> { return std::make_unique<Arrival>(); }};
+          .make = [](Config&) { return make_arrival(); }};
 }
 
 }  // namespace hearsay

@@ -2,9 +2,10 @@
 //   x_i ← x_i + γ Σ_j w_ij (x̂_j − x̂_i)        every iteration; x̂_i is what j holds of i
 // koloskova2019choco, Algorithm 1 (CHOCO-SGD), with an event trigger in place of, or before, the compressor.
 // Deviates from the paper in: copies change by events; the copy x̂_i is kept per edge where edges may lag each other.
-// What i gains of an edge, j loses: in lockstep the mean over ranks is kept for any pattern of events. (Asynchronous
-// ranks may use different versions of the same pair of copies, so there the mean is kept only while copies agree.) A
-// difference that is not refreshed is applied again: a feedback loop with delay. γ must fall with silence and density.
+// What i gains of an edge, j loses: the mean over ranks is kept for any pattern of events. A difference that is not
+// refreshed is applied again: a feedback loop with delay. γ must fall with silence and density.
+// Asynchronous ranks do not know how often the other end repeats: there an event moves both ends of its edge once, by
+// the whole difference of the segment, and they take turns (turns.hpp).
 // Cost: deg + 3 memory passes, 2·deg + 2 where x̂_i is one of each edge, for up to 4 neighbours at a time. Memory: one
 // block a neighbour, and one (lockstep) or deg (asynchronous) for x̂_i.
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
@@ -16,6 +17,7 @@ class Difference final : public MixingRule {
  public:
   explicit Difference(float gamma) : gamma_(gamma) {}
   void mix(const Mixing& mixing, std::span<float> x) const override {
+    if (mixing.by_events) return add_moves(mixing, *this, x);
     by_parts(mixing, x, [&](std::span<const MixEdge> edges, std::span<float> part) {
       mixing.device.add_differences(gamma_, edges, part);
     });
@@ -23,7 +25,7 @@ class Difference final : public MixingRule {
   void each_move(const Mixing& mixing, const std::function<void(const Move&)>& tell) const override {
     for (std::size_t e = 0; e < mixing.edges.size(); ++e)
       for (SegmentId s = 0; s < mixing.layout.count(); ++s)
-        if (mixing.segments[s] != 0)
+        if (mixing.segments[s] != 0 && (!mixing.by_events || mixing.edges[e].crossed[s] != nothing))
           tell({.edge = e, .segment = s, .weight = gamma_ * mixing.edges[e].weight, .crossed_only = false});
   }
   bool keeps_mean() const override { return true; }

@@ -18,6 +18,10 @@ void add_move(const Mixing& mixing, const Move& move, float scale, std::span<flo
     mixing.device.add_difference(move.weight * scale, theirs, ours, values);
 }
 
+void add_moves(const Mixing& mixing, const MixingRule& rule, std::span<float> x) {
+  rule.each_move(mixing, [&](const Move& move) { add_move(mixing, move, 1.0F, x); });
+}
+
 void by_parts(const Mixing& mixing, std::span<float> x,
               const std::function<void(std::span<const MixEdge> edges, std::span<float> x)>& mix_part) {
   if (mixing.whole()) return mix_part(mixing.edges, x);

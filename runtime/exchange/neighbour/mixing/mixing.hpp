@@ -17,6 +17,7 @@ struct Mixing {
   std::span<const MixEdge> edges;          ///< in the order in which they are added
   std::span<const std::uint8_t> segments;  ///< those with segments[s] ≠ 0 are mixed
   Device& device;
+  bool by_events = false;  ///< only what has crossed an edge moves, whatever the rule
 
   bool whole() const;
 };
@@ -50,15 +51,19 @@ class MixingRule {
 struct Settling {
   double iterations = 1.0;  ///< until it can show at all
   double sends = 1.0;       ///< until most of a change has arrived
+  bool by_turns = false;    ///< ranks go at speeds of their own: how long lies between moves is told, not known
 };
 
 /// block ← block + scale · the move. A block of the layout's: the replica, or what learns from its moves.
 void add_move(const Mixing& mixing, const Move& move, float scale, std::span<float> block);
+/// x ← x + all moves of a rule that keeps the mean.
+void add_moves(const Mixing& mixing, const MixingRule& rule, std::span<float> x);
 /// Calls `mix_part` with everything, or, where only some segments are mixed, with one after the other.
 void by_parts(const Mixing& mixing, std::span<float> x,
               const std::function<void(std::span<const MixEdge> edges, std::span<float> x)>& mix_part);
 
 using MixingEntry = Entry<MixingRule>;
 std::span<const MixingEntry> mixing_rules();
+std::unique_ptr<MixingRule> make_arrival();
 
 }  // namespace hearsay

@@ -1,0 +1,67 @@
+#include "runtime/training/model/snapshots.hpp"
+
+#include <cstdio>
+#include <system_error>
+
+#include "base/error.hpp"
+
+namespace hearsay {
+namespace {
+
+std::filesystem::path file_of(const std::filesystem::path& directory, int rank) {
+  char name[40];
+  std::snprintf(name, sizeof name, "snapshots.rank%04d.bin", rank);
+  return directory / name;
+}
+
+}  // namespace
+
+Snapshots::Snapshots(Model& model, const std::filesystem::path& directory, int rank)
+    : model_(model), path_(file_of(directory, rank)) {}
+
+Snapshots::~Snapshots() {
+  file_.close();
+  std::error_code gone;  // what cannot be removed stays in the run folder
+  std::filesystem::remove(path_, gone);
+}
+
+std::size_t Snapshots::bytes() const {
+  std::size_t sum = model_.replica().layout.size() * sizeof(float);
+  for (const torch::Tensor& tensor : model_.other_state()) sum += tensor.nbytes();
+  return sum;
+}
+
+void Snapshots::leave(const Taken& taken) {
+  if (taken_.empty()) file_.open(path_, std::ios::in | std::ios::out | std::ios::binary | std::ios::trunc);
+  const std::vector<float> x = fetched(*model_.replica().device, model_.replica().values.span());
+  file_.seekp(static_cast<std::streamoff>(taken_.size() * bytes()));
+  file_.write(reinterpret_cast<const char*>(x.data()), static_cast<std::streamsize>(x.size() * sizeof(float)));
+  const ComputeTurn turn(*model_.replica().device);
+  for (const torch::Tensor& tensor : model_.other_state()) {
+    const torch::Tensor here = tensor.detach().cpu().contiguous();
+    file_.write(static_cast<const char*>(here.data_ptr()), static_cast<std::streamsize>(here.nbytes()));
+  }
+  file_.flush();
+  if (!file_)
+    throw DataError("cannot write " + path_.string() +
+                    ", which keeps models until they are evaluated: is the disk full? train.evaluate_every_epochs: 0 "
+                    "does without");
+  taken_.push_back(taken);
+}
+
+void Snapshots::load(std::size_t i) {
+  std::vector<float> x(model_.replica().layout.size());
+  file_.seekg(static_cast<std::streamoff>(i * bytes()));
+  file_.read(reinterpret_cast<char*>(x.data()), static_cast<std::streamsize>(x.size() * sizeof(float)));
+  model_.replica().device->put(std::as_bytes(std::span(x)), model_.replica().values.span());
+  const torch::NoGradGuard no_gradient;
+  const ComputeTurn turn(*model_.replica().device);
+  for (const torch::Tensor& tensor : model_.other_state()) {
+    torch::Tensor here = torch::empty_like(tensor, torch::kCPU).contiguous();
+    file_.read(static_cast<char*>(here.data_ptr()), static_cast<std::streamsize>(here.nbytes()));
+    torch::Tensor(tensor).copy_(here);
+  }
+  if (!file_) throw DataError("cannot read " + path_.string() + ": somebody has changed it while the run went on");
+}
+
+}  // namespace hearsay

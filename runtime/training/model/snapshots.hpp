@@ -1,0 +1,43 @@
+#pragma once
+// Models that a rank leaves on its way, for all ranks to evaluate together when training is over: nobody waits.
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "runtime/training/model/model.hpp"
+
+namespace hearsay {
+
+/// A file of this rank's in the run folder, snapshots.rankNNNN.bin, which goes with the object. Cost: a copy of the
+/// model to the page cache a snapshot, which the operating system writes when it has time.
+class Snapshots {
+ public:
+  struct Taken {
+    double job_iterations;  ///< how far the job was, at least
+    double time_s;
+  };
+
+  /// `model` must outlive them.
+  Snapshots(Model& model, const std::filesystem::path& directory, int rank);
+  ~Snapshots();
+  Snapshots(const Snapshots&) = delete;
+  Snapshots& operator=(const Snapshots&) = delete;
+
+  /// The model as it is. Throws DataError if it cannot be written.
+  void leave(const Taken& taken);
+  const std::vector<Taken>& taken() const { return taken_; }
+  /// The model ← snapshot i, buffers included. Throws DataError if it cannot be read.
+  void load(std::size_t i);
+
+ private:
+  std::size_t bytes() const;
+
+  Model& model_;
+  std::filesystem::path path_;
+  std::fstream file_;
+  std::vector<Taken> taken_;
+};
+
+}  // namespace hearsay

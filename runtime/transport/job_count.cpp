@@ -1,0 +1,88 @@
+#include "runtime/transport/job_count.hpp"
+
+#include <optional>
+
+namespace hearsay {
+namespace {
+
+std::uint64_t word_of(std::uint64_t count) { return (count & 0xffffffffU) | (~count << 32); }
+
+std::optional<std::uint64_t> count_in(std::uint64_t word) {
+  const std::uint64_t count = word & 0xffffffffU;
+  return word_of(count) == word ? std::optional(count) : std::nullopt;
+}
+
+std::size_t behind_mailbox(std::size_t neighbours, std::size_t ring_bytes) {
+  return MailboxMap{.degree = static_cast<int>(neighbours), .capacity_bytes = ring_bytes}.total_bytes();
+}
+
+}  // namespace
+
+JobCount::JobCount(RemoteMemory& memory, const Topology& topology, int rank, std::size_t ring_bytes, Ledger& ledger)
+    : memory_(memory),
+      ledger_(ledger),
+      own_rank_(static_cast<std::size_t>(rank)),
+      first_(behind_mailbox(topology.neighbourhood(rank).neighbours.size(), ring_bytes)),
+      counts_(static_cast<std::size_t>(topology.ranks())) {
+  for (const int neighbour : topology.neighbourhood(rank).neighbours) {
+    const auto degree = static_cast<std::size_t>(topology.degree(neighbour));
+    const auto slot = static_cast<std::size_t>(topology.slot(neighbour, rank));
+    neighbours_.push_back({.rank = neighbour,
+                           .there = behind_mailbox(degree, ring_bytes) + bytes(slot, topology.ranks()),
+                           .words = std::vector<std::uint64_t>(counts_.size())});
+  }
+}
+
+void JobCount::begin_batch() {
+  counts_[own_rank_].fetch_add(1, std::memory_order_relaxed);
+  due_.fetch_add(1, std::memory_order_release);
+}
+
+std::uint64_t JobCount::of(int rank) const {
+  return counts_[static_cast<std::size_t>(rank)].load(std::memory_order_relaxed);
+}
+
+std::uint64_t JobCount::total() const {
+  std::uint64_t sum = 0;
+  for (const auto& count : counts_) sum += count.load(std::memory_order_relaxed);
+  return sum;
+}
+
+// One neighbour's words a call: communication polls, and counts are no hurry.
+bool JobCount::progress() {
+  if (neighbours_.empty()) return false;
+  learn(looked_at_++ % neighbours_.size());
+  bool any = false;
+  for (std::size_t edge = 0; edge < neighbours_.size(); ++edge) any = tell(edge) || any;
+  return any;
+}
+
+void JobCount::learn(std::size_t edge) {
+  auto* const words =
+      reinterpret_cast<std::uint64_t*>(memory_.own().data() + first_ + bytes(edge, static_cast<int>(counts_.size())));
+  for (std::size_t r = 0; r < counts_.size(); ++r) {
+    if (r == own_rank_) continue;
+    const auto count = count_in(std::atomic_ref(words[r]).load(std::memory_order_relaxed));
+    if (count && *count > counts_[r].load(std::memory_order_relaxed))
+      counts_[r].store(*count, std::memory_order_relaxed);
+  }
+}
+
+bool JobCount::tell(std::size_t edge) {
+  Neighbour& to = neighbours_[edge];
+  if (to.under_way) {
+    to.under_way = !memory_.flush(to.rank);
+    return !to.under_way;
+  }
+  const std::uint64_t due = due_.load(std::memory_order_acquire);
+  if (to.told == due) return false;
+  to.told = due;
+  for (std::size_t r = 0; r < counts_.size(); ++r) to.words[r] = word_of(counts_[r].load(std::memory_order_relaxed));
+  const auto bytes = std::as_bytes(std::span(to.words));
+  memory_.put(bytes, to.rank, to.there);
+  ledger_.control_put(edge, bytes.size());
+  to.under_way = true;
+  return true;
+}
+
+}  // namespace hearsay

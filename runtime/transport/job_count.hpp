@@ -1,0 +1,65 @@
+#pragma once
+// How many batches the ranks of a job have begun: kept without a barrier, and without a rank that the others wait for.
+//   every rank:            counts_r of all ranks r as far as it knows; its own rises with every batch
+//   once in an iteration:  its counts → a place of their own in each neighbour's memory
+//   who looks there:       counts_r ← max(counts_r, what lies there)
+// Counts only rise. So what is late, or old, or comes twice makes the sum smaller than it is and never larger: nobody
+// ends before the job's budget is spent. News crosses an edge in an iteration; what is begun meanwhile is beyond the
+// budget.
+// A word says whether it is whole, its upper half being the lower one's complement: nobody else may look at what is
+// being put (remote_memory.hpp).
+// Cost: 8 bytes a rank, neighbour and iteration, and as much memory a neighbour.
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/transport/ledger.hpp"
+#include "runtime/transport/mailbox.hpp"
+#include "runtime/transport/remote_memory.hpp"
+#include "topology/topology.hpp"
+
+namespace hearsay {
+
+class JobCount {
+ public:
+  /// Bytes of a rank with so many neighbours, behind its mailbox.
+  static std::size_t bytes(std::size_t neighbours, int ranks) {
+    return neighbours * static_cast<std::size_t>(ranks) * sizeof(std::uint64_t);
+  }
+  /// `ring_bytes`: capacity of the mailboxes' rings, behind which the counts lie on every rank.
+  JobCount(RemoteMemory& memory, const Topology& topology, int rank, std::size_t ring_bytes, Ledger& ledger);
+
+  // --- computing thread ---
+  /// This rank begins one more, and tells its neighbours all that it knows.
+  void begin_batch();
+  /// Batches begun, as far as this rank knows: of one rank, of all ranks.
+  std::uint64_t of(int rank) const;
+  std::uint64_t total() const;
+
+  // --- communication thread ---
+  /// True if anything moved.
+  bool progress();
+
+ private:
+  struct Neighbour {
+    int rank;
+    std::size_t there;                   // where this rank's words lie in its memory
+    std::vector<std::uint64_t> words{};  // on their way
+    std::uint64_t told = 0;              // the value of `due_` that they are of
+    bool under_way = false;
+  };
+  void learn(std::size_t edge);
+  bool tell(std::size_t edge);
+
+  RemoteMemory& memory_;
+  Ledger& ledger_;
+  std::size_t own_rank_, first_;  // first_: where the neighbours' words begin in this rank's memory
+  std::vector<std::atomic<std::uint64_t>> counts_;
+  std::atomic<std::uint64_t> due_{0};
+  std::vector<Neighbour> neighbours_;
+  std::size_t looked_at_ = 0;
+};
+
+}  // namespace hearsay

@@ -1,0 +1,338 @@
+// Asynchronous ranks whose edges take turns: nothing of the mean is lost, and skewed data do not bend the result,
+// whatever the delays, the speeds and the events.
+#include <atomic>
+#include <chrono>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "runtime/exchange/neighbour/turns.hpp"
+#include "tests/reference/quadratic.hpp"
+#include "tests/runtime/exchange/configuration.hpp"
+#include "tests/runtime/exchange/train.hpp"
+#include "tests/topology/support.hpp"
+
+namespace hearsay {
+namespace {
+
+using namespace test;
+using std::chrono::microseconds;
+
+/// A ring whose edges weigh 1/4: whole numbers stay multiples of small powers of two.
+std::string quarter_ring(int ranks) {
+  std::string lines;
+  for (int i = 0; i < ranks; ++i)
+    if (ranks > 2 || i == 0) lines += std::to_string(i) + " " + std::to_string((i + 1) % ranks) + " 0.25\n";
+  return lines;
+}
+Topology quarter_ring_of(int ranks) {
+  const TextFile file(quarter_ring(ranks));
+  const std::string path = "path: " + file.name() + "}";
+  return Plan("topology: {graph: {name: edge_list, " + path + ", weights: {name: edge_list, " + path + "}\n" + dpsgd)
+      .topology(ranks);
+}
+
+Sparsifier sparsifier(const std::string& yaml) {
+  Config section = Config::from_text(yaml);
+  Sparsifier read = read_sparsifier(section, {});
+  section.throw_if_invalid();
+  return read;
+}
+
+std::unique_ptr<MixingRule> rule_named(const std::string& yaml) {
+  Config section = Config::from_text(yaml);
+  auto rule = chosen_entry(mixing_rules(), section, "arrival", "").make(section);
+  section.throw_if_invalid();
+  return rule;
+}
+
+constexpr NeighbourLink::Options turns{
+    .schedule = Schedule::asynchronous, .keep_own_copies = true, .repeats = false, .by_turns = true};
+
+/// What is left of a rank when all is quiet.
+struct Rest {
+  std::vector<float> x, v;
+  std::vector<double> added;  ///< to x by the rank itself
+  std::vector<std::vector<float>> ours, theirs;
+};
+
+struct Walk {
+  std::string mixing = "{name: arrival}";
+  std::string sparsify = whole;
+  EngineKind engine = EngineKind::thread_engine;
+  Iteration iterations = 60;
+  double strength = 0.5;
+  bool walks = true;  ///< ranks move by themselves, too
+  std::uint64_t seed = 0;
+};
+
+/// Small whole numbers; ranks that fire at random, move by whole numbers, and go at speeds of their own.
+std::vector<Rest> walk(int ranks, const Walk& how) {
+  const Topology topology = quarter_ring_of(ranks);
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  std::size_t bytes = sizeof(PacketHeader);
+  for (const Segment& s : layout.segments()) bytes += segment_bound(sparsifier(how.sparsify), s.length);
+  const IdlePlan plan(bytes);
+  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan, .engine = how.engine};
+  std::vector<Rest> all(static_cast<std::size_t>(ranks));
+  run_local_ranks(job, [&](LocalRank& rank) {
+    Rest& rest = all[static_cast<std::size_t>(rank.rank())];
+    const auto context = rank.context();
+    NeighbourLink link(context, turns, sparsifier(how.sparsify));
+    DriftCorrection drift({.strength = how.strength}, context, link.settling());
+    const auto rule = rule_named(how.mixing);
+    Random random(stream_seed(31 + how.seed, "walk", static_cast<std::uint64_t>(rank.rank())));
+    rest.added.resize(layout.size());
+    const auto step = [&](std::size_t e, float to) {
+      float& x = rank.replica.values.span()[e];
+      rest.added[e] += double{to} - x;
+      x = to;
+    };
+    for (std::size_t e = 0; e < layout.size(); ++e) step(e, static_cast<float>(random.below(15)) - 7.0F);
+    std::vector<std::uint8_t> fired(layout.count());
+    for (Iteration k = 0; k < how.iterations; ++k) {
+      for (auto& f : fired) f = k % 3 == 0 || random.uniform() < 0.4 ? 1 : 0;
+      for (std::size_t e = 0; e < link.edges().size(); ++e) link.say_gains(e, drift.gains(e, k));
+      link.send(k, fired);
+      std::this_thread::sleep_for(microseconds(random.below(rank.rank() == 0 ? 800 : 200)));
+      mix_by_turns(k, link, *rule, &drift, context);
+      for (std::size_t e = 0; how.walks && e < layout.size(); ++e)
+        step(e, std::round(rank.replica.values.span()[e]) + static_cast<float>(random.below(3)) - 1.0F);
+    }
+    rank.member.settle();
+    mix_by_turns(how.iterations, link, *rule, &drift, context);
+    rest.x.assign(rank.replica.values.span().begin(), rank.replica.values.span().end());
+    rest.v.resize(layout.size());
+    drift.correct(rest.v);
+    for (const MixEdge& edge : link.edges()) {
+      rest.ours.emplace_back(edge.ours.begin(), edge.ours.end());
+      rest.theirs.emplace_back(edge.theirs.begin(), edge.theirs.end());
+    }
+    rank.barrier();
+  });
+  return all;
+}
+
+constexpr EngineKind engines[] = {EngineKind::inline_engine, EngineKind::thread_engine};
+const std::string exact_bodies[] = {whole, "{selector: {name: topk, density: 0.3}}"};
+
+/// What the ranks have beyond what they added themselves.
+std::vector<double> surplus(const std::vector<Rest>& all) {
+  std::vector<double> sum(all[0].x.size());
+  for (const Rest& rest : all)
+    for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += rest.x[e] - rest.added[e];
+  return sum;
+}
+bool mixed(const std::vector<Rest>& all) {
+  for (const Rest& rest : all)
+    for (std::size_t e = 0; e < rest.x.size(); ++e)
+      if (rest.x[e] != rest.added[e]) return true;
+  return false;
+}
+
+// A move has two bits more behind the point than the copies that it is made of: four iterations, at most nine events of
+// an edge, fit into a float.
+TEST_CASE("the sum over ranks is what they had and what they added themselves, after any delays, speeds and events") {
+  for (const int ranks : {2, 3, 4, 5, 8}) {
+    for (const std::string mixing : {"{name: arrival}", "{name: difference, gamma: 1}"}) {
+      for (const std::string& body : exact_bodies) {
+        for (const EngineKind engine : engines) {
+          for (std::uint64_t seed = 0; seed < 5; ++seed) {
+            CAPTURE(ranks);
+            CAPTURE(mixing);
+            CAPTURE(body);
+            const auto all =
+                walk(ranks, {.mixing = mixing, .sparsify = body, .engine = engine, .iterations = 4, .seed = seed});
+            CHECK(surplus(all) == std::vector<double>(all[0].x.size(), 0.0));
+            CHECK(mixed(all));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the same to rounding after many iterations, whatever travels") {
+  for (const std::string& body : every_kind_of_body()) {
+    for (const std::string mixing : {"{name: arrival}", "{name: difference, gamma: 0.5}"}) {
+      CAPTURE(body);
+      CAPTURE(mixing);
+      for (const double left : surplus(walk(5, {.mixing = mixing, .sparsify = body}))) CHECK(std::abs(left) < 1e-3);
+    }
+  }
+}
+
+// Few iterations: what is learnt of a move has 8 significant bits, and the sum of many of them more than a float.
+TEST_CASE("what the ranks learn adds up to 0, asynchronously too") {
+  for (const int ranks : {2, 4, 8}) {
+    for (const std::string mixing : {"{name: arrival}", "{name: difference, gamma: 0.5}"}) {
+      for (const std::string& body : exact_bodies) {
+        CAPTURE(ranks);
+        CAPTURE(mixing);
+        CAPTURE(body);
+        const auto all = walk(ranks, {.mixing = mixing, .sparsify = body, .iterations = 3, .walks = false});
+        std::vector<double> sum(all[0].v.size());
+        for (const Rest& rest : all)
+          for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += rest.v[e];
+        CHECK(sum == std::vector<double>(sum.size(), 0.0));
+        CHECK(all[0].v != std::vector<float>(sum.size(), 0.0F));
+      }
+    }
+  }
+}
+
+TEST_CASE("both ends of an edge hold the same pair of copies when all is quiet, whatever travels") {
+  constexpr int ranks = 4;
+  for (const std::string& body : every_kind_of_body()) {
+    for (const std::string mixing : {"{name: arrival}", "{name: difference, gamma: 0.5}"}) {
+      CAPTURE(body);
+      CAPTURE(mixing);
+      const auto all = walk(ranks, {.mixing = mixing, .sparsify = body});
+      const Topology topology = quarter_ring_of(ranks);
+      const auto edge = [&](int from, int to) {
+        const auto list = topology.neighbourhood(from).neighbours;
+        return static_cast<std::size_t>(std::ranges::find(list, to) - list.begin());
+      };
+      for (int i = 0; i < ranks; ++i)
+        for (const int j : topology.neighbourhood(i).neighbours)
+          CHECK(all[std::size_t(i)].ours[edge(i, j)] == all[std::size_t(j)].theirs[edge(j, i)]);
+    }
+  }
+}
+
+float distance(std::span<const float> x, float from) {
+  float most = 0.0F;
+  for (const float value : x)
+    if (const float error = std::abs(value - from); !(error <= most)) most = error;  // also if it is not a number
+  return most;
+}
+
+// If copies did not follow, each event would pull the silent rank by what it lacked at first, past the other and on.
+TEST_CASE("a rank that never fires is drawn to its neighbour, not past it") {
+  const Topology topology = quarter_ring_of(2);
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  const IdlePlan plan(1 << 13);
+  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan};
+  const auto rule = make_arrival();
+  run_local_ranks(job, [&](LocalRank& rank) {
+    const auto context = rank.context();
+    NeighbourLink link(context, turns, {});
+    if (rank.rank() == 1) std::ranges::fill(rank.replica.values.span(), 8.0F);
+    const std::vector<std::uint8_t> fired(layout.count(), rank.rank() == 0 ? 1 : 0);
+    for (Iteration k = 0; k < 60; ++k) {
+      link.send(k, std::vector<std::uint8_t>(layout.count(), k == 0 ? 1 : fired[0]));
+      rank.barrier();
+      mix_by_turns(k, link, *rule, nullptr, context);
+      rank.barrier();
+    }
+    CHECK(distance(rank.replica.values.span(), 4.0F) < 1e-3F);
+  });
+}
+
+/// Worker i minimises ½ ‖x − b_i‖², b_i = i everywhere.
+class Apart final : public reference::GradientSource {
+ public:
+  void gradient(int worker, std::int64_t, std::span<const float> x, std::span<float> g) const override {
+    for (std::size_t e = 0; e < g.size(); ++e) g[e] = x[e] - static_cast<float>(worker);
+  }
+};
+
+/// Trains until every rank has been within `goal` of the minimum of the sum at once, or for `seconds`; rank 0 takes four
+/// times as long for an iteration. Returns the largest distance of a rank.
+float descend(const std::string& yaml, int ranks, float goal, double seconds) {
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  const Plan plan(ring + yaml);
+  const Topology topology = plan.topology(ranks);
+  const LocalJob job{.topology = topology,
+                     .layout = layout,
+                     .initial = initial,
+                     .plan = plan.exchange(),
+                     .engine = EngineKind::thread_engine,
+                     .step = {.learning_rate = 0.05}};
+  const float minimum = static_cast<float>(ranks - 1) / 2.0F;
+  const Apart problem;
+  std::vector<std::atomic<float>> far(static_cast<std::size_t>(ranks));
+  for (auto& of_one : far) of_one = 1e9F;
+  const auto farthest = [&] {
+    float most = 0.0F;
+    for (const auto& of_one : far) most = std::max(most, of_one.load());
+    return most;
+  };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  std::atomic<bool> over{false};
+  run_local_ranks(job, [&](LocalRank& rank) {
+    RankTrainer trainer(rank.member, problem, {.learning_rate = 0.05});
+    Random random(stream_seed(3, "delays", static_cast<std::uint64_t>(rank.rank())));
+    for (Iteration k = 0; !over; ++k) {
+      trainer.start(k);
+      std::this_thread::sleep_for(microseconds(random.below(100) + (rank.rank() == 0 ? 300 : 0)));
+      trainer.finish(k);
+      far[static_cast<std::size_t>(rank.rank())] = distance(rank.replica.values.span(), minimum);
+      if (farthest() <= goal || std::chrono::steady_clock::now() > end) over = true;
+    }
+    rank.member.settle();
+    far[static_cast<std::size_t>(rank.rank())] = distance(rank.replica.values.span(), minimum);
+    rank.barrier();
+  });
+  return farthest();
+}
+
+std::string corrected(const std::string& mixing, const std::string& correction) {
+  return "exchange: {name: eventgrad, schedule: asynchronous, mixing: " + mixing +
+         ", correction: {name: " + correction + "}}\n";
+}
+
+TEST_CASE("with one slow rank and data that differ every rank reaches the minimum of the sum, and not without drift") {
+  const std::string adaptive = "trigger: {name: adaptive, horizon: 2, maximum_silence: 8, warmup_iterations: 0}\n";
+  const std::string always = "trigger: {name: always}\n";
+  const auto arrival = [](const std::string& rest) {
+    return std::pair(corrected("{name: arrival}", "drift") + rest, corrected("{name: arrival}", "none") + rest);
+  };
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"exchange: {name: dpsgd, schedule: asynchronous, correction: {name: drift}}\n",
+       "exchange: {name: dpsgd, schedule: asynchronous}\n"},
+      arrival(always),
+      arrival(adaptive),
+      arrival("trigger: {name: periodic, period: 4, warmup_iterations: 0}\n"),
+      arrival(always + "sparsify: {quantiser: {name: int8}}\n"),
+      arrival(always + "sparsify: {selector: {name: topk, density: 0.3}}\n"),
+      {corrected("{name: difference, gamma: 0.5}", "drift") + adaptive,
+       corrected("{name: difference, gamma: 0.5}", "none") + adaptive}};
+  for (const auto& [with, without] : cases) {
+    CAPTURE(with);
+    CHECK(descend(with, 6, 1e-2F, 60.0) < 2e-2F);
+    CHECK(descend(without, 6, 0.0F, 0.3) > 0.2F);
+  }
+}
+
+TEST_CASE("a packet out of turn is an error, and so is more than one packet under way") {
+  const Topology topology = quarter_ring_of(2);
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 1.0F);
+  const IdlePlan plan(1 << 12);
+  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan};
+  LocalWorld world(job);
+  const auto sender = world.make_rank(0), receiver = world.make_rank(1);
+  NeighbourLink::Options anybody = turns;
+  anybody.by_turns = false, anybody.in_flight = 2;
+  NeighbourLink from(sender->context(), anybody, {}), to(receiver->context(), turns, {});
+  const std::vector<std::uint8_t> all(layout.count(), 1);
+  from.send(0, all);
+  from.send(1, all);
+  receiver->mailbox.progress();
+  CHECK_THROWS_WITH_AS(to.receive(0), doctest::Contains("out of turn"), CommunicationError);
+
+  for (const std::string yaml : {"{name: eventgrad, schedule: asynchronous, mixing: {name: arrival}, in_flight: 2}",
+                                 "{name: dpsgd, schedule: asynchronous, correction: {name: drift}, in_flight: 2}"}) {
+    Config root = Config::from_text("exchange: " + yaml);
+    static_cast<void>(plan_exchange(root));
+    CHECK_THROWS_WITH_AS(root.throw_if_invalid(), doctest::Contains("take turns"), ConfigError);
+  }
+}
+
+}  // namespace
+}  // namespace hearsay
