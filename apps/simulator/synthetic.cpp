@@ -134,7 +134,9 @@ Summary SyntheticRank::operator()() {
   start_ = member_.ledger().now();
   if (events_) events_->start_clock();
   LongWork work("simulate", "iteration", rank_ == 0);
-  for (Iteration k = 0; k < run_.simulation.iterations; ++k) {
+  // Asynchronous ranks do all iterations together, fast ones more.
+  const auto all = static_cast<double>(run_.simulation.iterations);
+  for (Iteration k = 0; member_.job_iterations(k) < all; ++k) {
     work.reached(k, run_.simulation.iterations);
     iterate(k);
     record(k);

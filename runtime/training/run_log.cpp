@@ -106,7 +106,7 @@ void RunLog::report_progress(Iteration k, double job_done, double loss) {
   sources_.options.progress(
       {.iteration = std::min(static_cast<Iteration>(job_done), length.iterations),
        .iterations = length.iterations,
-       .epoch = length.epoch(job_done),
+       .epoch = std::min(length.epoch(job_done), length.epoch(length.iterations)),
        .epochs = length.epoch(length.iterations),
        .loss = loss,
        .messages_fraction = possible > 0.0 ? static_cast<double>(totals.messages) / possible : 0.0,

@@ -63,8 +63,9 @@ void JobCount::learn(std::size_t edge) {
   for (std::size_t r = 0; r < counts_.size(); ++r) {
     if (r == own_rank_) continue;
     const auto count = count_in(std::atomic_ref(words[r]).load(std::memory_order_relaxed));
-    if (count && *count > counts_[r].load(std::memory_order_relaxed))
-      counts_[r].store(*count, std::memory_order_relaxed);
+    if (!count || *count <= counts_[r].load(std::memory_order_relaxed)) continue;
+    counts_[r].store(*count, std::memory_order_relaxed);
+    ++heard_;
   }
 }
 
@@ -75,8 +76,11 @@ bool JobCount::tell(std::size_t edge) {
     return !to.under_way;
   }
   const std::uint64_t due = due_.load(std::memory_order_acquire);
-  if (to.told == due) return false;
+  const auto now = ledger_.now();
+  if (to.told == due && (to.heard == heard_ || now - to.when < relay_after)) return false;
   to.told = due;
+  to.heard = heard_;
+  to.when = now;
   for (std::size_t r = 0; r < counts_.size(); ++r) to.words[r] = word_of(counts_[r].load(std::memory_order_relaxed));
   const auto bytes = std::as_bytes(std::span(to.words));
   memory_.put(bytes, to.rank, to.there);

@@ -1,15 +1,17 @@
 #pragma once
 // How many batches the ranks of a job have begun: kept without a barrier, and without a rank that the others wait for.
 //   every rank:            counts_r of all ranks r as far as it knows; its own rises with every batch
-//   once in an iteration:  its counts → a place of their own in each neighbour's memory
+//   with every batch, and when it has heard of others', every few milliseconds:
+//                          its counts → a place of their own in each neighbour's memory
 //   who looks there:       counts_r ← max(counts_r, what lies there)
 // Counts only rise. So what is late, or old, or comes twice makes the sum smaller than it is and never larger: nobody
-// ends before the job's budget is spent. News crosses an edge in an iteration; what is begun meanwhile is beyond the
-// budget.
+// ends before the job's budget is spent. News crosses an edge in milliseconds; what is begun while it is on its way is
+// beyond the budget.
 // A word says whether it is whole, its upper half being the lower one's complement: nobody else may look at what is
 // being put (remote_memory.hpp).
-// Cost: 8 bytes a rank, neighbour and iteration, and as much memory a neighbour.
+// Cost: 8 bytes a rank and neighbour with every batch, at most every `relay_after` else, and as much memory a neighbour.
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -31,6 +33,9 @@ class JobCount {
   /// `ring_bytes`: capacity of the mailboxes' rings, behind which the counts lie on every rank.
   JobCount(RemoteMemory& memory, const Topology& topology, int rank, std::size_t ring_bytes, Ledger& ledger);
 
+  /// What comes within so long of the last time is passed on together.
+  static constexpr std::chrono::milliseconds relay_after{2};
+
   // --- computing thread ---
   /// This rank begins one more, and tells its neighbours all that it knows.
   void begin_batch();
@@ -48,6 +53,8 @@ class JobCount {
     std::size_t there;                   // where this rank's words lie in its memory
     std::vector<std::uint64_t> words{};  // on their way
     std::uint64_t told = 0;              // the value of `due_` that they are of
+    std::uint64_t heard = 0;             // ... and of `heard_`
+    std::chrono::nanoseconds when{};
     bool under_way = false;
   };
   void learn(std::size_t edge);
@@ -60,6 +67,7 @@ class JobCount {
   std::atomic<std::uint64_t> due_{0};
   std::vector<Neighbour> neighbours_;
   std::size_t looked_at_ = 0;
+  std::uint64_t heard_ = 0;  // how often something new was
 };
 
 }  // namespace hearsay
