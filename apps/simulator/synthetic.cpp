@@ -96,7 +96,8 @@ void SyntheticRank::iterate(Iteration k) {
 }
 
 void SyntheticRank::record(Iteration k) {
-  if ((k + 1) % run_.report.every_iterations != 0 && k + 1 != run_.simulation.iterations) return;
+  const bool last = member_.job_iterations(k + 1) >= static_cast<double>(run_.simulation.iterations);
+  if ((k + 1) % run_.report.every_iterations != 0 && !last) return;
   const auto possible = static_cast<std::uint64_t>(k + 1) * replica_.layout.count() * member_.neighbourhood().sends();
   IterationRecord record{.iteration = k,
                          .epoch = 0.0,

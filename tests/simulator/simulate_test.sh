@@ -87,6 +87,9 @@ expect 0 "another seed" finished exchange.yaml --platform "$ethernet" -n 6 -o c 
 between "asynchronous ranks do not wait" 0 "$(field a wait_s)" 1e-9
 expect 0 "lockstep" finished exchange.yaml --platform "$ethernet" -n 6 -o d --set exchange.schedule=lockstep
 [ "$(awk -v a="$(field d wait_s)" 'BEGIN { print (a > 0.5) }')" = 1 ] || fail "lockstep ranks wait for the straggler"
+# Six ranks, one of which does a quarter of what others do, are as fast as 5.25.
+between "the others do what the straggler does not" 0.2 \
+  "$(awk -v a="$(field a wall_time_s)" -v d="$(field d wall_time_s)" 'BEGIN { print a / d }')" 0.32
 
 # Nor for a machine behind a slow cable: asynchronously the others end as if it were not there, in lockstep none does.
 even=(--set simulate.slow_ranks=[] --set simulate.jitter=0 --set simulate.iterations=20 --set simulate.values=10000)
@@ -97,7 +100,8 @@ done
 equal "behind a slow link twice" slow slow-again replica_hash wall_time_s messages bytes_sent
 same_files "behind a slow link twice" slow slow-again 32
 between "asynchronous ranks do not wait for a slow link" 0 "$(field slow wait_s)" 1e-9
-between "their time is that of computing" 0.2 "$(field slow wall_time_s)" 0.200001
+# News of the last batch crosses 16 edges, 2 ms each; what is begun meanwhile is beyond the budget.
+between "their time is that of computing" 0.2 "$(field slow wall_time_s)" 0.26
 expect 0 "lockstep behind a slow link" finished exchange.yaml --platform "$platforms/slow-link-32.xml" -n 32 -o \
   slow-lockstep \
   "${even[@]}" --set exchange.schedule=lockstep --set trigger.warmup_iterations=20
