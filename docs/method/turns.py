@@ -96,7 +96,8 @@ def main():
     for strength in parser.parse_args().strength:
         for follow in (True, False):
             ends = [distance(fires, delays, speed, strength, follow) for fires, delays, speed in patterns()]
-            print(f"c = {strength}, copies {'follow' if follow else 'stay'}: {sum(d < 1e-3 for d in ends)} of {len(ends)} "
+            copies = "follow" if follow else "stay"
+            print(f"c = {strength}, copies {copies}: {sum(d < 1e-3 for d in ends)} of {len(ends)} "
                   f"reach the minimum, {sum(d > 100 for d in ends)} diverge, the largest distance is {max(ends):.2g}")
 
 

@@ -9,7 +9,7 @@
 // beyond the budget.
 // A word says whether it is whole, its upper half being the lower one's complement: nobody else may look at what is
 // being put (remote_memory.hpp).
-// Cost: 8 bytes a rank and neighbour with every batch, at most every `relay_after` else, and as much memory a neighbour.
+// Cost: 8 bytes a rank and neighbour with every batch, else at most every `relay_after`; as much memory a neighbour.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
