@@ -240,8 +240,8 @@ class Apart final : public reference::GradientSource {
   }
 };
 
-/// Trains until all ranks are within `goal` of the minimum of the sum at once, or for `seconds`; rank 0 takes four times
-/// as long for an iteration. Returns the largest distance of a rank.
+/// Trains until all ranks are within `goal` of the minimum of the sum at once, or for `seconds`; rank 0 takes four
+/// times as long for an iteration. Returns the largest distance of a rank.
 float descend(const std::string& yaml, int ranks, float goal, double seconds) {
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 0.0F);
