@@ -22,9 +22,9 @@ def share(rank, ranks_here):
         limited = _limit_blas(threads) or limited
     if rank == 0 and limited:
         print(
-            f"hearsay: {ranks_here} ranks share {cores} cores here, so each computes with {threads} "
-            f"thread{'s' if threads > 1 else ''}; choose otherwise with OMP_NUM_THREADS, or with torch.set_num_threads "
-            f"after hearsay.join",
+            f"hearsay: {ranks_here} ranks share {cores} core{'s' if cores > 1 else ''} here, so each computes with "
+            f"{threads} thread{'s' if threads > 1 else ''}; choose otherwise with OMP_NUM_THREADS, or with "
+            f"torch.set_num_threads after hearsay.join",
             file=sys.stderr,
         )
 

@@ -7,14 +7,16 @@ import os
 import sys
 import time
 from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
 
 import numpy as np
 
-from . import _blocks, _core, _cores, _sharing
+from . import _blocks, _core, _cores, _graphs, _sharing
 from ._process import place_of, process
 from ._summary import Summary
 
 NAN = float("nan")
+T = TypeVar("T")  # what a loader gives
 
 
 class Step:
@@ -23,15 +25,15 @@ class Step:
     Set `step.loss = loss` (a number, or a tensor of one) inside the block, and the run folder has it.
     """
 
-    def __init__(self, member, optimizer, learning_rate, backward_passes):
+    def __init__(self, member: Member, optimizer: Any, learning_rate: Optional[float], backward_passes: int):
         self._member = member
         self._optimizer = optimizer
         self._learning_rate = learning_rate
         self._passes_left = None if backward_passes == 1 else [backward_passes] * len(member._block.names)
         self._exchanged = False
-        self.loss = None
+        self.loss: Any = None
 
-    def __enter__(self):
+    def __enter__(self) -> Step:
         member = self._member
         member._require_whole()
         member._open_step = self
@@ -39,7 +41,7 @@ class Step:
         member._core.start()
         return self
 
-    def exchange(self):
+    def exchange(self) -> None:
         """The gradients are ready: mixes the parameters with what has come, or replaces the gradients by all ranks'.
 
         The end of the block does that by itself, and then calls the optimizer. Call it where something has to happen
@@ -54,7 +56,7 @@ class Step:
         member._core.finish(rate)
         self._exchanged = True
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind, value, trace) -> bool:
         member = self._member
         member._open_step = None
         if kind is not None:
@@ -113,7 +115,9 @@ class Member:
 
     # ------------------------------------------------------------------ the loop
 
-    def step(self, optimizer=None, *, learning_rate=None, backward_passes=1):
+    def step(
+        self, optimizer: Any = None, *, learning_rate: Optional[float] = None, backward_passes: int = 1
+    ) -> Step:
         """One iteration, around the code that makes the gradients::
 
             with member.step(optimizer) as step:
@@ -135,7 +139,7 @@ class Member:
             raise ValueError(f"backward_passes is a whole number from 1 up, not {backward_passes}")
         return Step(self, optimizer, learning_rate, backward_passes)
 
-    def share(self, loader):
+    def share(self, loader: Iterable[T]) -> Iterable[T]:
         """This rank's part of the data, as an iterable that can be gone through once an epoch.
 
         A torch DataLoader over a data set with a length: every rank gets ⌈N/P⌉ examples of each epoch (the first ones
@@ -151,24 +155,24 @@ class Member:
 
     # The same without `with`, for loops that are not shaped like one.
 
-    def start(self):
+    def start(self) -> None:
         """The parameters are final: what has news is sent. Does not wait. Gradients are set to 0."""
         self._require_whole()
         self._block.begin()
         self._core.start()
 
-    def gradient_ready(self, segment):
+    def gradient_ready(self, segment: Union[int, str]) -> None:
         """The gradient of this segment (its number or name) is final: layer-wise exchanges send it now. Optional."""
         self._require_whole()
         self._core.gradient_ready(self._block.names.index(segment) if isinstance(segment, str) else segment)
 
-    def finish(self, learning_rate=None):
+    def finish(self, learning_rate: Optional[float] = None) -> None:
         """All gradients are ready: mixes the parameters, or replaces the gradients. In lockstep it waits."""
         self._require_whole()
         self._block.gather_gradients()
         self._core.finish(learning_rate)
 
-    def stepped(self, loss=None):
+    def stepped(self, loss: Any = None) -> None:
         """The update has been applied."""
         self._require_whole()
         self._core.stepped(self._finite(loss))
@@ -176,7 +180,7 @@ class Member:
     # ------------------------------------------------------------------ what comes out
 
     @contextmanager
-    def averaged(self):
+    def averaged(self) -> Iterator[float]:
         """Collective, between two steps. Inside the block the parameters, and the float buffers of a torch module,
         are the averages over ranks; afterwards they are again what they were. Gives the consensus distance
         sqrt(mean over ranks of ‖x_i − mean‖²)."""
@@ -191,7 +195,7 @@ class Member:
         finally:
             self._load(np.concatenate([before, more]), state)
 
-    def evaluate(self, score):
+    def evaluate(self, score: Callable[[], Mapping[str, Any]]) -> Dict[str, float]:
         """Collective, between two steps: how good the averaged model is, and every rank's own.
 
         `score()` tests the model as it stands and returns `{"accuracy": fraction, "loss": number}`, either of them or
@@ -219,44 +223,45 @@ class Member:
             "consensus_distance": distance,
         }
 
-    def counts(self):
+    def counts(self) -> Dict[str, int]:
         """What this rank has sent until now: events, messages, deferred, packets, puts, bytes_sent by kind, and
         staleness_max_iterations, the age of the oldest copy that was mixed."""
         self._require_whole()
         return self._core.counts()
 
-    def events(self):
+    def events(self) -> Dict[str, bool]:
         """Which segments the last step sent: name → bool. Empty where there is no trigger."""
         self._require_whole()
         return dict(zip(self._block.names, self._core.events()))
 
     @property
-    def neighbours(self):
+    def neighbours(self) -> List[int]:
         """Ranks that this one exchanges with."""
         return list(self._neighbours)
 
     @property
-    def steps(self):
+    def steps(self) -> int:
+        """Iterations that this rank has made."""
         return self._core.steps if not self._left else self._steps
 
     @property
-    def replica_hash(self):
+    def replica_hash(self) -> str:
         """64-bit hash of the parameters, as 16 hexadecimal digits: equal hashes, equal replicas, to the last bit."""
         return f"{self._core.replica_hash:016x}"
 
     @property
-    def memory_bytes(self):
+    def memory_bytes(self) -> int:
         """What the core holds on this rank beside parameters and gradients: the window, copies, residuals, packets."""
         return self._core.memory_bytes
 
-    def summary(self):
+    def summary(self) -> Summary:
         """Collective, between two steps: waits until everything sent has arrived, writes the reports into the run
         folder (summary.json, communication.csv …) and returns a `hearsay.Summary`, the same numbers on every rank.
         Training may go on afterwards."""
         self._require_whole(between_steps=True)
         return Summary(json.loads(self._core.summary()), self.rank, self.counts(), self.directory)
 
-    def leave(self):
+    def leave(self) -> None:
         """Collective: the end of this member. Writes the reports if `summary` has not. The program's end does it, too.
 
         The parameters stay where they are and may be used further."""
@@ -269,7 +274,7 @@ class Member:
         process.members.remove(self)
         self._core.leave()
 
-    def __enter__(self):
+    def __enter__(self) -> Member:
         return self
 
     def __exit__(self, kind, value, trace):
@@ -361,18 +366,19 @@ def response_of(optimizer):
 
 
 def join(
-    config,
-    model,
+    config: Union[str, os.PathLike, Mapping[str, Any]],
+    model: Any,
     *,
-    optimizer=None,
-    learning_rate=None,
-    set=None,
-    name=None,
-    data="python",
-    iterations_per_epoch=1,
-    iterations=0,
-    communicator=None,
-):
+    optimizer: Any = None,
+    learning_rate: Optional[float] = None,
+    set: Optional[Mapping[str, Any]] = None,
+    name: Optional[str] = None,
+    data: str = "python",
+    iterations_per_epoch: int = 1,
+    iterations: int = 0,
+    communicator: Any = None,
+    graph: Optional[Callable[[int], Iterable[Tuple[int, int]]]] = None,
+) -> Member:
     """Makes this process a member of the job. Collective: all ranks of the job call it, with the same configuration.
 
     config        the name of a YAML file, or a dictionary of the same shape: sections `exchange`, `topology`,
@@ -389,6 +395,8 @@ def join(
                   the reports; `member.share` sets it for the reports
     iterations    of the whole run, if known: `hearsay watch` then shows how long it takes
     communicator  of mpi4py; default: all ranks of the job
+    graph         a function of your own instead of `topology.graph`: gets the number of ranks and returns pairs (i, j)
+                  of ranks that are neighbours. Called once on every rank, where it must return the same
 
     All ranks begin with rank 0's parameters and buffers. Returns a `Member`. Raises ConfigError with file, line and
     column of everything that is wrong, CommunicationError, DataError. From here on an exception that nobody catches
@@ -396,11 +404,15 @@ def join(
     """
     process.start()
     block_name = name or (type(model).__name__ if _blocks.lies_in_torch(model) else "arrays")
-    from_file = not hasattr(config, "items")
+    from_file, settings = not hasattr(config, "items"), dict(set or {})
+    if graph is not None:
+        ranks = process.mpi.ranks if communicator is None else communicator.Get_size()
+        edges = _graphs.written(graph, ranks)
+        settings["topology.graph"] = {"name": "edge_list", "path": edges}
     plan = _core.Plan(
         file=os.fspath(config) if from_file else None,
         text="" if from_file else json.dumps(config, indent=1),
-        set=[f"{key}={json.dumps(value)}" for key, value in (set or {}).items()],
+        set=[f"{key}={json.dumps(value)}" for key, value in settings.items()],
         model=block_name,
         data=data,
     )
@@ -420,6 +432,8 @@ def join(
         core.broadcast(array)
         put_back()
     member = Member(core, plan, block)
+    if graph is not None and member.rank == 0:
+        _graphs.keep(edges, member.directory)
     if member.rank == 0:
         for sentence in core.warnings():
             print(f"hearsay: {sentence}", file=sys.stderr)

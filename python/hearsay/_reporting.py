@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any, Union
 
 
-def report(runs, output="report.html"):
+def report(runs: Any, output: Union[str, os.PathLike] = "report.html") -> Path:
     """Draws one page that compares runs, those of Python and those of the program `hearsay`, and returns its path.
 
     runs    names of run folders, members or summaries; the first one is the baseline

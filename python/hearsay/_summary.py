@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 
 def _bytes(n):
@@ -22,19 +23,19 @@ class Summary(Mapping):
     def __init__(self, numbers, rank, counts, directory):
         self._numbers, self.rank, self.counts, self.directory = numbers, rank, counts, directory
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Any:
         return self._numbers[key]
 
     def __iter__(self):
         return iter(self._numbers)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._numbers)
 
     def __repr__(self):
         return f"<hearsay.Summary of {self.directory}>"
 
-    def __str__(self):
+    def __str__(self) -> str:
         own = self.counts
         if self.rank != 0:
             return f"rank {self.rank} sent {own['messages']:,} messages, {_bytes(own['bytes_sent'])}"
