@@ -55,7 +55,8 @@ def job(ranks, *command):
     }
     line = ["mpirun", "-q", "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *map(str, command)]
     done = subprocess.run(line, env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    objects = done.stdout.replace("}{", "}\n{").splitlines()  # mpirun may join the lines of two ranks
+    return [json.loads(line) for line in objects if line.startswith("{")]
 
 
 def step_times(options, folder):

@@ -33,14 +33,14 @@ needs_same_loop = unittest.skipUnless(os.environ.get("SAME_LOOP") and HAVE_TORCH
 class Job:
     """What a job has left behind."""
 
-    def __init__(self, done):
+    def __init__(self, done, outputs):
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+        self.outputs = outputs  # a text a rank; mpirun mixes them up
 
     @property
     def said(self):
         """The JSON objects that the ranks have printed, by rank."""
-        objects = [json.loads(line) for line in self.out.splitlines() if line.startswith("{")]
-        return sorted(objects, key=lambda one: one.get("rank", 0))
+        return [json.loads(line) for text in self.outputs for line in text.splitlines() if line.startswith("{")]
 
     def __str__(self):
         return f"exit code {self.code}\n{self.out}\n{self.err}"
@@ -54,11 +54,14 @@ class JobCase(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
     def command(self, *command, ranks=None, environment=None, cwd=None):
-        line = [*MPIRUN, "-n", str(ranks), *map(str, command)] if ranks else list(map(str, command))
+        outputs = Path(tempfile.mkdtemp(dir=self.folder, prefix=".output-"))
+        mpirun = [*MPIRUN, "--output-filename", str(outputs), "-n", str(ranks)] if ranks else []
+        line = [*mpirun, *map(str, command)]
         variables = {**os.environ, "OMP_NUM_THREADS": "1", **ENVIRONMENT, **(environment or {})}
         variables = {key: value for key, value in variables.items() if value is not None}
         options = {"capture_output": True, "text": True, "timeout": LONGEST_S, "check": False}
-        return Job(subprocess.run(line, cwd=cwd or self.folder, env=variables, **options))
+        done = subprocess.run(line, cwd=cwd or self.folder, env=variables, **options)
+        return Job(done, [file.read_text(encoding="utf-8") for file in sorted(outputs.glob("*/rank.*/stdout"))])
 
     def run_file(self, file, *arguments, ranks=2, **options):
         return self.command(sys.executable, file, *arguments, ranks=ranks, **options)
