@@ -7,8 +7,8 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -63,7 +63,17 @@ void write(const std::string& file, const torch::Tensor& tensor) {
       .write(static_cast<const char*>(floats.data_ptr()), static_cast<std::streamsize>(floats.nbytes()));
 }
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+/// Seconds of CLOCK_MONOTONIC, or of processor time: of this thread, of all threads.
+double now(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double median_ms(std::vector<double> seconds) {
+  std::ranges::sort(seconds);
+  return 1e3 * seconds[seconds.size() / 2];
+}
 
 }  // namespace
 
@@ -99,9 +109,10 @@ int main(int argc, char** argv) {
     torch::manual_seed(static_cast<std::uint64_t>(mpi.rank()));
     torch::Tensor gradients =
         torch::from_blob(replica.gradients.span().data(), {static_cast<std::int64_t>(replica.gradients.size())});
-    std::vector<double> seconds;
+    std::vector<double> seconds, computing;
+    const double process_start = now(CLOCK_PROCESS_CPUTIME_ID);
     for (int k = 0; k < steps; ++k) {
-      const double start = now();
+      const double start = now(CLOCK_MONOTONIC), thread_start = now(CLOCK_THREAD_CPUTIME_ID);
       gradients.zero_();
       if (member) member->start(k);
       torch::cross_entropy_loss(net.forward(inputs[k % batches]), labels[k % batches]).backward();
@@ -112,17 +123,18 @@ int main(int argc, char** argv) {
       }
       optimizer.step();
       if (member) member->stepped(k);
-      seconds.push_back(now() - start);
+      seconds.push_back(now(CLOCK_MONOTONIC) - start);
+      computing.push_back(now(CLOCK_THREAD_CPUTIME_ID) - thread_start);
     }
+    const double process_ms = 1e3 * (now(CLOCK_PROCESS_CPUTIME_ID) - process_start) / steps;
     if (member) member->settle();
     const hearsay::LedgerTotals counts = member ? member->counts() : hearsay::LedgerTotals{};
-    std::ranges::sort(seconds);
     std::printf(
         "{\"rank\": %d, \"hash\": \"%016llx\", \"messages\": %llu, \"bytes\": %llu, \"control_bytes\": %llu, "
-        "\"median_ms\": %.4f}\n",
+        "\"median_ms\": %.4f, \"thread_ms\": %.4f, \"process_ms\": %.4f}\n",
         mpi.rank(), static_cast<unsigned long long>(hearsay::replica_hash(replica.values.span())),
         static_cast<unsigned long long>(counts.messages), static_cast<unsigned long long>(counts.bytes()),
-        static_cast<unsigned long long>(counts.control_bytes), 1e3 * seconds[seconds.size() / 2]);
+        static_cast<unsigned long long>(counts.control_bytes), median_ms(seconds), median_ms(computing), process_ms);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "[rank %d] %s\n", mpi.rank(), error.what());
     hearsay::mpi::Environment::abort(1);

@@ -38,12 +38,18 @@ for k in range(20):
     with member.step():
         member.gradients["x"][:] = 1.0
     member.parameters["x"] -= 0.01
+member.summary()
 grown = resident() - before - x.nbytes
 said = {"rank": member.rank, "mpi_s": mpi - start, "join_s": joined - mpi, "grown_bytes": grown,
-        "blocks_bytes": 2 * x.nbytes, "core_bytes": member.memory_bytes}
-member.summary()
+        "blocks_bytes": 2 * x.nbytes, "core_bytes": member.memory_bytes,
+        "evaluation_bytes": 3 * x.nbytes}
 print(json.dumps(said))
 """
+MEANINGS = {
+    "median_ms": "time by the clock",
+    "thread_ms": "processor time of the computing thread",
+    "process_ms": "processor time of all threads",
+}
 
 
 def job(ranks, *command):
@@ -60,7 +66,7 @@ def job(ranks, *command):
 
 
 def step_times(options, folder):
-    """{what: [ms a step, of both ranks and all rounds]}"""
+    """{what: [what a rank has said, of both ranks and all rounds]}"""
     config = Path(folder) / "plan.yaml"
     config.write_text(PLAN, encoding="utf-8")
     arguments = (config, folder, options.steps, options.batch)
@@ -73,7 +79,16 @@ def step_times(options, folder):
         found["Python, hearsay"] += job(2, *python)
         found["C++, bare"] += job(2, *cpp, "bare")
         found["C++, hearsay"] += job(2, *cpp)
-    return {what: [one["median_ms"] for one in said] for what, said in found.items()}
+    return found
+
+
+def print_times(meaning, times):
+    print(f"a step, {meaning}:")
+    for what, median in times.items():
+        print(f"  {what:<16} {median:8.3f} ms")
+    python = times["Python, hearsay"] - times["Python, bare"]
+    cpp = times["C++, hearsay"] - times["C++, bare"]
+    print(f"  more than C++    {1e3 * (python - cpp):7.0f} µs ({1e3 * python:.0f} µs against {1e3 * cpp:.0f} µs)")
 
 
 def main():
@@ -84,13 +99,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        times = {what: statistics.median(found) for what, found in step_times(options, folder).items()}
-        for what, median in times.items():
-            print(f"{what:<16} {median:8.3f} ms a step")
-        python = times["Python, hearsay"] - times["Python, bare"]
-        cpp = times["C++, hearsay"] - times["C++, bare"]
-        print(f"of the bare loop {times['Python, hearsay'] / times['Python, bare']:8.3f} times")
-        print(f"more than C++    {1e3 * (python - cpp):8.0f} µs ({1e3 * python:.0f} µs against {1e3 * cpp:.0f} µs)")
+        found = step_times(options, folder)
+        program = (sys.executable, HERE / "same_loop.py", f"{folder}/plan.yaml", folder, 4 * options.steps)
+        turns = [one for _ in range(options.rounds) for one in job(2, *program, options.batch, "turns")]
+        for key in ("median_ms", "thread_ms"):
+            ratios = sorted(one[key] / one["bare_" + key] for one in turns)
+            print(f"a step in turn with the bare loop, {MEANINGS[key]}: {statistics.median(ratios):.3f} times "
+                  f"({ratios[0]:.3f} to {ratios[-1]:.3f})")
+        for key, meaning in MEANINGS.items():
+            print_times(meaning, {what: statistics.median(one[key] for one in said) for what, said in found.items()})
 
         command = (sys.executable, "-c", JOIN, f"{folder}/plan.yaml", f"{folder}/join")
         said = [one for _ in range(options.rounds) for one in job(2, *command)]
@@ -98,9 +115,9 @@ def main():
         print(f"start of MPI     {1e3 * middle['mpi_s']:8.0f} ms")
         print(f"join             {1e3 * middle['join_s']:8.0f} ms beyond it, 10⁶ parameters")
         most = max(one["grown_bytes"] for one in said)
-        stated = middle["blocks_bytes"] + middle["core_bytes"]
+        stated = middle["blocks_bytes"] + middle["core_bytes"] + middle["evaluation_bytes"]
         print(f"memory           {1e-6 * most:8.1f} MB grown at most, {1e-6 * stated:.1f} MB stated for x, g, "
-              f"window and exchange")
+              f"window, exchange and evaluation, as by --dry-run")
 
 
 if __name__ == "__main__":

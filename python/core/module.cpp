@@ -7,10 +7,12 @@
 #include <pybind11/stl.h>
 
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "base/error.hpp"
 #include "python/core/member.hpp"
+#include "trigger/trigger.hpp"
 
 namespace py = pybind11;
 
@@ -38,11 +40,53 @@ std::shared_ptr<Parameters> make_replica(const std::vector<std::string>& names,
   return std::make_shared<Parameters>(std::move(layout));
 }
 
+/// A trigger policy that is a Python function. It is called by the thread that computes, which takes the interpreter's
+/// lock for it; the communication thread never does.
+class PythonTrigger final : public Trigger {
+ public:
+  explicit PythonTrigger(const py::function& function)
+      : function_(new py::function(function), [](py::function* f) {
+          const py::gil_scoped_acquire locked;
+          delete f;
+        }) {}
+  std::unique_ptr<Trigger> for_segments(std::size_t /*segments*/) const override {
+    return std::make_unique<PythonTrigger>(*this);
+  }
+  double threshold(const Observation& observation) const override {
+    const py::gil_scoped_acquire locked;
+    const py::object answer = (*function_)(observation);
+    if (py::isinstance<py::bool_>(answer)) return answer.cast<bool>() ? 0.0 : std::numeric_limits<double>::infinity();
+    const auto threshold = answer.cast<double>();
+    if (std::isnan(threshold))
+      throw py::value_error("the trigger function has returned NaN; return a threshold, or a bool");
+    return threshold;
+  }
+
+ private:
+  std::shared_ptr<py::function> function_;
+};
+
+void add_observation(py::module_& m) {
+  py::class_<Observation>(m, "Observation", "One segment at one step, as a trigger function sees it.")
+      .def_readonly("segment", &Observation::segment, "its number, in the order of member.parameters")
+      .def_readonly("length", &Observation::length, "values in it")
+      .def_readonly("iteration", &Observation::iteration, "steps made before this one")
+      .def_readonly("norm", &Observation::norm, "‖x‖₂ of the segment now")
+      .def_readonly("norm_at_event", &Observation::norm_at_event, "the norm when it was last sent")
+      .def_readonly("change", &Observation::change,
+                    "|norm − norm_at_event|, or ‖x − what neighbours hold‖₂ with trigger.measure: change")
+      .def_readonly("iteration_of_event", &Observation::iteration_of_event, "of the last event; −1 before the first")
+      .def_readonly("learning_rate", &Observation::learning_rate, "of the step before")
+      .def_property_readonly("silence", &Observation::silence, "steps since the last event")
+      .def_property_readonly("slope", &Observation::slope, "change / silence");
+}
+
 /// `file` or `text`; `set`: "key=value" on top of it.
 std::shared_ptr<const JobPlan> read_plan(const std::optional<std::string>& file, const std::string& text,
                                          const std::vector<std::string>& set, const std::string& model_name,
-                                         const std::string& data_name) {
+                                         const std::string& data_name, const std::optional<py::function>& trigger) {
   Config config = file ? Config::from_file(*file) : Config::from_text(text, "configuration");
+  if (trigger) config.provide(provided_trigger, ProvidedTrigger(std::make_shared<const PythonTrigger>(*trigger)));
   for (const std::string& assignment : set) config.override_with(assignment);
   config.rehearse([&](Config rehearsed) { JobPlan(std::move(rehearsed), model_name, data_name); });
   return std::make_shared<const JobPlan>(std::move(config), model_name, data_name);
@@ -242,16 +286,19 @@ PYBIND11_MODULE(_core, m) {
 
   py::class_<JobPlan, std::shared_ptr<JobPlan>>(m, "Plan")
       .def(py::init([](const std::optional<std::string>& file, const std::string& text,
-                       const std::vector<std::string>& set, const std::string& model, const std::string& data) {
-             return std::const_pointer_cast<JobPlan>(read_plan(file, text, set, model, data));
+                       const std::vector<std::string>& set, const std::string& model, const std::string& data,
+                       const std::optional<py::function>& trigger) {
+             return std::const_pointer_cast<JobPlan>(read_plan(file, text, set, model, data, trigger));
            }),
-           py::arg("file"), py::arg("text"), py::arg("set"), py::arg("model"), py::arg("data"))
+           py::arg("file"), py::arg("text"), py::arg("set"), py::arg("model"), py::arg("data"),
+           py::arg("trigger") = py::none())
       .def_readonly("seed", &JobPlan::seed)
       .def_readonly("exchange", &JobPlan::exchange_name)
       .def_readonly("yaml", &JobPlan::yaml)
       .def_property_readonly("directory", [](const JobPlan& plan) { return plan.report.directory.string(); })
       .def_property_readonly("lockstep", &JobPlan::in_step);
 
+  add_observation(m);
   add_member(m);
   add_process(m);
 }

@@ -26,8 +26,9 @@ program `hearsay list` and `hearsay describe NAME` explain the algorithms and th
 guide.
 """
 from . import errors
+from ._core import Observation
 from ._member import Member, Step, join
 from ._reporting import report
 from ._summary import Summary
 
-__all__ = ["join", "Member", "Step", "Summary", "report", "errors"]
+__all__ = ["join", "Member", "Step", "Summary", "Observation", "report", "errors"]

@@ -377,6 +377,7 @@ def join(
     iterations_per_epoch: int = 1,
     iterations: int = 0,
     communicator: Any = None,
+    trigger: Optional[Callable[[_core.Observation], Union[float, bool]]] = None,
     graph: Optional[Callable[[int], Iterable[Tuple[int, int]]]] = None,
 ) -> Member:
     """Makes this process a member of the job. Collective: all ranks of the job call it, with the same configuration.
@@ -395,6 +396,10 @@ def join(
                   the reports; `member.share` sets it for the reports
     iterations    of the whole run, if known: `hearsay watch` then shows how long it takes
     communicator  of mpi4py; default: all ranks of the job
+    trigger       a function of your own instead of `trigger.name`: gets a `hearsay.Observation` of one segment and
+                  returns the threshold that its `change` has to reach, or a bool (send it or not). Called for every
+                  segment in every step, on every rank: 0.2 µs each beside what it does itself. The other keys of
+                  the section (measure, warmup_iterations, maximum_silence …) stay in force
     graph         a function of your own instead of `topology.graph`: gets the number of ranks and returns pairs (i, j)
                   of ranks that are neighbours. Called once on every rank, where it must return the same
 
@@ -405,6 +410,8 @@ def join(
     process.start()
     block_name = name or (type(model).__name__ if _blocks.lies_in_torch(model) else "arrays")
     from_file, settings = not hasattr(config, "items"), dict(set or {})
+    if trigger is not None:
+        settings["trigger.name"] = "own"
     if graph is not None:
         ranks = process.mpi.ranks if communicator is None else communicator.Get_size()
         edges = _graphs.written(graph, ranks)
@@ -415,6 +422,7 @@ def join(
         set=[f"{key}={json.dumps(value)}" for key, value in settings.items()],
         model=block_name,
         data=data,
+        trigger=trigger,
     )
     block = _blocks.made_of(model)
     step = response_of(optimizer) if optimizer is not None else (float(learning_rate or 0.0), 0.0, 0.0, None)
