@@ -245,6 +245,26 @@ double Member::average(std::span<const float> more, std::vector<float>& mean) {
   return consensus_distance_ = std::sqrt(squares[0] / ranks());
 }
 
+/// The root mean square over ranks of ‖x_i − mean‖, piece by piece: without a block for the mean, here or in MPI.
+void Member::measure_consensus() {
+  constexpr std::size_t piece = std::size_t{1} << 16;
+  const std::span<const float> x = replica_->values.span();
+  std::vector<double> squares(1);
+  std::vector<float> mean;
+  for (std::size_t begin = 0; begin < x.size(); begin += piece) {
+    const std::span<const float> own = x.subspan(begin, std::min(piece, x.size() - begin));
+    mean.assign(own.begin(), own.end());
+    participant_.engine().run([&] { communicator_.sum(mean); });
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const double difference =
+          static_cast<double>(own[i]) - static_cast<double>(mean[i] / static_cast<float>(ranks()));
+      squares[0] += difference * difference;
+    }
+  }
+  participant_.engine().run([&] { communicator_.sum(squares); });
+  consensus_distance_ = std::sqrt(squares[0] / ranks());
+}
+
 Evaluation Member::evaluated(Evaluation evaluation) {
   std::vector<double> least{evaluation.own_accuracy}, sum = least;
   std::vector<double> of_mean{evaluation.accuracy, evaluation.loss};
@@ -336,8 +356,7 @@ std::string Member::summary() {
   participant_.settle();
   record();
   if (trace_) trace_->write(plan_->report.directory);
-  std::vector<float> mean;
-  average({}, mean);
+  measure_consensus();
   Summary summary = own_summary("finished");
   summary.consensus_distance = consensus_distance_;
   if (evaluation_) {

@@ -118,6 +118,7 @@ class Member {
   double seconds() const;
   double epoch(Iteration k) const { return static_cast<double>(k) / static_cast<double>(epoch_length_); }
   Summary own_summary(const std::string& status) const;
+  void measure_consensus();
   void note_steps_of_all(Summary& summary);
   std::string shared_with_all(std::string text);
 
