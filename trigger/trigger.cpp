@@ -29,6 +29,15 @@ Measure read_measure(Config& config, Measure fallback) {
   return name == "norm" ? Measure::norm : Measure::change;
 }
 
+ProvidedTrigger read_policy(Config& config) {
+  const std::any* own = config.provided(provided_trigger);
+  if (own == nullptr)
+    return chosen_entry(triggers(), config, "adaptive", "when a segment has news worth sending (the trigger policy)")
+        .make(config);
+  static_cast<void>(config.choice("name", "own", {"own"}, "the program brings its own trigger policy"));
+  return std::any_cast<ProvidedTrigger>(*own);
+}
+
 double read_silence_growth(Config& config) {
   const double growth = config.real("silence_growth", 0.0, {.min = 0.0, .max = 1e9},
                                     "a segment is sent when its silence is so many times its longest recent one, at "
@@ -40,8 +49,7 @@ double read_silence_growth(Config& config) {
 }  // namespace
 
 TriggerPlan::TriggerPlan(Config& config)
-    : policy(chosen_entry(triggers(), config, "adaptive", "when a segment has news worth sending (the trigger policy)")
-                 .make(config)),
+    : policy(read_policy(config)),
       measure(read_measure(config, policy->default_measure())),
       warmup_iterations(config.integer("warmup_iterations", 30, Range::at_least(0),
                                        "iterations at the start in which every segment is sent")),

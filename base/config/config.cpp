@@ -254,6 +254,13 @@ void Config::require(bool holds, std::string_view key, const std::string& messag
   mapping_->complain(member == nullptr ? mapping_->position : member->position, mapping_->full(key), message);
 }
 
+void Config::provide(const std::string& name, std::any thing) { document_->provided[name] = std::move(thing); }
+
+const std::any* Config::provided(const std::string& name) const {
+  const auto found = document_->provided.find(name);
+  return found == document_->provided.end() ? nullptr : &found->second;
+}
+
 void Config::note(const std::string& sentence) { document_->notes.push_back(sentence); }
 
 std::vector<std::string> Config::notes() const {

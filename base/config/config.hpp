@@ -8,6 +8,7 @@
 //   - the complete configuration, defaults included, can be written and read back (`dump`),
 //   - `hearsay describe` can list an algorithm's keys (`keys`).
 // Views of one document share one error list and live as long as any of them. Not thread-safe.
+#include <any>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -81,6 +82,11 @@ class Config {
 
   /// Records an error at `key`'s place (or at the mapping's, if the key is absent) unless `holds`.
   void require(bool holds, std::string_view key, const std::string& message);
+
+  /// Something of the program's own that is no YAML, for whoever reads the document and asks for it by this name: the
+  /// trigger of trigger/trigger.hpp. `provided` is null if there is none.
+  void provide(const std::string& name, std::any thing);
+  const std::any* provided(const std::string& name) const;
 
   /// Something that the user should know of a valid configuration.
   void note(const std::string& sentence);

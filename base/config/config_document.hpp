@@ -1,6 +1,8 @@
 #pragma once
 // What a Config remembers of its document: private to config.cpp and config_values.cpp.
+#include <any>
 #include <deque>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +23,7 @@ struct Config::Document {
   std::vector<std::string> overrides;  // source n of a Position is overrides[n − 1]
   std::vector<YamlProblem> problems;
   std::vector<std::string> notes{};
+  std::map<std::string, std::any> provided{};   // by the program
   std::deque<Mapping> mappings;                 // the first is the root's; a deque does not move them
   std::shared_ptr<const Document> rehearsal{};  // this document, read without what was set on top of it
   bool is_rehearsal = false;

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-TOPS = ("base", "topology", "trigger", "sparsify", "runtime", "hearsay", "apps", "tests")
+TOPS = ("base", "topology", "trigger", "sparsify", "runtime", "hearsay", "apps", "python", "tests")
 SUFFIXES = (".hpp", ".cpp", ".cu", ".cuh")
 
 # What a folder may include of ours, itself and what lies in it apart: the longest row that a file's folder begins with
@@ -39,13 +39,15 @@ MAY = {
     "apps/hearsay": [*PURE, "runtime", "apps/models", "apps/datasets", "apps/shared", "apps/bench",
                      "hearsay_version.hpp"],
     "apps/examples": ["hearsay"],
+    "python/core": [*PURE, "runtime", "hearsay_version.hpp"],
+    "python/bench": ["hearsay"],
     "tests/package": ["hearsay"],
     "tests": [*PURE, "runtime", "apps", "hearsay"],
 }
 
 # Who may include what is not ours (or hides LibTorch): header, then file. What no row names is free.
 LIBTORCH = (r"^(runtime/training/|apps/models/|apps/shared/chosen_run\.cpp|apps/hearsay/commands/train\.cpp"
-            r"|apps/(bench|examples)/|tests/(runtime/training|package)/)")
+            r"|(apps|python)/(bench|examples)/|tests/(runtime/training|package)/)")
 ONLY = [
     (r"^mpi\.h$", r"^runtime/mpi/((check|messages|waiting|real/polite_flush)\.hpp|((real|simulated)/)?[a-z_]+\.cpp)$"),
     (r"^simgrid/", r"^runtime/mpi/simulated/[a-z_]+\.cpp$"),
@@ -62,6 +64,7 @@ ONLY = [
     (r"^(zlib|lzma)\.h$", r"^(apps/datasets|tests/runtime/data)/"),
     (r"^CLI/", r"^apps/(hearsay|simulator|bench|examples|shared)/"),
     (r"^benchmark/", r"^apps/bench/"),
+    (r"^pybind11/", r"^python/core/"),
     (r"^(doctest/|rapidcheck)", r"^tests/"),
 ]
 

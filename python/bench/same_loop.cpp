@@ -1,0 +1,142 @@
+// The loop of python/bench/same_loop.py in C++, on the same model, data and random numbers: to compare bits and times.
+//   mpirun -n 2 same_loop gossip.yaml FOLDER STEPS BATCH [bare]
+// Rank 0 writes the model that all begin with, and every rank its batches, into FOLDER; the Python loop reads them.
+// Prints one JSON object a rank. `bare`: no participant, the optimizer alone.
+#include <hearsay/participant.hpp>
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr double learning_rate = 0.05, momentum = 0.9;
+constexpr int batches = 4;  // that the loop goes round
+
+/// Two convolutions, dropout, two dense layers; for 28×28 images in ten classes.
+struct Net : torch::nn::Module {
+  Net()
+      : conv1(register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 10, 3)))),
+        conv2(register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(10, 20, 3)))),
+        drop(register_module("drop", torch::nn::Dropout(0.5))),
+        fc1(register_module("fc1", torch::nn::Linear(500, 50))),
+        fc2(register_module("fc2", torch::nn::Linear(50, 10))) {}
+  torch::Tensor forward(torch::Tensor x) {
+    x = torch::relu(torch::max_pool2d(conv1(x), 2));
+    x = torch::relu(torch::max_pool2d(conv2(x), 2));
+    return fc2(drop(torch::relu(fc1(x.flatten(1)))));
+  }
+  torch::nn::Conv2d conv1, conv2;
+  torch::nn::Dropout drop;
+  torch::nn::Linear fc1, fc2;
+};
+
+hearsay::Layout layout_of(const Net& net) {
+  hearsay::Layout layout;
+  for (const auto& item : net.named_parameters()) layout.append(item.key(), item.value().sizes().vec());
+  return layout;
+}
+
+/// Makes the module's parameters and gradients views of the replica.
+void bind(Net& net, hearsay::Parameters& replica) {
+  const torch::NoGradGuard no_gradient;
+  hearsay::SegmentId s = 0;
+  for (auto& item : net.named_parameters()) {
+    torch::Tensor parameter = item.value();
+    const hearsay::Segment& segment = replica.layout[s++];
+    torch::Tensor x = torch::from_blob(replica.values.segment(segment).data(), parameter.sizes());
+    x.copy_(parameter);
+    parameter.set_data(x);
+    parameter.mutable_grad() = torch::from_blob(replica.gradients.segment(segment).data(), parameter.sizes());
+  }
+}
+
+void write(const std::string& file, const torch::Tensor& tensor) {
+  const torch::Tensor floats = tensor.to(torch::kFloat32).contiguous();
+  std::ofstream(file, std::ios::binary)
+      .write(static_cast<const char*>(floats.data_ptr()), static_cast<std::streamsize>(floats.nbytes()));
+}
+
+/// Seconds of CLOCK_MONOTONIC, or of processor time: of this thread, of all threads.
+double now(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double median_ms(std::vector<double> seconds) {
+  std::ranges::sort(seconds);
+  return 1e3 * seconds[seconds.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  hearsay::mpi::Environment mpi;
+  try {
+    if (argc < 5) throw hearsay::ConfigError("usage: same_loop CONFIG FOLDER STEPS BATCH [bare]");
+    const std::string folder = argv[2], rank = std::to_string(mpi.rank());
+    const int steps = std::atoi(argv[3]), batch = std::atoi(argv[4]);
+    const bool bare = argc > 5;
+    torch::set_num_threads(1);
+    torch::manual_seed(1);
+    Net net;
+    hearsay::Parameters replica(layout_of(net));
+    bind(net, replica);
+    if (mpi.rank() == 0) {
+      std::ofstream(folder + "/x0", std::ios::binary)
+          .write(reinterpret_cast<const char*>(replica.values.span().data()),
+                 static_cast<std::streamsize>(replica.values.size() * sizeof(float)));
+    }
+    torch::manual_seed(static_cast<std::uint64_t>(100 + mpi.rank()));
+    const torch::Tensor inputs = torch::randn({batches, batch, 1, 28, 28});
+    const torch::Tensor labels = torch::randint(10, {batches, batch});
+    write(folder + "/inputs" + rank, inputs);
+    write(folder + "/labels" + rank, labels);
+    torch::optim::SGD optimizer(net.parameters(), torch::optim::SGDOptions(learning_rate).momentum(momentum));
+
+    const hearsay::ParticipantPlan plan(hearsay::Config::from_file(argv[1]));
+    std::optional<hearsay::Participant> member;
+    if (!bare)
+      member.emplace(mpi.communicator(), plan.topology(mpi.ranks()), plan.exchange(), replica,
+                     hearsay::ParticipantOptions{.step = {.learning_rate = learning_rate, .momentum = momentum}});
+    torch::manual_seed(static_cast<std::uint64_t>(mpi.rank()));
+    torch::Tensor gradients =
+        torch::from_blob(replica.gradients.span().data(), {static_cast<std::int64_t>(replica.gradients.size())});
+    std::vector<double> seconds, computing;
+    const double process_start = now(CLOCK_PROCESS_CPUTIME_ID);
+    for (int k = 0; k < steps; ++k) {
+      const double start = now(CLOCK_MONOTONIC), thread_start = now(CLOCK_THREAD_CPUTIME_ID);
+      gradients.zero_();
+      if (member) member->start(k);
+      torch::cross_entropy_loss(net.forward(inputs[k % batches]), labels[k % batches]).backward();
+      if (member) {
+        member->all_gradients_ready();
+        member->learning_rate(learning_rate);
+        member->finish(k);
+      }
+      optimizer.step();
+      if (member) member->stepped(k);
+      seconds.push_back(now(CLOCK_MONOTONIC) - start);
+      computing.push_back(now(CLOCK_THREAD_CPUTIME_ID) - thread_start);
+    }
+    const double process_ms = 1e3 * (now(CLOCK_PROCESS_CPUTIME_ID) - process_start) / steps;
+    if (member) member->settle();
+    const hearsay::LedgerTotals counts = member ? member->counts() : hearsay::LedgerTotals{};
+    std::printf(
+        "{\"rank\": %d, \"hash\": \"%016llx\", \"messages\": %llu, \"bytes\": %llu, \"control_bytes\": %llu, "
+        "\"median_ms\": %.4f, \"thread_ms\": %.4f, \"process_ms\": %.4f}\n",
+        mpi.rank(), static_cast<unsigned long long>(hearsay::replica_hash(replica.values.span())),
+        static_cast<unsigned long long>(counts.messages), static_cast<unsigned long long>(counts.bytes()),
+        static_cast<unsigned long long>(counts.control_bytes), median_ms(seconds), median_ms(computing), process_ms);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "[rank %d] %s\n", mpi.rank(), error.what());
+    hearsay::mpi::Environment::abort(1);
+  }
+}

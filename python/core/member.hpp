@@ -1,0 +1,148 @@
+#pragma once
+// One rank's end of a Python program's job: a participant, and the run folder that it fills, which is that of the
+// program `hearsay`. No Python here: python/core/module.cpp makes a class of it.
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config/seed.hpp"
+#include "python/core/departures.hpp"
+#include "python/core/interruption.hpp"
+#include "runtime/exchange/participant.hpp"
+#include "runtime/mpi/communicator.hpp"
+#include "runtime/mpi/environment.hpp"
+#include "runtime/report/event_file.hpp"
+#include "runtime/report/report.hpp"
+#include "runtime/report/totals.hpp"
+#include "runtime/report/trace.hpp"
+
+namespace hearsay::python {
+
+/// A read and checked configuration: sections `exchange`, `topology`, `trigger`, `sparsify`, `report`, the key `seed`,
+/// and `model` and `data`, of which only the names stand there.
+struct JobPlan {
+  /// Throws ConfigError, with file, line and column of everything that is wrong.
+  JobPlan(Config root, const std::string& model_name, const std::string& data_name);
+
+  std::uint64_t seed = 0;
+  std::string model, dataset;
+  std::string exchange_name;
+  std::unique_ptr<ExchangePlan> exchange;
+  std::unique_ptr<TopologyPlan> topology;
+  ReportOptions report;
+  std::string yaml;  ///< whole, with all defaults
+  std::vector<std::string> notes;
+
+  /// Ranks that step together: one that makes fewer steps leaves others waiting.
+  bool in_step() const;
+};
+
+/// What the Python program says of itself.
+struct Program {
+  std::string command;
+  std::map<std::string, std::string> versions;
+  Iteration iterations_per_epoch = 1;
+  Iteration iterations = 0;  ///< of the whole run; 0: not known
+  StepResponse step{};
+};
+
+/// How the model does on test data; what was not measured is NaN.
+struct Evaluation {
+  double accuracy, loss;                       ///< of the averaged model; rank 0's are taken
+  double own_accuracy;                         ///< of this rank's model
+  double accuracy_min = 0, accuracy_mean = 0;  ///< over ranks; set by `evaluated`
+};
+
+/// A rank that waits for one that has left.
+struct RankLeft : CommunicationError {
+  using CommunicationError::CommunicationError;
+};
+
+/// All functions are called by one thread, in the order of a step: start, gradient_ready…, finish, stepped. Those that
+/// say "collective" are called by all ranks, between two steps.
+class Member {
+ public:
+  /// Collective. Makes the run folder. All ranks get rank 0's x. Throws ConfigError if the ranks' configurations or
+  /// layouts differ, or the number of ranks does not fit.
+  Member(mpi::CommunicatorHandle ranks, std::shared_ptr<const JobPlan> plan, std::shared_ptr<Parameters> replica,
+         Program program);
+
+  void start();
+  /// In any order, once a step for every segment; those that are missing at `finish` count as ready then.
+  void gradient_ready(SegmentId segment);
+  /// `learning_rate`: of the step that follows, if there is one number.
+  void finish(std::optional<double> learning_rate);
+  /// `loss` of the step's batch; NaN: not known.
+  void stepped(double loss);
+
+  /// Collective: `bytes` of rank 0 everywhere.
+  void broadcast(std::span<std::byte> bytes);
+  /// Collective: the mean over ranks of x, and of `more` behind it. Returns the consensus distance, and keeps it for
+  /// the summary.
+  double average(std::span<const float> more, std::vector<float>& mean);
+  /// Collective: notes how the model does.
+  Evaluation evaluated(Evaluation evaluation);
+  /// Seconds that were spent on that, by this rank.
+  void evaluate_for(double seconds);
+  /// Collective: everything sent has arrived; writes the reports; summary.json's text on every rank. Training may go
+  /// on.
+  std::string summary();
+  /// Ends this rank's part of a job that has not ended well: not collective, waits for nobody.
+  void write_ending(const std::string& status, const std::string& message);
+
+  int rank() const { return participant_.rank(); }
+  int ranks() const { return participant_.topology().ranks(); }
+  Iteration steps() const { return done_; }
+  bool layer_wise() const { return participant_.layer_wise(); }
+  const JobPlan& plan() const { return *plan_; }
+  Participant& participant() { return participant_; }
+  std::uint64_t replica_hash() const;
+  /// Bytes that the core holds on this rank beside x and g, by its own account.
+  std::size_t memory_bytes() const;
+  /// What a user should know before training.
+  std::vector<std::string> warnings() const;
+  void iterations_per_epoch(Iteration iterations) { epoch_length_ = iterations; }
+  /// Forgets a signal that Python has dealt with.
+  void forget_signal() { interruption_.forget(); }
+  /// Why a wait was interrupted, if a rank that left is why.
+  std::optional<std::string> departed() const;
+
+ private:
+  bool interrupted() const;
+  void require_same_job();
+  void write_start_of_run();
+  void record();
+  double seconds() const;
+  double epoch(Iteration k) const { return static_cast<double>(k) / static_cast<double>(epoch_length_); }
+  Summary own_summary(const std::string& status) const;
+  void measure_consensus();
+  void note_steps_of_all(Summary& summary);
+  std::string shared_with_all(std::string text);
+
+  std::shared_ptr<const JobPlan> plan_;
+  std::shared_ptr<Parameters> replica_;
+  Program program_;
+  Iteration epoch_length_;
+  Interruption interruption_;
+  std::atomic<Iteration> waiting_in_{-1};  // the step that is going on
+  mpi::Communicator communicator_;
+  Departures departures_;
+  Participant participant_;  // from now on MPI belongs to its engine
+  std::optional<MetricsWriter> metrics_;
+  std::optional<EventFile> events_;
+  std::optional<Trace> trace_;
+  std::vector<std::uint8_t> ready_;  // segments whose gradient is
+  std::size_t handed_on_ = 0;        // of them, from the last one
+  Iteration done_ = 0;
+  bool in_step_ = false;
+  TimePoint first_{}, phase_start_{}, last_{};
+  double loss_sum_ = 0.0, learning_rate_;
+  std::uint64_t loss_count_ = 0, unrecorded_ = 0;
+  double consensus_distance_;
+  std::optional<Evaluation> evaluation_;
+};
+
+}  // namespace hearsay::python

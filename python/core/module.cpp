@@ -1,0 +1,306 @@
+// The extension module hearsay._core: what the Python package is made on. Private to python/hearsay/.
+//
+// The interpreter's lock is released wherever the core waits or works; the communication thread never takes it.
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "base/error.hpp"
+#include "python/core/member.hpp"
+#include "trigger/trigger.hpp"
+
+namespace py = pybind11;
+
+namespace hearsay::python {
+namespace {
+
+using Unlocked = py::call_guard<py::gil_scoped_release>;
+
+/// A block of floats as an array over the same memory, which lives as long as the array.
+py::array_t<float> view(const std::shared_ptr<Parameters>& replica, FloatBlock& block) {
+  const py::capsule owner(new std::shared_ptr<Parameters>(replica),
+                          [](void* p) { delete static_cast<std::shared_ptr<Parameters>*>(p); });
+  return py::array_t<float>(static_cast<py::ssize_t>(block.size()), block.span().data(), owner);
+}
+
+std::span<float> floats(const py::array_t<float, py::array::c_style>& array) {
+  auto writable = array;
+  return {writable.mutable_data(), static_cast<std::size_t>(array.size())};
+}
+
+std::shared_ptr<Parameters> make_replica(const std::vector<std::string>& names,
+                                         const std::vector<std::vector<std::int64_t>>& shapes) {
+  Layout layout;
+  for (std::size_t s = 0; s < names.size(); ++s) layout.append(names[s], shapes[s]);
+  return std::make_shared<Parameters>(std::move(layout));
+}
+
+/// A trigger policy that is a Python function. It is called by the thread that computes, which takes the interpreter's
+/// lock for it; the communication thread never does.
+class PythonTrigger final : public Trigger {
+ public:
+  explicit PythonTrigger(const py::function& function)
+      : function_(new py::function(function), [](py::function* f) {
+          const py::gil_scoped_acquire locked;
+          delete f;
+        }) {}
+  std::unique_ptr<Trigger> for_segments(std::size_t /*segments*/) const override {
+    return std::make_unique<PythonTrigger>(*this);
+  }
+  double threshold(const Observation& observation) const override {
+    const py::gil_scoped_acquire locked;
+    const py::object answer = (*function_)(observation);
+    if (py::isinstance<py::bool_>(answer)) return answer.cast<bool>() ? 0.0 : std::numeric_limits<double>::infinity();
+    const auto threshold = answer.cast<double>();
+    if (std::isnan(threshold))
+      throw py::value_error("the trigger function has returned NaN; return a threshold, or a bool");
+    return threshold;
+  }
+
+ private:
+  std::shared_ptr<py::function> function_;
+};
+
+void add_observation(py::module_& m) {
+  py::class_<Observation>(m, "Observation", "One segment at one step, as a trigger function sees it.")
+      .def_readonly("segment", &Observation::segment, "its number, in the order of member.parameters")
+      .def_readonly("length", &Observation::length, "values in it")
+      .def_readonly("iteration", &Observation::iteration, "steps made before this one")
+      .def_readonly("norm", &Observation::norm, "‖x‖₂ of the segment now")
+      .def_readonly("norm_at_event", &Observation::norm_at_event, "the norm when it was last sent")
+      .def_readonly("change", &Observation::change,
+                    "|norm − norm_at_event|, or ‖x − what neighbours hold‖₂ with trigger.measure: change")
+      .def_readonly("iteration_of_event", &Observation::iteration_of_event, "of the last event; −1 before the first")
+      .def_readonly("learning_rate", &Observation::learning_rate, "of the step before")
+      .def_property_readonly("silence", &Observation::silence, "steps since the last event")
+      .def_property_readonly("slope", &Observation::slope, "change / silence");
+}
+
+/// `file` or `text`; `set`: "key=value" on top of it.
+std::shared_ptr<const JobPlan> read_plan(const std::optional<std::string>& file, const std::string& text,
+                                         const std::vector<std::string>& set, const std::string& model_name,
+                                         const std::string& data_name, const std::optional<py::function>& trigger) {
+  Config config = file ? Config::from_file(*file) : Config::from_text(text, "configuration");
+  if (trigger) config.provide(provided_trigger, ProvidedTrigger(std::make_shared<const PythonTrigger>(*trigger)));
+  for (const std::string& assignment : set) config.override_with(assignment);
+  config.rehearse([&](Config rehearsed) { JobPlan(std::move(rehearsed), model_name, data_name); });
+  return std::make_shared<const JobPlan>(std::move(config), model_name, data_name);
+}
+
+/// (η, μ, dampening, (β, ε) or nothing)
+using Step = std::tuple<double, double, double, std::optional<std::pair<double, double>>>;
+
+StepResponse response(const Step& step) {
+  const auto& [learning_rate, momentum, dampening, normalised] = step;
+  StepResponse made{.learning_rate = learning_rate, .momentum = momentum, .dampening = dampening};
+  if (normalised)
+    made.normalised = StepResponse::Normalised{.memory = normalised->first, .epsilon = normalised->second};
+  return made;
+}
+
+/// A member that Python never destroys by itself: its window is closed by all ranks together, or not at all. In a
+/// forked child, which has no communication thread, nothing of it may be touched.
+class MemberHandle {
+ public:
+  MemberHandle(std::optional<int> communicator, std::shared_ptr<const JobPlan> plan,
+               std::shared_ptr<Parameters> replica, Program program)
+      : member_(new Member(communicator ? mpi::CommunicatorHandle::from_fortran(*communicator) : mpi::all_ranks(),
+                           std::move(plan), std::move(replica), std::move(program))) {}
+  Member& operator*() {
+    if (member_ == nullptr) throw std::runtime_error("this member has left its job (member.leave()); join again");
+    return *member_;
+  }
+  /// Collective.
+  void leave() {
+    delete member_;
+    member_ = nullptr;
+  }
+
+ private:
+  Member* member_;
+};
+
+/// What Python makes of a wait that was interrupted.
+[[noreturn]] void leave_wait(const std::optional<std::string>& departed) {
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  if (departed) throw RankLeft(*departed);
+  throw std::runtime_error("a signal has ended the wait for other ranks, and its handler went on; the job cannot");
+}
+
+/// Runs what may wait without the interpreter's lock.
+template <class Work>
+auto waiting(MemberHandle& handle, const Work& work) {
+  Member& member = *handle;
+  member.forget_signal();
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  try {
+    const py::gil_scoped_release unlocked;
+    return work(member);
+  } catch (const WaitInterrupted&) {
+    leave_wait(member.departed());
+  }
+}
+
+std::unique_ptr<MemberHandle> joined(std::optional<int> communicator, std::shared_ptr<const JobPlan> plan,
+                                     std::shared_ptr<Parameters> replica, Program program) {
+  try {
+    const py::gil_scoped_release unlocked;
+    return std::make_unique<MemberHandle>(communicator, std::move(plan), std::move(replica), std::move(program));
+  } catch (const WaitInterrupted&) {
+    leave_wait(std::nullopt);
+  }
+}
+
+template <class Error>
+void translated(const std::exception_ptr& thrown, const char* name) {
+  try {
+    if (thrown) std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    const py::object type = py::module_::import("hearsay.errors").attr(name);
+    PyErr_SetString(type.ptr(), error.what());
+  }
+}
+
+template <class Error>
+void translate(const char* name) {
+  static const char* const python_name = name;  // a translator is a plain function
+  py::register_exception_translator([](std::exception_ptr thrown) { translated<Error>(thrown, python_name); });
+}
+
+void add_member(py::module_& m) {
+  py::class_<MemberHandle>(m, "Member")
+      .def(py::init([](std::optional<int> communicator, std::shared_ptr<const JobPlan> plan,
+                       std::shared_ptr<Parameters> replica, std::string command,
+                       std::map<std::string, std::string> versions, Iteration iterations_per_epoch,
+                       Iteration iterations, const Step& step) {
+             Program program{.command = std::move(command),
+                             .versions = std::move(versions),
+                             .iterations_per_epoch = iterations_per_epoch,
+                             .iterations = iterations,
+                             .step = response(step)};
+             return joined(communicator, std::move(plan), std::move(replica), std::move(program));
+           }),
+           py::arg("communicator"), py::arg("plan"), py::arg("replica"), py::kw_only(), py::arg("command"),
+           py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"), py::arg("step"))
+      .def("start", [](MemberHandle& h) { waiting(h, [](Member& m_) { m_.start(); }); })
+      .def("gradient_ready",
+           [](MemberHandle& h, SegmentId segment) { waiting(h, [&](Member& m_) { m_.gradient_ready(segment); }); })
+      .def("finish",
+           [](MemberHandle& h, std::optional<double> rate) { waiting(h, [&](Member& m_) { m_.finish(rate); }); })
+      .def("stepped", [](MemberHandle& h, double loss) { waiting(h, [&](Member& m_) { m_.stepped(loss); }); })
+      .def("broadcast",
+           [](MemberHandle& h, py::array_t<std::uint8_t, py::array::c_style> bytes) {
+             const auto span =
+                 std::as_writable_bytes(std::span(bytes.mutable_data(), static_cast<std::size_t>(bytes.size())));
+             waiting(h, [&](Member& m_) { m_.broadcast(span); });
+           })
+      .def("average",
+           [](MemberHandle& h, const py::array_t<float, py::array::c_style>& more) {
+             const std::span<float> span = floats(more);
+             std::vector<float> mean;
+             const double distance = waiting(h, [&](Member& m_) { return m_.average(span, mean); });
+             return std::pair(py::array_t<float>(static_cast<py::ssize_t>(mean.size()), mean.data()), distance);
+           })
+      .def("evaluated",
+           [](MemberHandle& h, double accuracy, double loss, double own_accuracy, double seconds) {
+             (*h).evaluate_for(seconds);
+             const Evaluation now = waiting(h, [&](Member& m_) {
+               return m_.evaluated({.accuracy = accuracy, .loss = loss, .own_accuracy = own_accuracy});
+             });
+             return std::tuple(now.accuracy, now.loss, now.accuracy_min, now.accuracy_mean);
+           })
+      .def("summary", [](MemberHandle& h) { return waiting(h, [](Member& m_) { return m_.summary(); }); })
+      .def("write_ending", [](MemberHandle& h, const std::string& status,
+                              const std::string& message) { (*h).write_ending(status, message); })
+      .def(
+          "leave", [](MemberHandle& h) { h.leave(); }, Unlocked())
+      .def("iterations_per_epoch", [](MemberHandle& h, Iteration length) { (*h).iterations_per_epoch(length); })
+      .def("warnings", [](MemberHandle& h) { return (*h).warnings(); })
+      .def("neighbours", [](MemberHandle& h) { return (*h).participant().neighbourhood().neighbours; })
+      .def("events",
+           [](MemberHandle& h) {
+             const auto events = (*h).participant().exchange().events();
+             return std::vector<bool>(events.begin(), events.end());
+           })
+      .def("counts",
+           [](MemberHandle& h) {
+             const LedgerTotals t = (*h).participant().counts();
+             py::dict counts;
+             for (const auto& [name, value] : {std::pair{"events", t.events},
+                                               {"messages", t.messages},
+                                               {"deferred", t.deferred},
+                                               {"packets", t.packets},
+                                               {"puts", t.puts},
+                                               {"bytes_sent", t.bytes()},
+                                               {"payload_bytes", t.payload_bytes},
+                                               {"index_bytes", t.index_bytes},
+                                               {"header_bytes", t.header_bytes},
+                                               {"control_bytes", t.control_bytes}})
+               counts[name] = value;
+             counts["staleness_max_iterations"] = (*h).participant().ledger().staleness_max();
+             return counts;
+           })
+      .def_property_readonly("rank", [](MemberHandle& h) { return (*h).rank(); })
+      .def_property_readonly("ranks", [](MemberHandle& h) { return (*h).ranks(); })
+      .def_property_readonly("steps", [](MemberHandle& h) { return (*h).steps(); })
+      .def_property_readonly("layer_wise", [](MemberHandle& h) { return (*h).layer_wise(); })
+      .def_property_readonly("replica_hash", [](MemberHandle& h) { return (*h).replica_hash(); })
+      .def_property_readonly("memory_bytes", [](MemberHandle& h) { return (*h).memory_bytes(); });
+}
+
+/// MPI's lifetime in this process; one of them.
+void add_process(py::module_& m) {
+  // Never ended by Python itself: a forked child that ends must not end its parent's MPI.
+  py::class_<mpi::Environment, std::unique_ptr<mpi::Environment, py::nodelete>>(m, "Mpi")
+      .def(py::init([] { return std::unique_ptr<mpi::Environment, py::nodelete>(new mpi::Environment()); }))
+      .def(
+          "end", [](mpi::Environment* environment) { delete environment; }, Unlocked())
+      .def_property_readonly("rank", &mpi::Environment::rank)
+      .def_property_readonly("ranks", &mpi::Environment::ranks)
+      .def_property_readonly("ranks_on_host", [](const mpi::Environment&) -> int {
+        const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+        return here == nullptr ? 1 : std::max(1, std::atoi(here));
+      });
+  m.def(
+      "abort", [](int code) { mpi::Environment::abort(code); }, Unlocked());
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_core, m) {
+  translate<DivergenceError>("DivergenceError");
+  translate<CommunicationError>("CommunicationError");
+  translate<DataError>("DataError");
+  translate<ConfigError>("ConfigError");
+  translate<RankLeft>("RankLeft");
+
+  py::class_<Parameters, std::shared_ptr<Parameters>>(m, "Replica")
+      .def(py::init(&make_replica), py::arg("names"), py::arg("shapes"))
+      .def_property_readonly("values", [](const std::shared_ptr<Parameters>& r) { return view(r, r->values); })
+      .def_property_readonly("gradients", [](const std::shared_ptr<Parameters>& r) { return view(r, r->gradients); });
+
+  py::class_<JobPlan, std::shared_ptr<JobPlan>>(m, "Plan")
+      .def(py::init([](const std::optional<std::string>& file, const std::string& text,
+                       const std::vector<std::string>& set, const std::string& model, const std::string& data,
+                       const std::optional<py::function>& trigger) {
+             return std::const_pointer_cast<JobPlan>(read_plan(file, text, set, model, data, trigger));
+           }),
+           py::arg("file"), py::arg("text"), py::arg("set"), py::arg("model"), py::arg("data"),
+           py::arg("trigger") = py::none())
+      .def_readonly("seed", &JobPlan::seed)
+      .def_readonly("exchange", &JobPlan::exchange_name)
+      .def_readonly("yaml", &JobPlan::yaml)
+      .def_property_readonly("directory", [](const JobPlan& plan) { return plan.report.directory.string(); })
+      .def_property_readonly("lockstep", &JobPlan::in_step);
+
+  add_observation(m);
+  add_member(m);
+  add_process(m);
+}
+
+}  // namespace hearsay::python

@@ -1,0 +1,34 @@
+"""Hearsay: a training loop of one's own in a decentralised, event-triggered job.
+
+Every process of an MPI job holds a full model and trains it on its part of the data. It tells its neighbours in a graph
+what has changed enough to be worth a message, and never waits for them if you do not want to:
+
+    import hearsay, torch
+
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    member = hearsay.join("gossip.yaml", model)          # or a dictionary
+    for batch in member.share(loader):                   # this rank's part
+        with member.step(optimizer) as step:             # sends, …, mixes, calls the optimizer
+            step.loss = criterion(model(batch.x), batch.y)
+            step.loss.backward()
+    print(member.summary())                              # messages, bytes, staleness
+
+started by `mpirun -n 4 python3 train.py`, by `scripts/launch`, under Slurm, or after `from mpi4py import MPI`.
+
+    gossip.yaml:   exchange: {name: eventgrad, schedule: asynchronous, mixing: {name: arrival}}
+                   topology: {graph: {name: ring}}
+                   trigger:  {name: adaptive, horizon: 1.0}
+
+In the order in which one needs them: `join`, `Member.share`, `Member.step`, `Member.evaluate`, `Member.summary`,
+`report`. `help(hearsay.Member)` and `help(hearsay.join)` say the rest; `hearsay.errors` has what can go wrong. The
+program `hearsay list` and `hearsay describe NAME` explain the algorithms and their keys; docs/guide/python.md is the
+guide.
+"""
+from . import errors
+from ._core import Observation
+from ._member import Member, Step, join
+from ._reporting import report
+from ._summary import Summary
+
+__all__ = ["join", "Member", "Step", "Summary", "Observation", "report", "errors"]

@@ -1,0 +1,456 @@
+"""A member: this rank's end of the job."""
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
+
+import numpy as np
+
+from . import _blocks, _core, _cores, _graphs, _sharing
+from ._process import place_of, process
+from ._summary import Summary
+
+NAN = float("nan")
+T = TypeVar("T")  # what a loader gives
+
+
+class Step:
+    """One iteration, as `member.step` gives it: a context manager.
+
+    Set `step.loss = loss` (a number, or a tensor of one) inside the block, and the run folder has it.
+    """
+
+    def __init__(self, member: Member, optimizer: Any, learning_rate: Optional[float], backward_passes: int):
+        self._member = member
+        self._optimizer = optimizer
+        self._learning_rate = learning_rate
+        self._passes_left = None if backward_passes == 1 else [backward_passes] * len(member._block.names)
+        self._exchanged = False
+        self.loss: Any = None
+
+    def __enter__(self) -> Step:
+        member = self._member
+        member._require_whole()
+        member._open_step = self
+        member._block.begin()
+        member._core.start()
+        return self
+
+    def exchange(self) -> None:
+        """The gradients are ready: mixes the parameters with what has come, or replaces the gradients by all ranks'.
+
+        The end of the block does that by itself, and then calls the optimizer. Call it where something has to happen
+        between the two: clipping an aggregated gradient, or an update of your own.
+        """
+        member = self._member
+        member._require_whole()
+        if self._exchanged:
+            raise RuntimeError("step.exchange() was called twice in one step")
+        member._block.gather_gradients()
+        rate = self._learning_rate if self._learning_rate is not None else _learning_rate_of(self._optimizer)
+        member._core.finish(rate)
+        self._exchanged = True
+
+    def __exit__(self, kind, value, trace) -> bool:
+        member = self._member
+        member._open_step = None
+        if kind is not None:
+            member._broken = f"step {member.steps + 1} was left by {kind.__name__}: {value}"
+            if issubclass(kind, SystemExit):
+                code = value.code if isinstance(value.code, int) and value.code else 1
+                place = place_of(trace)
+                member._exited = code, f"{place}the program ended inside of step {member.steps + 1} (sys.exit)"
+            return False
+        try:
+            if not self._exchanged:
+                self.exchange()
+            if self._optimizer is not None:
+                getattr(self._optimizer, "step", self._optimizer)()
+            member._core.stepped(member._finite(self.loss))
+        except BaseException as error:
+            member._broken = f"step {member.steps + 1} was left by {type(error).__name__}: {error}"
+            raise
+        return False
+
+    def _gradient_ready(self, segment):
+        if self._passes_left is not None:
+            self._passes_left[segment] -= 1
+            if self._passes_left[segment] > 0:
+                return
+        self._member._core.gradient_ready(segment)
+
+
+class Member:
+    """This rank's end of the job, made by `hearsay.join`.
+
+    rank, ranks   this rank's number, from 0, and how many there are
+    steps         iterations that this rank has made
+    parameters    name → what the loop trains: the module's own parameters, or numpy views (float32)
+    gradients     name → views of the gradients, of the same shapes; zero when a step begins
+    directory     the run folder
+    exchange      the name of the algorithm, "eventgrad" …
+    layer_wise    whether gradients are exchanged during the backward pass
+    lockstep      whether ranks wait for each other in every step
+    """
+
+    def __init__(self, core, plan, block):
+        self._core, self._plan, self._block = core, plan, block
+        self._open_step = None
+        self._broken = None
+        self._exited = None
+        self._left = False
+        self.rank, self.ranks = core.rank, core.ranks
+        self.directory, self.exchange, self.lockstep = plan.directory, plan.exchange, plan.lockstep
+        self.layer_wise = core.layer_wise
+        self.parameters, self.gradients = block.parameters, block.gradients
+        self._neighbours = list(core.neighbours())
+        if self.layer_wise:
+            block.on_gradient(self._gradient_arrived)
+        process.members.append(self)
+
+    # ------------------------------------------------------------------ the loop
+
+    def step(
+        self, optimizer: Any = None, *, learning_rate: Optional[float] = None, backward_passes: int = 1
+    ) -> Step:
+        """One iteration, around the code that makes the gradients::
+
+            with member.step(optimizer) as step:
+                step.loss = criterion(model(x), y)
+                step.loss.backward()
+
+        At the start gradients are set to 0 and what has news is sent, without waiting. At the end parameters are mixed
+        with what has come (or gradients are replaced by all ranks'), then the optimizer moves the parameters.
+
+        optimizer        anything with `.step()`, or a function without arguments that applies the update; None: the
+                         block calls `step.exchange()` and applies the update itself
+        learning_rate    of this step, for exchanges that measure by it; a torch optimizer says its own
+        backward_passes  how many backward passes make one gradient (gradient accumulation)
+
+        An exception in the block ends the job, with rank and line, unless the loop catches it; the member cannot be
+        used afterwards.
+        """
+        if backward_passes < 1:
+            raise ValueError(f"backward_passes is a whole number from 1 up, not {backward_passes}")
+        return Step(self, optimizer, learning_rate, backward_passes)
+
+    def share(self, loader: Iterable[T]) -> Iterable[T]:
+        """This rank's part of the data, as an iterable that can be gone through once an epoch.
+
+        A torch DataLoader over a data set with a length: every rank gets ⌈N/P⌉ examples of each epoch (the first ones
+        come twice where N/P is no whole number), in a new common random order each epoch if the loader shuffles, drawn
+        from the configuration's `seed`; its batch size is that of one rank. Anything else that can be iterated: every
+        P-th item, the same number for all ranks.
+        """
+        shared = _sharing.share(loader, self.rank, self.ranks, self._plan.seed)
+        length = _sharing.length_of(shared)
+        if length:
+            self._core.iterations_per_epoch(length)
+        return shared
+
+    # The same without `with`, for loops that are not shaped like one.
+
+    def start(self) -> None:
+        """The parameters are final: what has news is sent. Does not wait. Gradients are set to 0."""
+        self._require_whole()
+        self._block.begin()
+        self._core.start()
+
+    def gradient_ready(self, segment: Union[int, str]) -> None:
+        """The gradient of this segment (its number or name) is final: layer-wise exchanges send it now. Optional."""
+        self._require_whole()
+        self._core.gradient_ready(self._block.names.index(segment) if isinstance(segment, str) else segment)
+
+    def finish(self, learning_rate: Optional[float] = None) -> None:
+        """All gradients are ready: mixes the parameters, or replaces the gradients. In lockstep it waits."""
+        self._require_whole()
+        self._block.gather_gradients()
+        self._core.finish(learning_rate)
+
+    def stepped(self, loss: Any = None) -> None:
+        """The update has been applied."""
+        self._require_whole()
+        self._core.stepped(self._finite(loss))
+
+    # ------------------------------------------------------------------ what comes out
+
+    @contextmanager
+    def averaged(self) -> Iterator[float]:
+        """Collective, between two steps. Inside the block the parameters, and the float buffers of a torch module,
+        are the averages over ranks; afterwards they are again what they were. Gives the consensus distance
+        sqrt(mean over ranks of ‖x_i − mean‖²)."""
+        self._require_whole(between_steps=True)
+        state = self._block.averaged_state()
+        more = np.concatenate([t.detach().numpy().reshape(-1) for t in state] or [np.empty(0, np.float32)])
+        mean, distance = self._core.average(more)
+        before = self._block.values.copy()
+        try:
+            self._load(mean, state)
+            yield distance
+        finally:
+            self._load(np.concatenate([before, more]), state)
+
+    def evaluate(self, score: Callable[[], Mapping[str, Any]]) -> Dict[str, float]:
+        """Collective, between two steps: how good the averaged model is, and every rank's own.
+
+        `score()` tests the model as it stands and returns `{"accuracy": fraction, "loss": number}`, either of them or
+        both. A torch module is in evaluation mode meanwhile. Every rank scores its own model, and rank 0 the averaged
+        one. The numbers go into the run folder and are returned: accuracy_mean_model, loss_mean_model,
+        accuracy_rank_min, accuracy_rank_mean (NaN where the score has none), consensus_distance.
+        """
+        self._require_whole(between_steps=True)
+        start = time.perf_counter()
+        with _evaluating(self._block):
+            own = _checked_score(score())
+            with self.averaged() as distance:
+                of_mean = _checked_score(score()) if self.rank == 0 else {}
+        accuracy, loss, least, mean = self._core.evaluated(
+            of_mean.get("accuracy", NAN),
+            of_mean.get("loss", NAN),
+            own.get("accuracy", NAN),
+            time.perf_counter() - start,
+        )
+        return {
+            "accuracy_mean_model": accuracy,
+            "loss_mean_model": loss,
+            "accuracy_rank_min": least,
+            "accuracy_rank_mean": mean,
+            "consensus_distance": distance,
+        }
+
+    def counts(self) -> Dict[str, int]:
+        """What this rank has sent until now: events, messages, deferred, packets, puts, bytes_sent by kind, and
+        staleness_max_iterations, the age of the oldest copy that was mixed."""
+        self._require_whole()
+        return self._core.counts()
+
+    def events(self) -> Dict[str, bool]:
+        """Which segments the last step sent: name → bool. Empty where there is no trigger."""
+        self._require_whole()
+        return dict(zip(self._block.names, self._core.events()))
+
+    @property
+    def neighbours(self) -> List[int]:
+        """Ranks that this one exchanges with."""
+        return list(self._neighbours)
+
+    @property
+    def steps(self) -> int:
+        """Iterations that this rank has made."""
+        return self._core.steps if not self._left else self._steps
+
+    @property
+    def replica_hash(self) -> str:
+        """64-bit hash of the parameters, as 16 hexadecimal digits: equal hashes, equal replicas, to the last bit."""
+        return f"{self._core.replica_hash:016x}"
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the core holds on this rank beside parameters and gradients: the window, copies, residuals, packets."""
+        return self._core.memory_bytes
+
+    def summary(self) -> Summary:
+        """Collective, between two steps: waits until everything sent has arrived, writes the reports into the run
+        folder (summary.json, communication.csv …) and returns a `hearsay.Summary`, the same numbers on every rank.
+        Training may go on afterwards."""
+        self._require_whole(between_steps=True)
+        return Summary(json.loads(self._core.summary()), self.rank, self.counts(), self.directory)
+
+    def leave(self) -> None:
+        """Collective: the end of this member. Writes the reports if `summary` has not. The program's end does it, too.
+
+        The parameters stay where they are and may be used further."""
+        if self._left:
+            return
+        self._require_whole(between_steps=True)
+        self._core.summary()
+        self._steps = self._core.steps
+        self._left = True
+        process.members.remove(self)
+        self._core.leave()
+
+    def __enter__(self) -> Member:
+        return self
+
+    def __exit__(self, kind, value, trace):
+        if kind is None:
+            self.leave()
+        return False
+
+    def __repr__(self):
+        return f"<hearsay.Member: rank {self.rank} of {self.ranks}, {self.exchange}, {self.steps} steps>"
+
+    # ------------------------------------------------------------------ inside
+
+    def _require_whole(self, between_steps=False):
+        if process.child:
+            process.require_parent()
+        if self._broken:
+            raise RuntimeError(f"{self._broken}; the ranks do not agree any more, and this member cannot be used")
+        if between_steps and self._open_step is not None:
+            raise RuntimeError("this is collective and belongs between two steps, not inside of one")
+
+    def _gradient_arrived(self, segment):
+        if self._open_step is not None:
+            self._open_step._gradient_ready(segment)
+
+    def _finite(self, loss):
+        if loss is None:
+            return NAN
+        loss = float(loss)
+        if not math.isfinite(loss):
+            from .errors import DivergenceError
+
+            raise DivergenceError(
+                f"rank {self.rank} diverged in step {self.steps + 1}: the loss is {loss}; lower the learning rate"
+            )
+        return loss
+
+    def _load(self, values, state):
+        """Into the block, and what is left into these tensors."""
+        n = len(self._block.values)
+        self._block.values[:] = values[:n]
+        for tensor in state:
+            tensor.detach().numpy().reshape(-1)[:] = values[n : n + tensor.numel()]
+            n += tensor.numel()
+
+
+@contextmanager
+def _evaluating(block):
+    """A torch module in evaluation mode; then every part in its own mode again."""
+    module = getattr(block, "module", None)
+    if module is None:
+        yield
+        return
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        with block.torch.no_grad():
+            yield
+    finally:
+        for part, mode in modes:
+            part.training = mode
+
+
+def _checked_score(score):
+    wrong = set(score) - {"accuracy", "loss"} if hasattr(score, "keys") else {type(score).__name__}
+    if wrong:
+        raise TypeError(f"score() returns a dict with 'accuracy', 'loss' or both, not {', '.join(sorted(wrong))}")
+    return {key: float(value) for key, value in score.items()}
+
+
+def _learning_rate_of(optimizer):
+    """The η of the next step, where the optimizer has one."""
+    groups = getattr(optimizer, "param_groups", None)
+    return float(groups[0]["lr"]) if groups and "lr" in groups[0] else None
+
+
+def response_of(optimizer):
+    """How far a gradient moves the model: (learning rate, momentum, dampening, (β, ε) where gradients are divided by
+    the root of their mean square). For exchanges that correct drift."""
+    group = getattr(optimizer, "param_groups", [{}])[0]
+    rate = float(group.get("lr", 0.0))
+    if "betas" in group:
+        first, second = group["betas"]
+        return rate, first, first, (second, group["eps"])
+    if "alpha" in group:  # RMSprop
+        return rate, group.get("momentum", 0.0), 0.0, (group["alpha"], group["eps"])
+    if "lr_decay" in group:  # Adagrad
+        return rate, 0.0, 0.0, (1.0, group["eps"])
+    return rate, float(group.get("momentum", 0.0)), float(group.get("dampening", 0.0)), None
+
+
+def join(
+    config: Union[str, os.PathLike, Mapping[str, Any]],
+    model: Any,
+    *,
+    optimizer: Any = None,
+    learning_rate: Optional[float] = None,
+    set: Optional[Mapping[str, Any]] = None,
+    name: Optional[str] = None,
+    data: str = "python",
+    iterations_per_epoch: int = 1,
+    iterations: int = 0,
+    communicator: Any = None,
+    trigger: Optional[Callable[[_core.Observation], Union[float, bool]]] = None,
+    graph: Optional[Callable[[int], Iterable[Tuple[int, int]]]] = None,
+) -> Member:
+    """Makes this process a member of the job. Collective: all ranks of the job call it, with the same configuration.
+
+    config        the name of a YAML file, or a dictionary of the same shape: sections `exchange`, `topology`,
+                  `trigger`, `sparsify`, `report`, and `seed`. `hearsay describe NAME` explains every key
+    model         a torch.nn.Module with parameters of float32 on the cpu, or numpy arrays of float32 (a mapping of
+                  names to arrays, a list, or one). A module's parameters and gradients become views of one block, and
+                  stay the same Parameter objects, so that an optimizer may be made before or after. For arrays,
+                  `member.parameters` and `member.gradients` are those views
+    optimizer     a torch optimizer, which `exchange.correction: {name: drift}` needs to know how far a gradient moves
+                  the model; or say its `learning_rate`, for plain SGD
+    set           a mapping of dotted keys to values on top of the configuration: {"trigger.horizon": 0.95}
+    name, data    what the reports call the model and the data (default: the module's class, "python")
+    iterations_per_epoch   steps in which the ranks see the data once: for densities that change by the epoch, and for
+                  the reports; `member.share` sets it for the reports
+    iterations    of the whole run, if known: `hearsay watch` then shows how long it takes
+    communicator  of mpi4py; default: all ranks of the job
+    trigger       a function of your own instead of `trigger.name`: gets a `hearsay.Observation` of one segment and
+                  returns the threshold that its `change` has to reach, or a bool (send it or not). Called for every
+                  segment in every step, on every rank: 0.2 µs each beside what it does itself. The other keys of
+                  the section (measure, warmup_iterations, maximum_silence …) stay in force
+    graph         a function of your own instead of `topology.graph`: gets the number of ranks and returns pairs (i, j)
+                  of ranks that are neighbours. Called once on every rank, where it must return the same
+
+    All ranks begin with rank 0's parameters and buffers. Returns a `Member`. Raises ConfigError with file, line and
+    column of everything that is wrong, CommunicationError, DataError. From here on an exception that nobody catches
+    ends the whole job.
+    """
+    process.start()
+    block_name = name or (type(model).__name__ if _blocks.lies_in_torch(model) else "arrays")
+    from_file, settings = not hasattr(config, "items"), dict(set or {})
+    if trigger is not None:
+        settings["trigger.name"] = "own"
+    if graph is not None:
+        ranks = process.mpi.ranks if communicator is None else communicator.Get_size()
+        edges = _graphs.written(graph, ranks)
+        settings["topology.graph"] = {"name": "edge_list", "path": edges}
+    plan = _core.Plan(
+        file=os.fspath(config) if from_file else None,
+        text="" if from_file else json.dumps(config, indent=1),
+        set=[f"{key}={json.dumps(value)}" for key, value in settings.items()],
+        model=block_name,
+        data=data,
+        trigger=trigger,
+    )
+    block = _blocks.made_of(model)
+    step = response_of(optimizer) if optimizer is not None else (float(learning_rate or 0.0), 0.0, 0.0, None)
+    core = _core.Member(
+        None if communicator is None else communicator.py2f(),
+        plan,
+        block.replica,
+        command=" ".join([os.path.basename(sys.executable), *sys.argv]),
+        versions=_versions(),
+        iterations_per_epoch=iterations_per_epoch,
+        iterations=iterations,
+        step=step,
+    )
+    for array, put_back in block.other_state():
+        core.broadcast(array)
+        put_back()
+    member = Member(core, plan, block)
+    if graph is not None and member.rank == 0:
+        _graphs.keep(edges, member.directory)
+    if member.rank == 0:
+        for sentence in core.warnings():
+            print(f"hearsay: {sentence}", file=sys.stderr)
+    _cores.share(member.rank, process.mpi.ranks_on_host)
+    return member
+
+
+def _versions():
+    versions = {"python": sys.version.split()[0], "numpy": np.__version__}
+    if "torch" in sys.modules:
+        versions["torch"] = str(sys.modules["torch"].__version__)
+    return versions

@@ -1,0 +1,158 @@
+"""One process of a job: MPI's lifetime, and how it ends when something goes wrong.
+
+A rank that dies of an exception would leave the others waiting. So an exception that nobody catches ends the job, with
+the rank and the line in the message; so does one that leaves a step. At the end of the program the ranks leave
+together.
+"""
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+
+from . import _core
+from .errors import ConfigError, DivergenceError, Error, RankLeft
+
+FIRST_SIGNAL_CODE = 128
+TIME_FOR_RANK_0_S = 0.5  # where all ranks fail alike, rank 0 speaks for them
+
+
+class Stopped(KeyboardInterrupt):
+    """SIGTERM has come: the program ends as with Ctrl-C, with the exit code 143."""
+
+
+class _Process:
+    """What this process has open. There is one: `process`."""
+
+    def __init__(self):
+        self.mpi = None
+        self.members = []  # in the order in which they have joined
+        self.child = False  # forked: MPI and the communication thread belong to the parent
+        self.hook_before = None
+
+    def start(self):
+        if self.child:
+            raise RuntimeError(
+                "this is a forked process (a DataLoader's worker?): its parent is the rank. Call hearsay.join in the "
+                "process that mpirun has started"
+            )
+        if self.mpi is not None:
+            return
+        self.mpi = _core.Mpi()
+        self.hook_before, sys.excepthook = sys.excepthook, self.exception
+        os.register_at_fork(after_in_child=self.forked)
+        atexit.register(self.end)
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, _stop)
+
+    def forked(self):
+        self.child = True
+        sys.excepthook = self.hook_before
+        atexit.unregister(self.end)
+
+    def require_parent(self):
+        if self.child:
+            raise RuntimeError(
+                "a member was used in a forked process (a DataLoader's worker?): it belongs to the process that "
+                "joined, which has the communication thread. Let workers load data, and nothing else"
+            )
+
+    def exception(self, kind, value, trace):
+        """sys.excepthook: says what happened and where, then ends the job."""
+        if hasattr(sys, "ps1") or sys.flags.interactive:
+            self.hook_before(kind, value, trace)
+            return
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # mpirun sends it as soon as one rank has ended
+        code, status = _ending(kind, value)
+        sentence = f"{place_of(trace)}{describe(kind, value)}"
+        interrupted = status == "stopped" and code > FIRST_SIGNAL_CODE
+        if self.mpi.rank != 0 and (interrupted or issubclass(kind, (ConfigError, RankLeft))):
+            time.sleep(TIME_FOR_RANK_0_S)  # rank 0's words are the same, and its abort ends this rank
+        if not issubclass(kind, (Error, KeyboardInterrupt)):
+            self.hook_before(kind, value, trace)
+        self.abort(code, status, sentence)
+
+    def abort(self, code, status, sentence):
+        """Ends the job of which this rank is one; never returns."""
+        where = f"[rank {self.mpi.rank}] " if self.mpi.ranks > 1 else ""
+        signalled = code > FIRST_SIGNAL_CODE  # comes to all ranks, and after another rank's end, too: rank 0 speaks
+        told = any(_has_ended(member.directory) for member in self.members)
+        if not signalled or (self.mpi.rank == 0 and not told):
+            print(f"hearsay: {'' if signalled else where}{sentence}", file=sys.stderr)
+        for member in self.members:
+            try:
+                if not told and (self.mpi.rank == 0 or not signalled):
+                    member._core.write_ending(status, sentence if signalled else f"{where}{sentence}")
+            except Exception as error:  # the disk may be what has failed
+                print(f"hearsay: {where}the reports could not be written: {error}", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if self.mpi.ranks > 1:
+            _core.abort(code)
+        os._exit(code)
+
+    def end(self):
+        """atexit: the ranks leave together, then MPI ends."""
+        for member in self.members:
+            if member._exited:  # by sys.exit inside of a step, which no excepthook hears of
+                code, sentence = member._exited
+                self.abort(code, "stopped", sentence)
+        try:
+            for member in list(self.members):
+                member.leave()
+        except BaseException as error:
+            self.exception(type(error), error, error.__traceback__)
+        self.mpi.end()
+
+
+def _has_ended(directory):
+    """Whether another rank has told already how the run has ended."""
+    try:
+        with open(os.path.join(directory, "summary.json"), encoding="utf-8") as file:
+            return json.load(file)["status"] != "finished"
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _stop(number, frame):
+    raise Stopped(number)
+
+
+def _ending(kind, value):
+    """(exit code, status of the summary)"""
+    if issubclass(kind, DivergenceError):
+        return value.code, "diverged"
+    if issubclass(kind, Error):
+        return value.code, "stopped"
+    if issubclass(kind, Stopped):
+        return FIRST_SIGNAL_CODE + signal.SIGTERM, "stopped"
+    if issubclass(kind, KeyboardInterrupt):
+        return FIRST_SIGNAL_CODE + signal.SIGINT, "stopped"
+    return 1, "stopped"
+
+
+def describe(kind, value):
+    """One line about an exception."""
+    if issubclass(kind, Stopped):
+        return "stopped by SIGTERM"
+    if issubclass(kind, KeyboardInterrupt):
+        return "stopped by Ctrl-C (SIGINT)"
+    if issubclass(kind, Error):
+        return str(value)
+    return traceback.format_exception_only(kind, value)[-1].strip()
+
+
+def place_of(trace):
+    """'train.py:41: ', the innermost line that is not Hearsay's own."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    lines = [f for f in traceback.extract_tb(trace) if os.path.dirname(os.path.abspath(f.filename)) != here]
+    user = [f for f in lines if "/dist-packages/" not in f.filename and "/lib/python" not in f.filename] or lines
+    return f"{user[-1].filename}:{user[-1].lineno}: " if user else ""
+
+
+process = _Process()

@@ -1,0 +1,49 @@
+"""The extension module is CMake's to build: setuptools only asks for it. See docs/guide/python.md."""
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).resolve().parent
+
+
+class CMakeBuild(build_ext):
+    """CMAKE_ARGS: more for CMake, e.g. -DMPI_CXX_COMPILER=…."""
+
+    def build_extension(self, ext):
+        build = Path(self.build_temp).resolve()
+        switches = {
+            "CMAKE_BUILD_TYPE": "Release",
+            "HEARSAY_PYTHON": "ON",
+            "HEARSAY_TORCH": "OFF",
+            "HEARSAY_CUDA": "OFF",
+            "HEARSAY_BUILD_APPS": "OFF",
+            "HEARSAY_BUILD_TESTS": "OFF",
+            "Python_EXECUTABLE": sys.executable,
+        }
+        options = [f"-D{key}={value}" for key, value in switches.items()]
+        options += shlex.split(os.environ.get("CMAKE_ARGS", ""))
+        subprocess.run(["cmake", "-G", "Ninja", "-S", str(ROOT), "-B", str(build), *options], check=True)
+        subprocess.run(["cmake", "--build", str(build), "--target", "hearsay_python"], check=True)
+        target = Path(self.get_ext_fullpath(ext.name)).resolve()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (module,) = (build / "python" / "hearsay").glob("_core.*.so")
+        self.copy_file(str(module), str(target))
+
+
+version = re.search(r"project\(hearsay VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))[1]
+analysis = find_packages("analysis", include=["hearsay_analysis", "hearsay_analysis.*"])
+setup(
+    version=version,
+    packages=["hearsay", *analysis],
+    package_dir={"hearsay": "python/hearsay", "hearsay_analysis": "analysis/hearsay_analysis"},
+    package_data={"hearsay": ["py.typed"], "hearsay_analysis": ["page/*.css"]},
+    ext_modules=[Extension("hearsay._core", sources=[])],
+    cmdclass={"build_ext": CMakeBuild},
+    zip_safe=False,
+)

@@ -1,0 +1,189 @@
+"""How jobs end that do not end well: within seconds, with the rank and the line, with a summary that says so."""
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import unittest
+
+from support import ENVIRONMENT, MPIRUN, JobCase
+
+LOOP = """
+    import os, sys, time
+    import numpy as np, hearsay
+    kind, schedule = sys.argv[1:]
+    member = hearsay.join({"exchange": {"name": "dpsgd", "schedule": schedule}, "report": {"directory": "run"}},
+                          {"x": np.zeros(1000, np.float32)})
+    def happens():
+        if kind == "raise": raise ValueError("a bug of mine")
+        if kind == "exit": sys.exit(0)
+        if kind == "nan": step.loss = float("nan")
+        if kind == "hang": print("waiting", flush=True); time.sleep(600)
+    for k in range(10 if (kind == "short" and member.rank == 1) else 100000):
+        with member.step() as step:
+            if k == 10 and member.rank == 1: happens()
+        if k == 200 and kind in ("short", "between") and schedule == "asynchronous": break
+        if k == 10 and kind == "between" and member.rank == 1: break
+    member.summary()
+"""
+
+
+class EndingsTest(JobCase):
+    def ends(self, kind, schedule, code, sentence):
+        job = self.job(LOOP, kind, schedule, ranks=3)
+        self.assertEqual(job.code, code, job)
+        said = [line for line in job.err.splitlines() if line.startswith("hearsay: ")]
+        self.assertTrue(said, job)
+        self.assertRegex(said[0], sentence)
+        return job
+
+    def line_of(self, words):
+        text = (self.folder / "program.py").read_text().splitlines()
+        return next(number for number, line in enumerate(text, 1) if words in line)
+
+    def test_an_exception_ends_the_job_with_rank_and_line(self):
+        for schedule in ("lockstep", "asynchronous"):
+            with self.subTest(schedule=schedule):
+                sentence = r"^hearsay: \[rank 1\] .*program.py:\d+: ValueError: a bug of mine$"
+                job = self.ends("raise", schedule, 1, sentence)
+                self.assertIn(f"program.py:{self.line_of('a bug of mine')}: ", job.err)
+                self.assertIn("Traceback", job.err)
+                self.assertEqual(self.summary()["status"], "stopped")
+                self.assertIn("a bug of mine", self.summary()["message"])
+                (self.folder / "run" / "summary.json").rename(self.folder / "kept.json")
+                for file in (self.folder / "run").iterdir():
+                    file.unlink()
+
+    def test_leaving_inside_of_a_step(self):
+        sentence = r"\[rank 1\] .*program.py:\d+: the program ended inside of step 11 \(sys.exit\)"
+        self.ends("exit", "lockstep", 1, sentence)
+
+    def test_a_loss_that_is_no_number(self):
+        self.ends("nan", "asynchronous", 5, r"\[rank 1\] .*diverged in step 11: the loss is nan")
+        self.assertEqual(self.summary()["status"], "diverged")
+
+    def test_a_rank_that_makes_fewer_steps(self):
+        sentence = "rank 1 has left the job after 10 steps, and this rank waits for it in step 11"
+        self.ends("short", "lockstep", 4, sentence)
+        self.assertEqual(self.summary()["status"], "stopped")
+
+    def test_asynchronous_ranks_may_make_fewer_steps(self):
+        job = self.job(LOOP, "short", "asynchronous", ranks=3)
+        self.assertEqual(job.code, 0, job)
+        self.assertEqual(self.summary()["message"], "the ranks made 10 to 201 steps")
+
+    def test_an_exception_that_the_loop_catches_breaks_the_member(self):
+        job = self.job(
+            """
+            import numpy as np, hearsay
+            member = hearsay.join({}, {"x": np.zeros(10, np.float32)})
+            try:
+                with member.step(): raise KeyError("mine")
+            except KeyError: pass
+            with member.step(): pass
+            """
+        )
+        self.assertEqual(job.code, 1, job)
+        self.assertRegex(job.err, r"program.py:7: RuntimeError: step 1 was left by KeyError")
+
+    def test_signals_end_the_job_within_seconds(self):
+        (self.folder / "program.py").write_text(textwrap.dedent(LOOP))
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=sent), subprocess.Popen(
+                [*MPIRUN, "-n", "3", sys.executable, "program.py", "hang", "lockstep"],
+                cwd=self.folder,
+                env={**os.environ, **ENVIRONMENT, "OMP_NUM_THREADS": "1"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            ) as job:
+                self.assertEqual(job.stdout.readline(), "waiting\n")  # ranks 0 and 2 wait for rank 1 now
+                time.sleep(0.2)
+                job.send_signal(sent)
+                _, words = job.communicate(timeout=60)
+                self.assertNotEqual(job.returncode, 0)
+                self.assertRegex(words, r"stopped by (SIGTERM|Ctrl-C)")
+                self.assertEqual(words.count("hearsay: "), 1, words)
+                self.assertEqual(self.summary()["status"], "stopped")
+                for file in (self.folder / "run").iterdir():
+                    file.unlink()
+
+    def test_errors_of_the_configuration_come_as_one(self):
+        (self.folder / "wrong.yaml").write_text(
+            "exchange: {name: eventgrad, schedul: asynchronous}\ntrigger:\n  name: adaptive\n  horizon: -3\nmodle: 3\n"
+        )
+        job = self.good_job(
+            """
+            import numpy as np, hearsay
+            try:
+                hearsay.join("wrong.yaml", {"x": np.zeros(3, np.float32)})
+            except hearsay.errors.ConfigError as error:
+                found = [(p.file, p.line, p.column) for p in error.problems]
+                assert found == [("wrong.yaml", 1, 29), ("wrong.yaml", 4, 12), ("wrong.yaml", 5, 1)], error.problems
+                assert "did you mean 'schedule'?" in error.problems[0].message and error.code == 2
+            else: assert False
+            try:
+                hearsay.join({"exchange": {"name": "gosip"}}, {"x": np.zeros(3, np.float32)})
+            except hearsay.errors.ConfigError as error:
+                assert error.problems[0].file == "configuration" and "exchange.name" in str(error), error
+            else: assert False
+            try:
+                hearsay.join({}, {"x": np.zeros(3, np.float32)}, set={"trigger.horizon": "much"})
+            except hearsay.errors.ConfigError as error:
+                assert "--set trigger.horizon" in str(error), error
+            else: assert False
+            try:
+                hearsay.join("nowhere.yaml", {"x": np.zeros(3, np.float32)})
+            except hearsay.errors.DataError as error:
+                assert "nowhere.yaml" in str(error)
+            else: assert False
+            try:
+                hearsay.join({}, {"x": np.zeros(3)})
+            except hearsay.errors.ConfigError as error:
+                assert "'x' is float64" in str(error)
+            else: assert False
+            """,
+            ranks=None,
+        )
+        job = self.job("import numpy as np, hearsay\nhearsay.join('wrong.yaml', [np.zeros(3, np.float32)])\n", ranks=2)
+        self.assertEqual(job.code, 2, job)
+        self.assertEqual(job.err.count("invalid configuration (3 errors)"), 1, job)
+        self.assertNotIn("Traceback", job.err)
+
+    def test_ranks_that_differ_are_named(self):
+        for what, why in (
+            ("{'seed': rank}, {'x': np.zeros(3, np.float32)}", "the configuration of rank 1"),
+            ("{}, {'x': np.zeros(3 + rank, np.float32)}", "the parameters of rank 1"),
+        ):
+            job = self.job(
+                "import os, numpy as np, hearsay\n"
+                f"rank = int(os.environ['OMPI_COMM_WORLD_RANK'])\nhearsay.join({what})\n"
+            )
+            self.assertEqual(job.code, 2, job)
+            self.assertIn(why, job.err)
+            self.assertFalse((self.folder / "runs").exists(), "what does not fit leaves no run folder")
+
+    def test_a_forked_process_is_no_rank(self):
+        job = self.good_job(
+            """
+            import os, sys
+            import numpy as np, hearsay
+            member = hearsay.join({"report": {"directory": "run"}}, {"x": np.zeros(3, np.float32)})
+            child = os.fork()
+            if child == 0:
+                for act in (lambda: member.step().__enter__(), member.summary, lambda: hearsay.join({}, {})):
+                    try: act()
+                    except RuntimeError as error: assert "forked process" in str(error)
+                    else: os._exit(7)
+                sys.exit(0)  # with all that Python does at its end
+            assert os.waitpid(child, 0)[1] == 0
+            with member.step(): pass
+            assert member.summary()["iterations"] == 1
+            """
+        )
+        self.assertEqual(self.summary()["status"], "finished", job)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,113 @@
+"""Triggers and graphs that are Python functions."""
+import unittest
+
+from support import JobCase
+
+
+class OwnTest(JobCase):
+    def test_a_trigger_of_ones_own_decides(self):
+        """Thresholds and bools; of one segment and not of another; what the policy of the same rule in C++ sends."""
+        job = self.good_job(
+            """
+            import json
+            import numpy as np, hearsay
+            seen = []
+            def every_third(o):
+                seen.append((o.segment, o.iteration, o.length, round(o.norm, 3), o.silence))
+                return o.segment == 0 and o.iteration % 3 == 0
+            def run(directory, trigger, plan):
+                member = hearsay.join({"exchange": {"name": "eventgrad"}, "report": {"directory": directory},
+                                       "trigger": {"warmup_iterations": 0, **plan}},
+                                      {"a": np.ones(4, np.float32), "b": np.zeros(9, np.float32)}, trigger=trigger)
+                fired = []
+                for k in range(12):
+                    with member.step():
+                        fired.append(list(member.events().values()))
+                    for x in member.parameters.values(): x += 0.5 + member.rank
+                hash = member.replica_hash
+                member.leave()
+                return fired, hash
+            bools, _ = run("bools", every_third, {})
+            assert len(seen) == 24 and seen[0] == (0, 0, 4, 2.0, 1), seen[:3]
+            number = run("number", lambda o: 2.5, {})
+            same = run("same", None, {"name": "constant", "threshold": 2.5})
+            print(json.dumps({"rank": 0, "bools": bools, "number": number, "same": same}))
+            """
+        )
+        for said in job.said:
+            self.assertEqual(said["bools"], [[k % 3 == 0, False] for k in range(12)])
+            self.assertEqual(said["number"], said["same"])
+            fired = [segment for step in said["number"][0] for segment in step]
+            self.assertTrue(any(fired) and not all(fired))
+        self.assertIn("name: own", (self.folder / "bools/config.yaml").read_text())
+
+    def test_a_trigger_of_ones_own_in_the_place_of_another(self):
+        (self.folder / "gossip.yaml").write_text("trigger: {name: adaptive, horizon: 2, warmup_iterations: 0}\n")
+        job = self.good_job(
+            """
+            import numpy as np, hearsay
+            member = hearsay.join("gossip.yaml", {"a": np.ones(4, np.float32)}, trigger=lambda o: False)
+            with member.step(): assert member.events() == {"a": False}
+            """
+        )
+        self.assertIn("horizon", job.err, "what is dropped is said")
+
+    def test_what_a_trigger_raises_is_the_programs_exception(self):
+        job = self.job(
+            """
+            import numpy as np, hearsay
+            def wrong(o): return 1 / 0
+            member = hearsay.join({"exchange": {"name": "eventgrad"}, "trigger": {"warmup_iterations": 0}},
+                                  {"a": np.ones(4, np.float32)}, trigger=wrong)
+            with member.step(): pass
+            """
+        )
+        self.assertEqual(job.code, 1, job)
+        self.assertRegex(job.err, r"hearsay: \[rank \d\] .*program.py:3: ZeroDivisionError: division by zero")
+
+    def test_a_trigger_where_nothing_asks_for_one_is_an_error(self):
+        job = self.job(
+            "import numpy as np, hearsay\n"
+            "hearsay.join({'exchange': {'name': 'dpsgd'}}, [np.zeros(3, np.float32)], trigger=lambda o: True)\n"
+        )
+        self.assertEqual(job.code, 2, job)
+        self.assertIn("trigger", job.err)
+
+    def test_a_graph_of_ones_own(self):
+        """A star; its run folder gives the same run."""
+        job = self.good_job(
+            """
+            import json
+            import numpy as np, hearsay
+            star = lambda ranks: [(0, i) for i in range(1, ranks)]
+            said = {}
+            for name, arguments in {"own": ({}, star), "table": ({"graph": {"name": "star"}}, None)}.items():
+                topology, graph = arguments
+                member = hearsay.join({"exchange": {"name": "dpsgd"}, "topology": topology,
+                                       "report": {"directory": name}}, {"x": np.zeros(9, np.float32)}, graph=graph)
+                said["rank"] = member.rank
+                member.parameters["x"][...] = member.rank
+                for k in range(5):
+                    with member.step(): pass
+                said[name] = [member.neighbours, member.replica_hash]
+                member.leave()
+            print(json.dumps(said))
+            """,
+            ranks=4,
+        )
+        self.assertEqual([said["own"][0] for said in job.said], [[1, 2, 3], [0], [0], [0]])
+        for said in job.said:
+            self.assertEqual(said["own"], said["table"])
+        self.assertIn("path: graph.txt", (self.folder / "own/config.yaml").read_text())
+        self.good_job(
+            """
+            import numpy as np, hearsay
+            member = hearsay.join("own/config.yaml", {"x": np.zeros(9, np.float32)}, set={"report.directory": "again"})
+            assert member.neighbours == ([1, 2, 3] if member.rank == 0 else [0])
+            """,
+            ranks=4,
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

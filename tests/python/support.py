@@ -1,0 +1,81 @@
+"""What the tests of the Python package share: jobs of several ranks, each a program of a few lines."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+ENVIRONMENT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "LC_ALL": "C.UTF-8",
+}
+MPIRUN = [os.environ.get("MPIEXEC", "mpirun"), "-q", "--oversubscribe", "--bind-to", "none"]
+LONGEST_S = 120  # a job that takes longer hangs
+
+
+def have(module):
+    return subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
+
+
+HAVE_TORCH, HAVE_MPI4PY = have("torch"), have("mpi4py")
+needs_torch = unittest.skipUnless(HAVE_TORCH, "torch is not installed (Debian: python3-torch)")
+needs_mpi4py = unittest.skipUnless(HAVE_MPI4PY, "mpi4py is not installed (Debian: python3-mpi4py)")
+needs_program = unittest.skipUnless(os.environ.get("HEARSAY"), "the program hearsay was not built")
+needs_same_loop = unittest.skipUnless(os.environ.get("SAME_LOOP") and HAVE_TORCH, "LibTorch or torch is missing")
+
+
+class Job:
+    """What a job has left behind."""
+
+    def __init__(self, done, outputs):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+        self.outputs = outputs  # a text a rank; mpirun mixes them up
+
+    @property
+    def said(self):
+        """The JSON objects that the ranks have printed, by rank."""
+        return [json.loads(line) for text in self.outputs for line in text.splitlines() if line.startswith("{")]
+
+    def __str__(self):
+        return f"exit code {self.code}\n{self.out}\n{self.err}"
+
+
+class JobCase(unittest.TestCase):
+    """Tests in a folder of their own."""
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="hearsay-python-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def command(self, *command, ranks=None, environment=None, cwd=None):
+        outputs = Path(tempfile.mkdtemp(dir=self.folder, prefix=".output-"))
+        mpirun = [*MPIRUN, "--output-filename", str(outputs), "-n", str(ranks)] if ranks else []
+        line = [*mpirun, *map(str, command)]
+        variables = {**os.environ, "OMP_NUM_THREADS": "1", **ENVIRONMENT, **(environment or {})}
+        variables = {key: value for key, value in variables.items() if value is not None}
+        options = {"capture_output": True, "text": True, "timeout": LONGEST_S, "check": False}
+        done = subprocess.run(line, cwd=cwd or self.folder, env=variables, **options)
+        return Job(done, [file.read_text(encoding="utf-8") for file in sorted(outputs.glob("*/rank.*/stdout"))])
+
+    def run_file(self, file, *arguments, ranks=2, **options):
+        return self.command(sys.executable, file, *arguments, ranks=ranks, **options)
+
+    def job(self, program, *arguments, ranks=2, **options):
+        """Runs a program, given as text, on so many ranks (None: without mpirun)."""
+        file = self.folder / "program.py"
+        file.write_text(textwrap.dedent(program), encoding="utf-8")
+        return self.run_file(file, *arguments, ranks=ranks, **options)
+
+    def good_job(self, program, *arguments, **options):
+        job = self.job(program, *arguments, **options)
+        self.assertEqual(job.code, 0, job)
+        return job
+
+    def summary(self, run="run"):
+        return json.loads((self.folder / run / "summary.json").read_text(encoding="utf-8"))
