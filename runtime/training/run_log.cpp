@@ -111,14 +111,15 @@ void RunLog::report_progress(Iteration k, double loss) {
        .seconds_left = static_cast<double>(length.iterations - k - 1) / rate});
 }
 
-void RunLog::evaluation(Iteration done, double accuracy, double loss, double consensus_distance) {
+void RunLog::evaluation(Iteration done, const std::vector<MetricValue>& metrics, double loss,
+                        double consensus_distance) {
   if (sources_.rank != 0) return;
   const EvaluationRecord record{.iteration = done,
                                 .epoch = sources_.length.epoch(done),
                                 .time_s = seconds(),
-                                .accuracy_mean_model = accuracy,
                                 .loss_mean_model = loss,
-                                .consensus_distance = consensus_distance};
+                                .consensus_distance = consensus_distance,
+                                .metrics = metrics};
   metrics_.write(record);
   if (events_) events_->write(record);
   if (sources_.options.evaluated) sources_.options.evaluated(record);

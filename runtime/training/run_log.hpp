@@ -34,7 +34,7 @@ class RunLog {
   /// Iteration k is over; loss: of its batch. What is recorded is the mean since the last record.
   void iteration(Iteration k, double loss, const Exchange& exchange);
   /// The averaged model after `done` iterations.
-  void evaluation(Iteration done, double accuracy, double loss, double consensus_distance);
+  void evaluation(Iteration done, const std::vector<MetricValue>& metrics, double loss, double consensus_distance);
   /// The fields that every rank knows; totals and times are zero.
   Summary summary(const std::string& status, Iteration done) const;
 
