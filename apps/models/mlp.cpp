@@ -40,7 +40,11 @@ class Factory final : public ModelFactory {
     layers->push_back(
         torch::nn::Linear(width, static_cast<std::int64_t>(shape.targets.count()) * outputs_of(shape.targets)));
     if (shape.targets.element == TensorShape::Element::numbers || !shape.targets.sizes.empty())
-      layers->push_back(torch::nn::Unflatten(torch::nn::UnflattenOptions(1, output_sizes(shape.targets))));
+      layers->push_back(torch::nn::Functional([sizes = output_sizes(shape.targets)](const torch::Tensor& x) {
+        std::vector<std::int64_t> of_batch{x.size(0)};
+        of_batch.insert(of_batch.end(), sizes.begin(), sizes.end());
+        return x.view(of_batch);
+      }));
     return Model(layers);
   }
 

@@ -13,10 +13,17 @@ ModelEntry mlp_model();
 ModelEntry lenet5_model();
 ModelEntry resnet20_model();
 ModelEntry resnet18_model();
+ModelEntry resnet50_model();
+ModelEntry vgg16_model();
+ModelEntry alexnet_model();
+ModelEntry transformer_model();
+ModelEntry lstm_model();
+ModelEntry torchscript_model();
 
 std::span<const ModelEntry> models() {
   static const std::array table{mnist_cnn_model(),   mlp_model(),      lenet5_model(),     resnet20_model(),
-                                resnet18_model()};
+                                resnet18_model(),    resnet50_model(), vgg16_model(),      alexnet_model(),
+                                transformer_model(), lstm_model(),     torchscript_model()};
   return table;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "runtime/training/model/optimizer.hpp"
 
 namespace {
 
@@ -134,6 +135,18 @@ TEST_CASE("a model keeps the objective that it was made with; one without takes 
   none.learn_by_default(squares);
   CHECK(own.objective().measures.front().metric.name == "rmse");
   CHECK(none.objective().measures.front().metric.name == "rmse");
+}
+
+TEST_CASE("mlp gives what targets need: classes, a number, several numbers") {
+  const TensorShape classes{.element = TensorShape::Element::classes, .classes = 3};
+  for (const auto& [targets, expected] : {std::pair{classes, std::vector<std::int64_t>{5, 3}},
+                                          {TensorShape{}, {5}},
+                                          {TensorShape{.sizes = {2}}, {5, 2}}}) {
+    Config section = Config::from_text("{name: mlp, hidden: [4]}");
+    const auto factory = chosen_entry(models(), section, "mlp", "the model").make(section);
+    const Model model = factory->make({.inputs = {.sizes = {6}}, .targets = targets});
+    CHECK(model.forward(torch::zeros({5, 6})).sizes() == torch::IntArrayRef(expected));
+  }
 }
 
 TEST_CASE("clipping scales a long gradient to the norm asked for, and leaves a short one") {
