@@ -65,15 +65,16 @@ class Cifar10 : public DatasetSource {
                    "needs at least one number, and none twice, e.g. [1, 2]");
   }
 
-  ImageData load() const override {
+  DataSet load() const override {
     const fs::path folder = data_folder(path_, "cifar10");
-    return {.name = "cifar10",
-            .train = read_set(training_files(folder), train_limit_, "train_limit"),
-            .test = read_set({find_file(folder, std::vector<std::string>{"test_batch.bin"}, "cifar10")}, test_limit_,
-                             "test_limit"),
-            .mean = {0.4914F, 0.4822F, 0.4465F},
-            .stddev = {0.2470F, 0.2435F, 0.2616F},
-            .augmentable = true};
+    return image_classification(
+        {.name = "cifar10",
+         .train = read_set(training_files(folder), train_limit_, "train_limit"),
+         .test = read_set({find_file(folder, std::vector<std::string>{"test_batch.bin"}, "cifar10")}, test_limit_,
+                          "test_limit"),
+         .mean = {0.4914F, 0.4822F, 0.4465F},
+         .stddev = {0.2470F, 0.2435F, 0.2616F},
+         .augmentable = true});
   }
 
  private:

@@ -122,14 +122,14 @@ class Mnist : public DatasetSource {
         train_limit_(config.integer("train_limit", 0, Range::at_least(0), "use the first so many images; 0 = all")),
         test_limit_(config.integer("test_limit", 0, Range::at_least(0), "use the first so many images; 0 = all")) {}
 
-  ImageData load() const override {
+  DataSet load() const override {
     const fs::path folder = data_folder(path_, "mnist");
-    return {.name = "mnist",
-            .train = read_set(folder, "train", train_limit_, "train_limit"),
-            .test = read_set(folder, "t10k", test_limit_, "test_limit"),
-            .mean = {0.1307F},
-            .stddev = {0.3081F},
-            .augmentable = false};
+    return image_classification({.name = "mnist",
+                                 .train = read_set(folder, "train", train_limit_, "train_limit"),
+                                 .test = read_set(folder, "t10k", test_limit_, "test_limit"),
+                                 .mean = {0.1307F},
+                                 .stddev = {0.3081F},
+                                 .augmentable = false});
   }
 
  private:

@@ -170,14 +170,15 @@ class SyntheticDigits : public DatasetSource {
         difficulty_(config.real("difficulty", 1.0, Range::between(0.0, 2.0),
                                 "scales all distortions and the noise; 0 = clean digits")) {}
 
-  ImageData load() const override {
+  DataSet load() const override {
     const Pen pen(difficulty_);
-    return {.name = "synthetic_digits",
-            .train = generate(pen, static_cast<std::size_t>(train_size_), seed_, "synthetic_digits.train"),
-            .test = generate(pen, static_cast<std::size_t>(test_size_), seed_, "synthetic_digits.test"),
-            .mean = {measured_mean},
-            .stddev = {measured_stddev},
-            .augmentable = false};
+    return image_classification(
+        {.name = "synthetic_digits",
+         .train = generate(pen, static_cast<std::size_t>(train_size_), seed_, "synthetic_digits.train"),
+         .test = generate(pen, static_cast<std::size_t>(test_size_), seed_, "synthetic_digits.test"),
+         .mean = {measured_mean},
+         .stddev = {measured_stddev},
+         .augmentable = false});
   }
 
  private:

@@ -8,9 +8,19 @@ namespace hearsay {
 DatasetEntry synthetic_digits_entry();
 DatasetEntry mnist_entry();
 DatasetEntry cifar10_entry();
+DatasetEntry synthetic_images_entry();
+DatasetEntry text_entry();
+DatasetEntry words_entry();
+DatasetEntry csv_entry();
 
 std::span<const DatasetEntry> datasets() {
-  static const std::array table{synthetic_digits_entry(), mnist_entry(), cifar10_entry()};
+  static const std::array table{synthetic_digits_entry(),
+                                mnist_entry(),
+                                cifar10_entry(),
+                                synthetic_images_entry(),
+                                text_entry(),
+                                words_entry(),
+                                csv_entry()};
   return table;
 }
 

@@ -35,9 +35,10 @@ class LeNet5Impl : public torch::nn::Module {
 
 class Factory final : public ModelFactory {
  public:
-  Model make(const ImageSet& images) const override {
-    const bool small = images.height == 28 && images.width == 28;
-    if (!small) require_images(images, "lenet5", 0, 32, 32);
+  Model make(const ExampleShape& shape) const override {
+    const auto& sizes = shape.inputs.sizes;
+    const bool small = sizes.size() == 3 && sizes[1] == 28;
+    const ImageShape images = require_images(shape, "lenet5", 0, small ? 28 : 32, small ? 28 : 32);
     return Model(std::make_shared<LeNet5Impl>(images.channels, small ? 2 : 0, images.classes));
   }
 };

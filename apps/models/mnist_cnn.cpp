@@ -39,8 +39,8 @@ class MnistCnnImpl : public torch::nn::Module {
 class Factory final : public ModelFactory {
  public:
   explicit Factory(Config& model) : dropout_(read_dropout(model)) {}
-  Model make(const ImageSet& images) const override {
-    require_images(images, "mnist_cnn", 1, 28, 28);
+  Model make(const ExampleShape& shape) const override {
+    const ImageShape images = require_images(shape, "mnist_cnn", 1, 28, 28);
     return Model(std::make_shared<MnistCnnImpl>(images.classes, dropout_));
   }
 

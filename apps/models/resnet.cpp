@@ -91,8 +91,8 @@ class Factory final : public ModelFactory {
  public:
   Factory(std::string name, std::vector<int> widths, int blocks, Shortcut shortcut)
       : name_(std::move(name)), widths_(std::move(widths)), blocks_(blocks), shortcut_(shortcut) {}
-  Model make(const ImageSet& images) const override {
-    require_images(images, name_, 0, 32, 32);
+  Model make(const ExampleShape& shape) const override {
+    const ImageShape images = require_images(shape, name_, 0, 32, 32);
     return Model(std::make_shared<ResNetImpl>(images.channels, widths_, blocks_, shortcut_, images.classes));
   }
 

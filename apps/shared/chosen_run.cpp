@@ -50,13 +50,12 @@ class ChosenTask {
   /// Throws what is wrong with the data's files, or with this model for these data.
   void check() {
     loaded_ = source_->load();
-    require_whole(*loaded_);
-    static_cast<void>(factory_->make(loaded_->train));
+    static_cast<void>(factory_->make(loaded_->shape));
   }
 
   void share() { shared_ = true; }
 
-  ImageData load() {
+  DataSet load() {
     if (shared_ && loaded_) return *loaded_;
     return loaded_ ? *std::exchange(loaded_, std::nullopt) : source_->load();
   }
@@ -65,7 +64,7 @@ class ChosenTask {
   static Task task(const std::shared_ptr<ChosenTask>& self) {
     return {.model_name = self->model_name_,
             .dataset_name = self->dataset_name_,
-            .make_model = [self](const ImageSet& images) { return self->factory_->make(images); },
+            .make_model = [self](const ExampleShape& shape) { return self->factory_->make(shape); },
             .load_data = [self] { return self->load(); }};
   }
 
@@ -73,7 +72,7 @@ class ChosenTask {
   std::unique_ptr<ModelFactory> factory_;
   std::unique_ptr<DatasetSource> source_;
   std::string model_name_, dataset_name_;
-  std::optional<ImageData> loaded_;
+  std::optional<DataSet> loaded_;
   bool shared_ = false;
 };
 

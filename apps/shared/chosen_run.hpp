@@ -16,7 +16,7 @@ class ChosenRun {
   /// Throws what is wrong with the device, the data's files, or this model for these data. What has been loaded is kept
   /// for the training.
   void check() const;
-  /// For several ranks in one process: every rank gets a copy of what `check` has loaded.
+  /// For several ranks in one process: all share what `check` has loaded.
   void share_data() const;
 
  private:

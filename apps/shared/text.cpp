@@ -79,6 +79,16 @@ std::string pad_left(std::string_view text, std::size_t width) {
   return std::string(width > own ? width - own : 0, ' ') + std::string(text);
 }
 
+std::string metric_text(const Metric& metric, double value) {
+  return metric.fraction ? percent(value, 2) : significant(value, 4);
+}
+
+std::string metric_name(const Metric& metric) {
+  std::string name = metric.name;
+  std::ranges::replace(name, '_', ' ');
+  return name;
+}
+
 std::string aligned_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
   for (const auto& row : rows) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/data/metric.hpp"
+
 namespace hearsay {
 
 std::string fixed(double x, int decimals);           ///< 0.0123
@@ -14,6 +16,11 @@ std::string percent(double fraction, int decimals);  ///< 31.2 %
 std::string with_separators(std::uint64_t n);        ///< 1,234,567
 std::string byte_count(double bytes);                ///< 4.12 MB (decimal units)
 std::string duration(double seconds);                ///< 812 µs, 1.23 ms, 12.3 s, 3 min 20 s, 2 h 5 min
+
+/// "97.13 %", "1.884"; "–" if not finite.
+std::string metric_text(const Metric& metric, double value);
+/// As people say it: "top5 accuracy", "bits per character".
+std::string metric_name(const Metric& metric);
 
 /// "1 rank", "4 ranks".
 std::string counted(std::int64_t n, std::string_view noun);

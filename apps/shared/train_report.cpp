@@ -1,16 +1,12 @@
 #include "apps/shared/train_report.hpp"
 
-#include <limits>
-
 #include "apps/shared/text.hpp"
 
 namespace hearsay {
 namespace {
 
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-
 std::string line(std::string_view label, const std::string& text) {
-  constexpr std::size_t label_width = 36;
+  constexpr std::size_t label_width = 41;
   return "  " + pad_right(label, label_width) + text + "\n";
 }
 
@@ -56,11 +52,15 @@ std::string dry_run_text(const DryRun& run, const Topology& topology) {
 }
 
 std::string outcome_text(const Summary& s, const std::filesystem::path& directory, bool saved_model) {
-  const auto fraction = [](const std::optional<double>& x) { return percent(x.value_or(not_a_number), 2); };
   std::string text = s.exchange + " (" + s.schedule + "), " + s.model + " on " + s.dataset + ", " +
                      counted(s.ranks, "rank") + ", " + counted(s.iterations, "iteration") + ": " + s.status + "\n";
-  text += line("accuracy of the averaged model", fraction(s.accuracy_mean_model));
-  text += line("accuracy of the worst rank", fraction(s.accuracy_rank_min));
+  const RunQuality quality = s.quality().value_or(RunQuality{.metric = accuracy_metric()});
+  const std::string judged_by = metric_name(quality.metric);
+  text += line(judged_by + " of the averaged model", metric_text(quality.metric, quality.mean_model));
+  text += line(judged_by + " of the worst rank", metric_text(quality.metric, quality.rank_worst));
+  for (std::size_t i = 1; i < s.metrics.size(); ++i)
+    text += line(metric_name(s.metrics[i].metric) + " of the averaged model",
+                 metric_text(s.metrics[i].metric, s.metrics[i].mean_model));
   if (s.ranks > 1) {
     text += line("consensus distance", significant(s.consensus_distance, 3));
     const bool neighbours = s.messages_possible > 0;

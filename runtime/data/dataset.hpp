@@ -1,5 +1,5 @@
 #pragma once
-// Labelled images in memory, and the interface of whatever brings them there.
+// Labelled images in memory as a data set, and the table entry of whatever brings data sets.
 //
 // Pixels stay bytes until a batch is made (runtime/data/image_batches.hpp): a quarter of the memory of floats.
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/config/table.hpp"
+#include "runtime/data/examples.hpp"
 
 namespace hearsay {
 
@@ -24,7 +25,7 @@ struct ImageSet {
   std::size_t image_size() const { return static_cast<std::size_t>(channels) * height * width; }
 };
 
-/// A data set: what to train on, what to test on, and how to normalise both.
+/// Images to train on, images to test on, and how to normalise both.
 struct ImageData {
   std::string name;
   ImageSet train, test;
@@ -36,14 +37,14 @@ struct ImageData {
 /// need, labels below `classes` and one size, and every channel has a finite mean and a standard deviation above 0.
 void require_whole(const ImageData& data);
 
-/// Reads or generates a data set. Construction reads the configuration only; `load` does the work.
-class DatasetSource {
- public:
-  virtual ~DatasetSource() = default;
-  /// Equal configuration and seed give equal data, on every rank. Throws DataError for a missing or malformed file,
-  /// ConfigError if it is not said where the files are or more examples are asked for than there are.
-  virtual ImageData load() const = 0;
-};
+/// (C, H, W) normalised floats in, one class out.
+ExampleShape shape_of(const ImageSet& images);
+
+/// Images as examples: judged by accuracy, and by top-5 accuracy where there are more than ten classes; shares are cut
+/// by label. Throws like `require_whole`.
+DataSet image_classification(ImageData data);
+/// The images of such a data set. Throws std::logic_error if it is none.
+const ImageData& images_of(const DataSet& data);
 
 /// The context is the run's seed; the Config is the section `data:`.
 using DatasetEntry = Entry<DatasetSource, std::uint64_t>;

@@ -43,14 +43,19 @@ std::vector<std::uint32_t> file_order(std::size_t n) {
   return order;
 }
 
-std::vector<std::vector<std::uint32_t>> by_class(std::span<const std::uint8_t> labels, int classes) {
-  std::vector<std::vector<std::uint32_t>> indices(static_cast<std::size_t>(classes));
-  for (const std::uint32_t i : file_order(labels.size())) {
-    if (labels[i] >= classes) {
-      throw std::logic_error("label " + std::to_string(labels[i]) + " of example " + std::to_string(i) +
-                             " is not below " + std::to_string(classes));
+std::vector<std::vector<std::uint32_t>> by_group(const GroupedExamples& examples) {
+  if (examples.groups.empty() && examples.size > 0)
+    throw ConfigError(
+        "data.partition: these examples have neither classes nor documents by which shares could be cut; use iid or "
+        "contiguous");
+  std::vector<std::vector<std::uint32_t>> indices(examples.count);
+  for (const std::uint32_t i : file_order(examples.groups.size())) {
+    const std::uint32_t group = examples.groups[i];
+    if (group >= examples.count) {
+      throw std::logic_error("label " + std::to_string(group) + " of example " + std::to_string(i) + " is not below " +
+                             std::to_string(examples.count));
     }
-    indices[labels[i]].push_back(i);
+    indices[group].push_back(i);
   }
   return indices;
 }

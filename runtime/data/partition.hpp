@@ -7,6 +7,7 @@
 
 #include "base/config/table.hpp"
 #include "base/random.hpp"
+#include "runtime/data/examples.hpp"
 
 namespace hearsay {
 
@@ -15,9 +16,10 @@ namespace hearsay {
 class Partition {
  public:
   virtual ~Partition() = default;
-  /// `ranks` lists of indices into `labels`: every index in exactly one of them, no list empty.
-  /// Throws ConfigError if there are fewer examples than ranks, std::logic_error for a label outside [0, classes).
-  virtual std::vector<std::vector<std::uint32_t>> split(std::span<const std::uint8_t> labels, int classes, int ranks,
+  /// `ranks` lists of indices of examples: every index in exactly one of them, no list empty.
+  /// Throws ConfigError if there are fewer examples than ranks, or no groups for a partition that cuts by them;
+  /// std::logic_error for a group outside [0, count).
+  virtual std::vector<std::vector<std::uint32_t>> split(const GroupedExamples& examples, int ranks,
                                                         Random& random) const = 0;
   /// Whether every share has the distribution of the whole set: a rank may then be dealt another one every epoch.
   virtual bool shares_are_alike() const { return false; }
@@ -35,8 +37,9 @@ std::vector<std::vector<std::uint32_t>> cut(std::span<const std::uint32_t> order
 /// 0, …, n−1. Throws std::logic_error if they do not fit 32 bits.
 std::vector<std::uint32_t> file_order(std::size_t n);
 
-/// The indices of each class, ascending. Throws std::logic_error for a label outside [0, classes).
-std::vector<std::vector<std::uint32_t>> by_class(std::span<const std::uint8_t> labels, int classes);
+/// The indices of each group, ascending. Throws ConfigError if the examples have no groups, std::logic_error for a
+/// group outside [0, count).
+std::vector<std::vector<std::uint32_t>> by_group(const GroupedExamples& examples);
 
 /// Throws ConfigError if there are fewer than `needed` examples for `ranks` ranks.
 void require_examples(std::size_t examples, std::size_t needed, int ranks);

@@ -72,9 +72,11 @@ void EventFile::write(const IterationRecord& record) {
 }
 
 void EventFile::write(const EvaluationRecord& record) {
-  const Scalar scalars[]{{"evaluation/accuracy_mean_model", record.accuracy_mean_model},
-                         {"evaluation/loss_mean_model", record.loss_mean_model},
-                         {"evaluation/consensus_distance", record.consensus_distance}};
+  std::vector<Scalar> scalars;
+  for (const auto& [metric, value] : record.metrics)
+    if (metric.name != loss_metric().name) scalars.push_back({"evaluation/" + metric.name + "_mean_model", value});
+  scalars.push_back({"evaluation/loss_mean_model", record.loss_mean_model});
+  scalars.push_back({"evaluation/consensus_distance", record.consensus_distance});
   write_scalars(record.time_s, record.iteration, scalars);
 }
 

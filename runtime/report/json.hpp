@@ -18,6 +18,9 @@ inline Json json_number(const std::optional<double>& x) { return x ? json_number
 
 /// Appends the counters under the names that all files share.
 void append_totals(Json& json, const LedgerTotals& totals);
+/// name, better (higher, lower), fraction; and back, which throws what the JSON library throws.
+Json metric_json(const Metric& metric);
+Metric metric_from(const Json& json);
 /// summary.json
 Json summary_json(const Summary& summary);
 

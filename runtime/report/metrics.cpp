@@ -44,14 +44,20 @@ void MetricsWriter::write(const IterationRecord& record) {
 }
 
 void MetricsWriter::write(const EvaluationRecord& record) {
-  const Json json{{"record", "evaluation"},
-                  {"rank", rank_},
-                  {"iteration", record.iteration},
-                  {"epoch", json_number(record.epoch)},
-                  {"time_s", json_number(record.time_s)},
-                  {"accuracy_mean_model", json_number(record.accuracy_mean_model)},
-                  {"loss_mean_model", json_number(record.loss_mean_model)},
-                  {"consensus_distance", json_number(record.consensus_distance)}};
+  Json json{{"record", "evaluation"},
+            {"rank", rank_},
+            {"iteration", record.iteration},
+            {"epoch", json_number(record.epoch)},
+            {"time_s", json_number(record.time_s)},
+            {"accuracy_mean_model", nullptr},
+            {"loss_mean_model", json_number(record.loss_mean_model)},
+            {"consensus_distance", json_number(record.consensus_distance)},
+            {"metrics", Json::array()}};
+  for (const auto& [metric, value] : record.metrics) {
+    if (metric.name == accuracy_metric().name) json["accuracy_mean_model"] = json_number(value);
+    json["metrics"].push_back(metric_json(metric));
+    json["metrics"].back()["mean_model"] = json_number(value);
+  }
   write_line(json.dump());
 }
 

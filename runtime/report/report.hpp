@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/data/metric.hpp"
 #include "runtime/replica/parameters.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/transport/ledger.hpp"
@@ -56,8 +57,9 @@ struct IterationRecord {
 struct EvaluationRecord {
   Iteration iteration;
   double epoch, time_s;
-  double accuracy_mean_model, loss_mean_model;
-  double consensus_distance;  ///< root mean square over ranks of ‖x_i − x̄‖₂
+  double loss_mean_model;
+  double consensus_distance;           ///< root mean square over ranks of ‖x_i − x̄‖₂
+  std::vector<MetricValue> metrics{};  ///< of the averaged model; the task's own first
 };
 
 /// Writes metrics.rankNNNN.jsonl; lines reach the disk every second or so. Throws DataError if the file cannot be
@@ -90,6 +92,13 @@ struct Manifest {
 void write_manifest(const std::filesystem::path& directory, const Manifest& manifest, const Topology& topology,
                     const Layout& layout);
 
+/// How good the models of a run are by one metric.
+struct RunQuality {
+  Metric metric;
+  double mean_model = std::numeric_limits<double>::quiet_NaN();                          ///< of the averaged model
+  double rank_worst = std::numeric_limits<double>::quiet_NaN(), rank_mean = rank_worst;  ///< of every rank's own
+};
+
 /// The totals of a run over all ranks: summary.json. Names and units as in docs/guide/report-format.md.
 struct Summary {
   std::string status = "finished";  ///< finished, diverged, stopped
@@ -102,7 +111,11 @@ struct Summary {
   double spectral_gap = 1.0;
   std::string model, dataset, exchange, schedule;
   std::string clock = "real";  ///< what times are readings of: real, or simulated
-  std::optional<double> accuracy_mean_model, accuracy_rank_min, accuracy_rank_mean, loss_mean_model;
+  /// What the averaged model and those of the ranks are worth on the test set, the task's own metric first: the one
+  /// that tables show. Empty: not evaluated. Fill it with `take`.
+  std::vector<RunQuality> metrics{};
+  std::optional<double> accuracy_mean_model, accuracy_rank_min, accuracy_rank_mean;  ///< of `metrics`, if it is there
+  std::optional<double> loss_mean_model;
   double consensus_distance = std::numeric_limits<double>::quiet_NaN();  ///< NaN: not measured
   LedgerTotals totals;
   /// What D-PSGD would send on this graph: segments × directed edges × iterations; 0 on the global path.
@@ -116,6 +129,10 @@ struct Summary {
   double wall_time_s = 0.0, time_per_iteration_s = 0.0;
   std::vector<double> phase_seconds;          ///< mean over ranks, in the order of phase_names
   std::vector<std::uint64_t> replica_hashes;  ///< one a rank
+
+  void take(const RunQuality& quality);
+  /// The task's own metric; nothing if the run was not evaluated.
+  std::optional<RunQuality> quality() const;
 
   double messages_fraction() const;       ///< of messages_possible; 0 where nothing could be sent
   double hidden_communication_s() const;  ///< time of collectives that nobody waited for

@@ -39,8 +39,21 @@ LedgerTotals totals_from(const Json& json) {
           .control_bytes = json.at("control_bytes")};
 }
 
+/// Runs of older versions have none: their metric is accuracy.
+void read_metrics(const Json& json, Summary& summary) {
+  const auto number = [](const Json& value) {
+    return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
+  };
+  for (const Json& metric : json.value("metrics", Json::array()))
+    summary.metrics.push_back({.metric = metric_from(metric),
+                               .mean_model = number(metric.at("mean_model")),
+                               .rank_worst = number(metric.at("rank_worst")),
+                               .rank_mean = number(metric.at("rank_mean"))});
+}
+
 void read_outcome(const Json& json, Summary& summary) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
+  read_metrics(json, summary);
   if (json.contains("staleness_max_iterations")) {  // runs of older versions do not say
     summary.staleness_mean = optional_number(json, "staleness_mean_iterations");
     summary.staleness_max = optional_number(json, "staleness_max_iterations");
@@ -119,6 +132,35 @@ void append_totals(Json& json, const LedgerTotals& totals) {
   json["control_bytes"] = totals.control_bytes;
 }
 
+Json metric_json(const Metric& metric) {
+  return {
+      {"name", metric.name}, {"better", metric.higher_is_better ? "higher" : "lower"}, {"fraction", metric.fraction}};
+}
+
+Metric metric_from(const Json& json) {
+  return {.name = json.at("name"),
+          .higher_is_better = json.at("better").get<std::string>() == "higher",
+          .fraction = json.at("fraction")};
+}
+
+void Summary::take(const RunQuality& quality) {
+  metrics.push_back(quality);
+  if (quality.metric.name != accuracy_metric().name) return;
+  accuracy_mean_model = quality.mean_model;
+  accuracy_rank_min = quality.rank_worst;
+  accuracy_rank_mean = quality.rank_mean;
+}
+
+std::optional<RunQuality> Summary::quality() const {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  if (!metrics.empty()) return metrics.front();
+  if (!accuracy_mean_model) return std::nullopt;
+  return RunQuality{.metric = accuracy_metric(),
+                    .mean_model = *accuracy_mean_model,
+                    .rank_worst = accuracy_rank_min.value_or(nan),
+                    .rank_mean = accuracy_rank_mean.value_or(nan)};
+}
+
 double Summary::messages_fraction() const {
   return fraction(static_cast<double>(totals.messages), static_cast<double>(messages_possible));
 }
@@ -158,6 +200,14 @@ Json summary_json(const Summary& s) {
             {"dense_payload_bytes", s.dense_payload_bytes},
             {"messages_fraction", json_number(s.messages_fraction())},
             {"bytes_fraction", json_number(s.bytes_fraction())}};
+  json["metrics"] = Json::array();
+  for (const RunQuality& quality : s.metrics) {
+    Json metric = metric_json(quality.metric);
+    metric["mean_model"] = json_number(quality.mean_model);
+    metric["rank_worst"] = json_number(quality.rank_worst);
+    metric["rank_mean"] = json_number(quality.rank_mean);
+    json["metrics"].push_back(std::move(metric));
+  }
   append_totals(json, s.totals);
   json["wall_time_s"] = json_number(s.wall_time_s);
   json["time_per_iteration_s"] = json_number(s.time_per_iteration_s);

@@ -47,10 +47,10 @@ std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, const Layout& 
 DryRun dry_run(const RunPlan& plan, int ranks) {
   use_threads(plan.parts().threads);
   const Topology topology = plan.topology(ranks);
-  const ImageData data = load_data(plan.parts());
-  Model model = make_model(plan.parts(), data.train, 0);
+  const DataSet data = load_data(plan.parts());
+  Model model = make_model(plan.parts(), data, 0);
   const Layout& layout = model.replica().layout;
-  const RunLength length = plan.length(data.train.size(), ranks);
+  const RunLength length = plan.length(data.train->size(), ranks);
   model.loss_and_gradient(make_batches(plan.parts(), data, ranks, 0).next());
   return {.ranks = ranks,
           .directed_edges = topology.directed_edges(),
@@ -65,8 +65,8 @@ DryRun dry_run(const RunPlan& plan, int ranks) {
 
 MeasuredModel measure_model(const RunPlan& plan, int ranks) {
   use_threads(plan.parts().threads);
-  const ImageData data = load_data(plan.parts());
-  Model model = make_model(plan.parts(), data.train, 0, 0);
+  const DataSet data = load_data(plan.parts());
+  Model model = make_model(plan.parts(), data, 0, 0);
   TrainingBatches batches = make_batches(plan.parts(), data, ranks, 0);
   constexpr int steps = 5;
   std::vector<double> seconds;

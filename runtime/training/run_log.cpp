@@ -115,14 +115,15 @@ void RunLog::report_progress(Iteration k, double job_done, double loss) {
        .seconds_left = std::max(0.0, static_cast<double>(length.iterations) - job_done) / rate});
 }
 
-void RunLog::evaluation(double job_done, double time_s, double accuracy, double loss, double consensus_distance) {
+void RunLog::evaluation(double job_done, double time_s, const std::vector<MetricValue>& metrics, double loss,
+                        double consensus_distance) {
   if (sources_.rank != 0) return;
   const EvaluationRecord record{.iteration = static_cast<Iteration>(job_done),
                                 .epoch = sources_.length.epoch(job_done),
                                 .time_s = time_s,
-                                .accuracy_mean_model = accuracy,
                                 .loss_mean_model = loss,
-                                .consensus_distance = consensus_distance};
+                                .consensus_distance = consensus_distance,
+                                .metrics = metrics};
   metrics_.write(record);
   if (events_) events_->write(record);
   if (sources_.options.evaluated) sources_.options.evaluated(record);

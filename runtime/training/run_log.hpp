@@ -37,7 +37,8 @@ class RunLog {
   /// No iteration will follow.
   void last_iteration(Iteration k, double job_done, const Exchange& exchange);
   /// The averaged model after `job_done` iterations, at `time_s`.
-  void evaluation(double job_done, double time_s, double accuracy, double loss, double consensus_distance);
+  void evaluation(double job_done, double time_s, const std::vector<MetricValue>& metrics, double loss,
+                  double consensus_distance);
   /// The fields that every rank knows; totals and times are zero.
   Summary summary(const std::string& status, double job_done) const;
 

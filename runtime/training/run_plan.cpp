@@ -75,6 +75,10 @@ void read_train(Config& root, RunPlan::Parts& parts) {
   parts.common_dropout = train.flag("common_dropout", false,
                                     "all ranks drop the same units, as the released EventGraD code's equal seeds do; "
                                     "false: every rank draws its own");
+  parts.label_smoothing =
+      train.real("label_smoothing", 0.0, Range::fraction_below_one(),
+                 "part of every target that training spreads evenly over all classes or tokens; test losses are not "
+                 "smoothed");
   parts.device =
       train.choice("device", "cpu", {"cpu", "cuda"},
                    "where the replica lives and is trained; cuda: on the host's GPUs, which its ranks share in turn "

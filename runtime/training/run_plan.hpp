@@ -25,8 +25,8 @@ class Model;
 /// library. Whoever fills it has read the keys that it needs from the sections `model:` and `data:`.
 struct Task {
   std::string model_name, dataset_name;
-  std::function<Model(const ImageSet& train)> make_model;  ///< called after LibTorch's generator has been seeded
-  std::function<ImageData()> load_data;                    ///< called on every rank; the same data everywhere
+  std::function<Model(const ExampleShape& shape)> make_model;  ///< called after LibTorch's generator has been seeded
+  std::function<DataSet()> load_data;                          ///< called on every rank; the same data everywhere
 };
 
 class RunPlan {
@@ -56,6 +56,7 @@ class RunPlan {
     std::int64_t evaluate_every_epochs;  ///< 0: at the end only
     bool mix_buffers;
     bool common_dropout;
+    double label_smoothing;
     int threads;
     std::string device;  ///< cpu, cuda
     // report:

@@ -55,7 +55,7 @@ class Session {
   const int rank_;
   const std::string host_;
   const StopSignal stop_;
-  const ImageData data_;
+  const DataSet data_;
   Model model_;
   RankGenerator random_;
   TrainingBatches batches_;
@@ -81,10 +81,10 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
       rank_(environment.rank()),
       host_(environment.host()),
       data_(load_data(plan.parts())),
-      model_(make_model(plan.parts(), data_.train, static_cast<std::uint64_t>(rank_), environment.rank_on_host())),
+      model_(make_model(plan.parts(), data_, static_cast<std::uint64_t>(rank_), environment.rank_on_host())),
       random_(options.shares_process),
       batches_(make_batches(plan.parts(), data_, environment.ranks(), rank_)),
-      length_(plan.length(data_.train.size(), environment.ranks())),
+      length_(plan.length(data_.train->size(), environment.ranks())),
       communicator_([this] { participant_.serve(); }, environment.communicator()),
       farewell_([this] { participant_.progress(); }, environment.communicator()),
       participant_(environment.communicator(), std::make_shared<const Topology>(plan.topology(environment.ranks())),
@@ -92,7 +92,7 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
                    {.iterations_per_epoch = length_.iterations_per_epoch,
                     .step = plan.parts().optimizer->response(),
                     .interrupted = [this] { return training_ && stop_.received() != 0; }}),
-      evaluator_(model_, test_images(data_), communicator_, participant_.engine(), participant_.ledger()),
+      evaluator_(model_, test_set(data_), communicator_, participant_.engine(), participant_.ledger()),
       optimizer_(plan.parts().optimizer->build(model_)) {}
 
 RunLog::Sources Session::sources() const {
@@ -225,7 +225,7 @@ void Session::evaluate_snapshots() {
 void Session::evaluate(double job_done, double time_s) {
   participant_.flush();  // in a simulation nobody sends while a rank is in a collective
   mean_model_ = evaluator_.mean_model();
-  log_->evaluation(job_done, time_s, mean_model_.accuracy, mean_model_.loss, mean_model_.consensus_distance);
+  log_->evaluation(job_done, time_s, mean_model_.metrics, mean_model_.loss, mean_model_.consensus_distance);
 }
 
 Summary Session::run() {
@@ -260,11 +260,13 @@ Summary Session::finish() {
   const Evaluator::Ranks ranks = evaluator_.every_rank();
   if (plan_.parts().save_model) evaluator_.save_mean_model(plan_.report().directory / "model.pt");
   Summary summary = log_->summary("finished", job_done());
-  summary.accuracy_mean_model = mean_model_.accuracy;
+  for (std::size_t i = 0; i < ranks.mean.size(); ++i)
+    summary.take({.metric = ranks.mean[i].metric,
+                  .mean_model = mean_model_.metrics[i].value,
+                  .rank_worst = ranks.worst[i].value,
+                  .rank_mean = ranks.mean[i].value});
   summary.loss_mean_model = mean_model_.loss;
   summary.consensus_distance = mean_model_.consensus_distance;
-  summary.accuracy_rank_min = ranks.accuracy_min;
-  summary.accuracy_rank_mean = ranks.accuracy_mean;
   participant_.engine().run([&] {
     complete_summary(summary, communicator_, account(), result());
     if (rank_ == 0) write_summary(plan_.report().directory, summary);

@@ -22,20 +22,23 @@ int gpu_for(int rank_on_host) {
 
 }  // namespace
 
-Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank) {
+Model make_model(const RunPlan::Parts& plan, const DataSet& data, std::uint64_t rank) {
   torch::manual_seed(stream_seed(plan.seed, "model"));
-  Model model = plan.task.make_model(images);
+  Model model = plan.task.make_model(data.shape);
+  model.learn_by_default(objective_for(data, plan.label_smoothing));
   if (plan.mix_buffers) model.include_buffers();
   torch::manual_seed(stream_seed(plan.seed, "dropout", plan.common_dropout ? 0 : rank));
   return model;
 }
 
-ImageData load_data(const RunPlan::Parts& plan) {
-  ImageData data = plan.task.load_data();
-  require_whole(data);
+DataSet load_data(const RunPlan::Parts& plan) {
+  DataSet data = plan.task.load_data();
+  for (const auto& [examples, which] : {std::pair{data.train, "train"}, {data.test, "test"}})
+    if (!examples || examples->size() == 0)
+      throw DataError("data '" + data.name + "': there is nothing to " + which + " on");
   if (plan.augmentation != Augmentation::none && !data.augmentable)
     throw ConfigError("data.augmentation: shifted and mirrored images of '" + data.name +
-                      "' do not keep their class; use augmentation: none");
+                      "' do not keep their class, or are no images; use augmentation: none");
   return data;
 }
 
@@ -48,29 +51,30 @@ void move_to_device(Model& model, const std::string& name, int rank_on_host, int
   }
 }
 
-Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank, int rank_on_host) {
-  Model model = make_model(plan, images, rank);
+Model make_model(const RunPlan::Parts& plan, const DataSet& data, std::uint64_t rank, int rank_on_host) {
+  Model model = make_model(plan, data, rank);
   move_to_device(model, plan.device, rank_on_host, plan.threads);
   return model;
 }
 
-TrainingBatches make_batches(const RunPlan::Parts& plan, const ImageData& data, int ranks, int rank) {
+TrainingBatches make_batches(const RunPlan::Parts& plan, const DataSet& data, int ranks, int rank) {
   const auto stream = static_cast<std::uint64_t>(rank);
   Random common(stream_seed(plan.seed, "partition"));
-  auto shares = plan.partition->split(data.train.labels, data.train.classes, ranks, common);
+  auto shares = plan.partition->split(data.shares, ranks, common);
   Sampler sampler(std::move(shares[static_cast<std::size_t>(rank)]),
-                  RunPlan::samples_per_epoch(data.train.size(), ranks), plan.batch_size, plan.shuffle,
+                  RunPlan::samples_per_epoch(data.train->size(), ranks), plan.batch_size, plan.shuffle,
                   stream_seed(plan.seed, "sampler", stream), plan.batches);
   if (plan.budget == RunLength::Budget::job && plan.partition->shares_are_alike()) {
     // Ranks go through their shares at speeds of their own. Dealt anew every epoch, all examples are seen equally often
     // on average, however unlike the speeds are.
     sampler.deal([&plan, &data, ranks, rank](std::uint64_t epoch) {
       Random of_epoch(stream_seed(plan.seed, "partition", epoch));
-      auto dealt = plan.partition->split(data.train.labels, data.train.classes, ranks, of_epoch);
+      auto dealt = plan.partition->split(data.shares, ranks, of_epoch);
       return std::move(dealt[static_cast<std::size_t>(rank)]);
     });
   }
-  return {data, std::move(sampler), plan.augmentation, stream_seed(plan.seed, "augmentation", stream)};
+  return {data, std::move(sampler), plan.augmentation != Augmentation::none,
+          stream_seed(plan.seed, "augmentation", stream)};
 }
 
 void broadcast_other_state(Model& model, mpi::Communicator& communicator) {

@@ -7,20 +7,20 @@
 
 namespace hearsay {
 
-/// Throws DataError if sizes and labels do not fit together, ConfigError if these images must not be augmented.
-ImageData load_data(const RunPlan::Parts& plan);
+/// Throws DataError if there is nothing to train or to test on, ConfigError if these examples must not be augmented.
+DataSet load_data(const RunPlan::Parts& plan);
 
 /// The initial model is drawn from the same stream on every rank; what LibTorch draws afterwards (dropout) comes from
 /// the rank's own.
-Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank);
+Model make_model(const RunPlan::Parts& plan, const DataSet& data, std::uint64_t rank);
 /// Moves a model to the device with this name ("cpu", "cuda"); ranks of a host take its GPUs in turn. `threads`: as
 /// train.threads. Throws CommunicationError if there is no such device, or no room on it.
 void move_to_device(Model& model, const std::string& name, int rank_on_host, int threads);
 /// The same as above, on the plan's device.
-Model make_model(const RunPlan::Parts& plan, const ImageSet& images, std::uint64_t rank, int rank_on_host);
+Model make_model(const RunPlan::Parts& plan, const DataSet& data, std::uint64_t rank, int rank_on_host);
 
-/// All ranks compute the same partition; this is the stream of batches from one rank's share. `data` must outlive it.
-TrainingBatches make_batches(const RunPlan::Parts& plan, const ImageData& data, int ranks, int rank);
+/// All ranks compute the same partition; this is the stream of batches from one rank's share.
+TrainingBatches make_batches(const RunPlan::Parts& plan, const DataSet& data, int ranks, int rank);
 
 /// Rank 0's buffers (what belongs to the model and is no parameter) everywhere. Collective; calls MPI.
 void broadcast_other_state(Model& model, mpi::Communicator& communicator);

@@ -201,6 +201,24 @@ def make_run(folder, ranks=2, iterations=40, every=5, seed=1, rate=0.5, accuracy
     return ledger
 
 
+def judge_by(folder, metric, value):
+    """Makes a run one whose task has this metric: {name, better, fraction}; its accuracies go."""
+    def judged(record, **more):
+        record["accuracy_mean_model"] = None
+        record["metrics"] = [{**metric, "mean_model": value, **more}]
+
+    summary = json.loads((folder / "summary.json").read_text())
+    judged(summary, rank_worst=value * 1.25, rank_mean=value)
+    summary.update(accuracy_rank_min=None, accuracy_rank_mean=None)
+    (folder / "summary.json").write_text(json.dumps(summary))
+    file = folder / "metrics.rank0000.jsonl"
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    for record in records:
+        if record["record"] == "evaluation":
+            judged(record)
+    file.write_text(lines(records))
+
+
 def break_off(folder):
     """What a run leaves that one rank broke off: no accuracies, no counts."""
     values = json.loads((folder / "summary.json").read_text())

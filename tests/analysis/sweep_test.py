@@ -23,15 +23,15 @@ class Front(unittest.TestCase):
             self.assertTrue(front)
             for other in points:
                 at_least_as_good = [
-                    p for p in front if p.accuracy >= other.accuracy and p.bytes_mean <= other.bytes_mean
+                    p for p in front if p.value >= other.value and p.bytes_mean <= other.bytes_mean
                 ]
                 self.assertTrue(at_least_as_good, other)
             for a, b in itertools.permutations(front, 2):
-                equal = a.accuracy == b.accuracy and a.bytes_mean == b.bytes_mean
-                self.assertTrue(equal or not (a.accuracy >= b.accuracy and a.bytes_mean <= b.bytes_mean))
+                equal = a.value == b.value and a.bytes_mean == b.bytes_mean
+                self.assertTrue(equal or not (a.value >= b.value and a.bytes_mean <= b.bytes_mean))
 
     def test_diverged_methods_are_not_on_it(self):
-        self.assertEqual([p.accuracy for p in pareto_front([point(0.5, 10), point(0.9, 5, diverged=1)])], [0.5])
+        self.assertEqual([p.value for p in pareto_front([point(0.5, 10), point(0.9, 5, diverged=1)])], [0.5])
 
 
 class Sweep(FolderTest):

@@ -173,6 +173,27 @@ TEST_CASE("a run that broke off shows dashes, not zeros, and a note; so does an 
   CHECK(notes.size() == 3);
 }
 
+TEST_CASE("runs of a task with another metric are compared by it, and mixed ones are said to be so") {
+  Summary text = finished(10, 10);
+  text.accuracy_mean_model.reset(), text.accuracy_rank_min.reset();
+  text.take({.metric = bits_metric("character"), .mean_model = 2.7182818, .rank_worst = 3.25, .rank_mean = 3.0});
+  text.take({.metric = accuracy_metric(), .mean_model = 0.5, .rank_worst = 0.25, .rank_mean = 0.3});
+  const std::vector<std::string> lines = lines_of(comparison_table({{"text", text}}));
+  CHECK(lines[0].starts_with("run   bits per character"));
+  std::istringstream cells(lines[2]);
+  std::string name, averaged, worst;
+  cells >> name >> averaged >> worst;
+  CHECK(averaged == "2.718");
+  CHECK(worst == "3.25");
+  CHECK(text.accuracy_mean_model == 0.5);  // known, though it is not what the task is judged by
+  const std::string outcome = outcome_text(text, "runs/text", false);
+  CHECK(outcome.find("bits per character of the averaged model") != std::string::npos);
+  CHECK(outcome.find("accuracy of the averaged model") != std::string::npos);
+  const auto notes = comparison_notes({{"images", finished(5, 5)}, {"text", text}});
+  REQUIRE(!notes.empty());
+  CHECK(notes.front().find("judged by bits per character (baseline: accuracy)") != std::string::npos);
+}
+
 TEST_CASE("nothing can be a percentage of a run that sent nothing") {
   const std::vector<ComparedRun> runs{{"silent", finished(0, 0)}, {"b", finished(5, 5)}};
   const auto lines = lines_of(comparison_table(runs));
@@ -208,9 +229,9 @@ TEST_CASE("progress: `off` writes nothing, `lines` writes the last iteration and
       display.evaluated({.iteration = 5,
                          .epoch = 1,
                          .time_s = 1,
-                         .accuracy_mean_model = 0.5,
                          .loss_mean_model = 1,
-                         .consensus_distance = 0});
+                         .consensus_distance = 0,
+                         .metrics = {{accuracy_metric(), 0.5}}});
     }
     std::rewind(file);
     std::string text;

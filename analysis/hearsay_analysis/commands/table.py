@@ -5,8 +5,9 @@
     analysis/hearsay table runs/sweeps/skew runs/sweeps/skew-others --csv > skew.csv; analysis/hearsay table skew.csv
 
 One table a combination of ranks and axes, one row a method. Every number is read from the run folders (summary.json).
-Accuracies are mean ± sample standard deviation over seeds. With --best every method has the value of that axis, in
-brackets, with which its mean accuracy is highest; a run that diverged counts as 0. --csv prints a row a run instead, of
+Figures are mean ± sample standard deviation over seeds. With --best every method has the value of that axis, in
+brackets, with which the mean of the task's metric is best; a run that diverged counts as the worst. --csv prints
+a row a run instead, of
 which the tables can be made again where the folders are gone.
 """
 import statistics
@@ -17,12 +18,11 @@ from hearsay_analysis import text
 from hearsay_analysis.errors import UsageError
 from hearsay_analysis.page import markdown
 from hearsay_analysis.runs.points import read_ended
+from hearsay_analysis.runs.quality import ACCURACY, quality_of
 from hearsay_analysis.runs.rows import read_rows, write_rows
 
 PACKAGES = ()
 _COLUMNS = [  # head, key of summary.json, factor, decimals
-    ("accuracy of the mean model, %", "accuracy_mean_model", 100, 2),
-    ("worst rank, %", "accuracy_rank_min", 100, 2),
     ("messages, %", "messages_fraction", 100, 1),
     ("bytes, %", "bytes_fraction", 100, 1),
     ("consensus distance", "consensus_distance", 1, 2),
@@ -44,8 +44,18 @@ def _grouped(runs):
     return groups
 
 
-def _accuracy(summaries):
-    return statistics.mean(s["accuracy_mean_model"] if s["status"] == "finished" else 0.0 for s in summaries)
+def _metric(summaries):
+    """What finished runs are judged by."""
+    return next((quality_of(s).metric for s in summaries if s["status"] == "finished"), ACCURACY)
+
+
+def _reached(summaries):
+    """The mean over runs, larger is better; one that diverged counts as the worst."""
+    metric = _metric(summaries)
+    sign = 1 if metric.higher_is_better else -1
+    return sign * statistics.mean(
+        quality_of(s).mean_model if s["status"] == "finished" else metric.worst for s in summaries
+    )
 
 
 def _best_of(groups, axis):
@@ -59,7 +69,7 @@ def _best_of(groups, axis):
         value = next((part.removeprefix(f"{axis} ") for part in key[1:] if part.startswith(f"{axis} ")), None)
         rest = tuple(part for part in key if not str(part).startswith(f"{axis} "))
         for method, summaries in methods.items():
-            choices.setdefault(rest, {}).setdefault(method, []).append((_accuracy(summaries), value, summaries))
+            choices.setdefault(rest, {}).setdefault(method, []).append((_reached(summaries), value, summaries))
     best = {}
     for key, methods in choices.items():
         for method, candidates in methods.items():
@@ -71,8 +81,14 @@ def _best_of(groups, axis):
 def _row(method, summaries, shares):
     good = [s for s in summaries if s["status"] == "finished"]
     if not good:
-        return [method, summaries[0]["status"], *[""] * (len(_COLUMNS) - 1 + len(shares)), len(summaries)]
+        return [method, summaries[0]["status"], *[""] * (len(_COLUMNS) + 1 + len(shares)), len(summaries)]
+    factor, decimals = (100, 2) if _metric(good).fraction else (1, 3)
+    reached = [quality_of(s) for s in good]
     cells = [
+        text.spread([factor * value for value in values if value is not None], decimals)
+        for values in ([q.mean_model for q in reached], [q.rank_worst for q in reached])
+    ]
+    cells += [
         text.spread([factor * s[key] for s in good if s.get(key) is not None], decimals)
         for _, key, factor, decimals in _COLUMNS
     ]
@@ -85,7 +101,10 @@ def _table(methods):
     """shares: fractions that algorithms report of themselves, e.g. gTop-k's lost mass."""
     shares = sorted({name for summaries in methods.values() for s in summaries for name in s.get("shares", {})})
     own = [f"{name.removesuffix('_fraction').replace('_', ' ')}, %" for name in shares]
-    heads = ["method", *(head for head, *_ in _COLUMNS), *own, "seeds"]
+    metric = _metric([s for summaries in methods.values() for s in summaries])
+    unit = ", %" if metric.fraction else ""
+    quality = [f"{metric.label} of the mean model{unit}", f"worst rank{unit}"]
+    heads = ["method", *quality, *(head for head, *_ in _COLUMNS), *own, "seeds"]
     return markdown.table(heads, [_row(method, summaries, shares) for method, summaries in methods.items()])
 
 

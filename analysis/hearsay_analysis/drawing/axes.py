@@ -30,6 +30,17 @@ def log_axis(axis):
     axis.set_minor_locator(NullLocator())
 
 
+def by_error(metric):
+    """Whether the axis of a metric is spaced by the logarithm of the error."""
+    return metric.fraction and metric.higher_is_better
+
+
+def metric_axis(axes, metric, values):
+    """y is a metric: of accuracies as below, else even."""
+    if by_error(metric):
+        accuracy_axis(axes, values)
+
+
 def accuracy_axis(axes, accuracies):
     """y is accuracy, spaced by the logarithm of the error: 98 and 99 % are as far apart as 80 and 90 %."""
     errors = [max(1 - a, 1e-4) for a in accuracies]

@@ -1,4 +1,4 @@
-"""Loss and accuracy against epochs, bytes sent and time: what a run learns, and what it pays for it."""
+"""Loss and the task's metric against epochs, bytes sent and time: what a run learns, and what it pays for it."""
 import itertools
 
 import numpy as np
@@ -7,6 +7,7 @@ import pandas as pd
 from hearsay_analysis.drawing import axes as scales
 from hearsay_analysis.drawing import style
 from hearsay_analysis.drawing.figure import Absent, Figure, canvas
+from hearsay_analysis.runs.quality import value_in
 
 _AGAINST = {
     "epochs": ("epoch", "epochs"),
@@ -41,13 +42,13 @@ def _bytes_at(run, iterations_done):
     return np.interp(iterations_done, [0, *(table["iteration"] + 1)], [0, *table["bytes_sent"]])
 
 
-def evaluated(run):
-    """A row an evaluation of the averaged model."""
+def evaluated(run, metric=None):
+    """A row an evaluation of the averaged model, with a column `metric.name`; by default of the run's own metric."""
     table = run.metrics.evaluations
+    metric = metric or run.quality.metric
     if table.empty:
-        return pd.DataFrame(
-            columns=["run", "iteration", "epoch", "bytes_sent", "time_s", "accuracy", "loss", "consensus_distance"]
-        )
+        columns = ["run", "iteration", "epoch", "bytes_sent", "time_s", "loss", "consensus_distance", metric.name]
+        return pd.DataFrame(columns=list(dict.fromkeys(columns)))
     return pd.DataFrame(
         {
             "run": run.name,
@@ -55,9 +56,9 @@ def evaluated(run):
             "epoch": table["epoch"],
             "bytes_sent": _bytes_at(run, table["iteration"]),
             "time_s": table["time_s"],
-            "accuracy": pd.to_numeric(table["accuracy_mean_model"]),
             "loss": pd.to_numeric(table["loss_mean_model"]),
             "consensus_distance": pd.to_numeric(table["consensus_distance"]),
+            metric.name: pd.to_numeric(pd.Series([value_in(row, metric) for _, row in table.iterrows()])).to_numpy(),
         }
     )
 
@@ -80,46 +81,50 @@ def draw_series(plot_axes, series, x, y, marked):
     return ends
 
 
-def _drawn(series, x, y, marked):
+def _drawn(series, x, y, metric):
     plot, axes = canvas()
-    ends = draw_series(axes, series, x, y, marked)
+    ends = draw_series(axes, series, x, y, marked=metric is not None)
     if x == "bytes_sent":
         scales.bytes_axis(axes)
     else:
         axes.set_xlim(left=0)
-    if y == "loss":
-        scales.log_axis(axes.yaxis)
+    if metric:
+        scales.metric_axis(axes, metric, pd.concat([rows[y] for _, rows in series]).dropna())
     else:
-        scales.accuracy_axis(axes, pd.concat([rows[y] for _, rows in series]).dropna())
+        scales.log_axis(axes.yaxis)
     axes.set_xlabel(next(label for column, label in _AGAINST.values() if column == x))
-    axes.set_ylabel("training loss" if y == "loss" else "accuracy of the averaged model")
+    axes.set_ylabel(f"{metric.label} of the averaged model" if metric else "training loss")
     scales.label_ends(axes, ends)
     return plot
 
 
-def _figures(series, y, marked, caption):
-    title = "Training loss" if y == "loss" else "Accuracy"
+def _figures(series, metric, caption):
+    """Of a metric on the test set; None: of the training loss."""
+    title = "Training loss" if metric is None else metric.label.capitalize()
+    name = "loss" if metric is None else metric.name if metric.name != "loss" else "test-loss"
+    y = metric.name if metric else "loss"
     data = pd.concat([rows for _, rows in series])
     if data.empty or data[y].dropna().empty:
         return [Absent(f"{title} against epochs, bytes and time", "no run has recorded any yet")]
     return [
         Figure(
-            f"{y}-{against}",
+            f"{name}-{against}",
             f"{title} against {'bytes sent' if against == 'bytes' else against}",
             caption,
             data,
-            _drawn(series, column, y, marked),
+            _drawn(series, column, y, metric),
         )
         for against, (column, _) in _AGAINST.items()
     ]
 
 
 def draw(runs, _options):
-    accuracy = "Of the model averaged over ranks, on the test set. The axis is spaced by the error's logarithm."
+    metric = runs[0].quality.metric
+    of_test = "Of the model averaged over ranks, on the test set."
+    if scales.by_error(metric):
+        of_test += " The axis is spaced by the error's logarithm."
     loss = "Of the batches that ranks trained on: a point is the mean over ranks and iterations since the last point."
-    evaluations = [(run.name, evaluated(run)) for run in runs]
+    evaluations = [(run.name, evaluated(run, metric)) for run in runs]
     training = [(run.name, _training(run)) for run in runs]
-    pairs = itertools.zip_longest(
-        _figures(evaluations, "accuracy", True, accuracy), _figures(training, "loss", False, loss)
-    )
+    pairs = itertools.zip_longest(_figures(evaluations, metric, of_test), _figures(training, None, loss))
     return [figure for pair in pairs for figure in pair if figure]

@@ -1,4 +1,6 @@
-"""Accuracy against bytes of all points of a sweep; which algorithm to use."""
+"""The task's metric against bytes of all points of a sweep; which algorithm to use."""
+import math
+
 import pandas as pd
 
 from hearsay_analysis.drawing import axes as scales
@@ -16,17 +18,20 @@ def numbered(points):
 
 
 def lowest_drawn(points):
-    """Accuracy at the lower edge: four times the best point's error. What lies below would squeeze all others."""
-    return max(0.0, 1 - _MOST_ERRORS * (1 - max(p.accuracy for p in points)))
+    """Accuracy at the lower edge: four times the best point's error. What lies below would squeeze all others. Metrics
+    of other kinds are all drawn: -∞."""
+    if not scales.by_error(points[0].metric):
+        return -math.inf
+    return max(0.0, 1 - _MOST_ERRORS * (1 - max(p.value for p in points)))
 
 
 def _bars(axes, point, colour):
     if point.seeds > 1:
         axes.errorbar(
             point.bytes_mean,
-            point.accuracy,
+            point.value,
             xerr=point.bytes_deviation,
-            yerr=point.accuracy_deviation,
+            yerr=point.deviation,
             color=colour,
             capsize=2.5,
             elinewidth=1,
@@ -42,7 +47,7 @@ def _number_labels(axes, points, lowest):
     axes.figure.draw_without_rendering()
     taken = []
     for number, point in points:
-        height = point.accuracy if point.accuracy >= lowest else axes.get_ylim()[0]
+        height = point.value if point.value >= lowest else axes.get_ylim()[0]
         x, y = axes.transData.transform((point.bytes_mean, height))
         for dx, dy in _PLACES if point.seeds == 1 else _PLACES[2:]:
             if all(abs(x + dx - a) > 11 or abs(y + dy - b) > 9 for a, b in taken):
@@ -62,7 +67,7 @@ def _number_labels(axes, points, lowest):
 
 def _draw_point(axes, point, on_front, lowest):
     shade = style.colour(0) if on_front else style.MUTED
-    if point.accuracy < lowest:
+    if point.value < lowest:
         axes.plot(
             point.bytes_mean,
             0,
@@ -76,7 +81,7 @@ def _draw_point(axes, point, on_front, lowest):
     _bars(axes, point, shade)
     axes.plot(
         point.bytes_mean,
-        point.accuracy,
+        point.value,
         marker="o" if on_front else "x",
         markersize=6 if on_front else 5,
         color=shade,
@@ -91,13 +96,13 @@ def _drawn(points, front):
     lowest = lowest_drawn([p for _, p in drawn])
     for _, point in drawn:
         _draw_point(axes, point, point in front, lowest)
-    axes.plot([p.bytes_mean for p in front], [p.accuracy for p in front], color=style.colour(0), linewidth=1, zorder=1)
-    scales.accuracy_axis(axes, [p.accuracy for _, p in drawn if p.accuracy >= lowest])
+    axes.plot([p.bytes_mean for p in front], [p.value for p in front], color=style.colour(0), linewidth=1, zorder=1)
+    scales.metric_axis(axes, drawn[0][1].metric, [p.value for _, p in drawn if p.value >= lowest])
     axes.margins(x=0.08)
     scales.bytes_axis(axes)
     _number_labels(axes, drawn, lowest)
     axes.set_xlabel("bytes sent by all ranks, mean over seeds")
-    axes.set_ylabel("accuracy of the averaged model")
+    axes.set_ylabel(f"{drawn[0][1].metric.label} of the averaged model")
     return plot
 
 
@@ -113,8 +118,8 @@ def data(points, front):
                 "diverged": p.diverged,
                 "bytes_sent_mean": p.bytes_mean,
                 "bytes_sent_deviation": p.bytes_deviation,
-                "accuracy_mean": p.accuracy,
-                "accuracy_deviation": p.accuracy_deviation,
+                f"{p.metric.name}_mean": p.value,
+                f"{p.metric.name}_deviation": p.deviation,
                 "pareto_front": p in front,
             }
             for number, p in numbered(points)
@@ -135,7 +140,7 @@ def figure(name, title, points, front):
             "circles); differences between single seeds may be chance."
         )
     lowest = lowest_drawn([p for _, p in numbered(points)])
-    below = [str(number) for number, p in numbered(points) if p.accuracy < lowest]
+    below = [str(number) for number, p in numbered(points) if p.value < lowest]
     if below:
         caption += f" Triangles at the lower edge: {text.listed(below)}, below {text.percent(lowest, 0)}."
     return Figure(name, title, caption, data(points, front), _drawn(points, front))

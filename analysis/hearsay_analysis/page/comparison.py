@@ -19,9 +19,10 @@ def _of_first(run, first, name):
 
 def _row(number, run, first):
     time = run.summary.get("time_per_iteration_s") if run.counted_by_summary else None
-    accuracy, worst = run.number("accuracy_mean_model"), run.number("accuracy_rank_min")
+    quality = run.quality
+    value, worst = quality.mean_model, quality.rank_worst
     # A run that broke off has measured no distance; its summary says 0.
-    distance = run.number("consensus_distance") if accuracy is not None else None
+    distance = run.number("consensus_distance") if value is not None else None
     messages, sent = run.totals["messages"], run.totals["bytes_sent"]
     possible = run.messages_per_iteration * run.counted_iterations
     fraction = messages / possible if possible and messages is not None else None
@@ -29,8 +30,8 @@ def _row(number, run, first):
         markup.swatch(number) + markup.escaped(run.name),
         markup.escaped(run.status),
         markup.value(run.iterations, text.count(run.iterations)),
-        markup.value(accuracy, text.percent(accuracy)),
-        markup.value(worst, text.percent(worst)),
+        markup.value(value, quality.metric.text(value)),
+        markup.value(worst, quality.metric.text(worst)),
         markup.value(distance, text.significant(distance, 3)),
         markup.value(messages, text.count(messages)),
         markup.value(fraction, text.number_of_percent(fraction)),
@@ -48,7 +49,7 @@ def comparison_table(runs):
         "run",
         "status",
         "iterations",
-        "accuracy, averaged",
+        f"{runs[0].quality.metric.label}, averaged",
         "worst rank",
         "consensus distance",
         "messages",
@@ -91,6 +92,7 @@ def _experiment(run):
         "parameters": run.manifest.get("parameters"),
         "data": run.manifest["dataset"],
         "schedule": schedule,
+        "judged by": run.quality.metric.label if run.quality.mean_model is not None else None,
     }
     if run.status == "finished":
         facts["iterations"] = run.iterations

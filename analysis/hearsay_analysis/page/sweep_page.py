@@ -1,4 +1,4 @@
-"""The page of a sweep: accuracy against bytes, the Pareto front of every combination of ranks and axis values."""
+"""The page of a sweep: metric against bytes, the Pareto front of every combination of ranks and axis values."""
 import re
 
 from hearsay_analysis import text
@@ -6,7 +6,9 @@ from hearsay_analysis.page import markup
 from hearsay_analysis.figures import pareto
 from hearsay_analysis.sweeps.gathered import pareto_front, read_sweep
 
-_HEADS = ["", "method", "accuracy, averaged", "worst rank", "messages, %", "bytes", "bytes, %", "seeds"]
+
+def _heads(metric):
+    return ["", "method", f"{metric.label}, averaged", "worst rank", "messages, %", "bytes", "bytes, %", "seeds"]
 
 
 def group_title(ranks, axis):
@@ -15,21 +17,17 @@ def group_title(ranks, axis):
     )
 
 
-def _with_deviation(mean, deviation):
-    return text.percent(mean) if deviation is None else f"{100 * mean:.2f} ± {100 * deviation:.2f} %"
-
-
 def _row(number, point):
     lost = f", {point.diverged} diverged" if point.diverged else ""
-    fractions = {name: point.mean(name) for name in point.fractions}
+    others = {name: point.mean(name) for name in point.others}
     return [
         str(number),
         markup.escaped(point.method),
-        markup.value(point.accuracy, _with_deviation(point.accuracy, point.accuracy_deviation)),
-        markup.value(fractions["accuracy_rank_min"], text.percent(fractions["accuracy_rank_min"])),
-        markup.value(fractions["messages_fraction"], text.number_of_percent(fractions["messages_fraction"])),
+        markup.value(point.value, point.metric.text(point.value, point.deviation)),
+        markup.value(others["rank_worst"], point.metric.text(others["rank_worst"])),
+        markup.value(others["messages_fraction"], text.number_of_percent(others["messages_fraction"])),
         markup.value(point.bytes_mean, text.byte_count(point.bytes_mean)),
-        markup.value(fractions["bytes_fraction"], text.number_of_percent(fractions["bytes_fraction"])),
+        markup.value(others["bytes_fraction"], text.number_of_percent(others["bytes_fraction"])),
         f"{point.seeds}{lost}",
     ]
 
@@ -38,12 +36,13 @@ def _tables(points, front):
     numbers = pareto.numbered(points)
     best = [(number, point) for number, point in numbers if point in front]
     rows = [_row(number, point) for number, point in numbers]
+    heads = _heads(numbers[0][1].metric)
     marks = ["front" if point in front else "" for _, point in numbers]
     return (
         markup.element("h3", "The front")
-        + markup.table(_HEADS, [_row(*item) for item in best], "methods")
+        + markup.table(heads, [_row(*item) for item in best], "methods")
         + f"<details><summary>All {len(numbers)} methods, by bytes</summary>"
-        f"{markup.table(_HEADS, rows, 'methods', marks)}</details>"
+        f"{markup.table(heads, rows, 'methods', marks)}</details>"
     )
 
 
@@ -73,9 +72,9 @@ def report(sweep_folder, folder):
     points = [point for group in groups.values() for point in group]
     heading = (
         f"<h1>{markup.escaped(sweep_folder)}</h1>\n<p>{text.counted(sum(p.seeds for p in points), 'finished run')}, "
-        f"{text.counted(len(points), 'point')} (method, ranks and axis values). Accuracies are of the averaged model, "
+        f"{text.counted(len(points), 'point')} (method, ranks and axis values). Figures are of the averaged model, "
         "mean and sample standard deviation over seeds. A point is on the Pareto front if no other of its figure is "
-        "as accurate with as few bytes. The accuracy axis is spaced by the error's logarithm.</p>\n"
+        "as good with as few bytes. An axis of accuracy is spaced by the error's logarithm.</p>\n"
     )
     return markup.document(
         f"Hearsay sweep: {sweep_folder}", heading + "".join(_group(key, group, folder) for key, group in groups.items())

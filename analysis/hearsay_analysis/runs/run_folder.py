@@ -8,6 +8,7 @@ import yaml
 from hearsay_analysis.errors import DataError
 from hearsay_analysis.runs.json_files import read_object
 from hearsay_analysis.runs.metrics import COUNTERS, Metrics, read_metrics
+from hearsay_analysis.runs.quality import ACCURACY, Quality, metric_of, quality_of, value_in
 
 SCHEMA_VERSION = 1
 IN_PROGRESS = "in progress or killed"
@@ -88,6 +89,19 @@ class Run:
             return None
         value = evaluations[key].iloc[-1]
         return None if pd.isna(value) else float(value)
+
+    @property
+    def quality(self):
+        """What the run is judged by, and what it reached: the summary's, else the last evaluation's."""
+        if self.summary:
+            return quality_of(self.summary)
+        evaluations = self.metrics.evaluations
+        if evaluations.empty:
+            return Quality(ACCURACY)
+        last = evaluations.iloc[-1]
+        metric = metric_of(last)
+        value = value_in(last, metric)
+        return Quality(metric, None if pd.isna(value) else float(value))
 
     def table(self, file_name):
         """A CSV file of the run, or None where the run did not get to write it. Throws DataError."""

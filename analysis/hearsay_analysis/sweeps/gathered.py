@@ -1,9 +1,10 @@
-"""The runs of a sweep folder, seeds gathered, and the Pareto front of accuracy against bytes."""
+"""The runs of a sweep folder, seeds gathered, and the Pareto front of the task's metric against bytes."""
 import json
 import statistics
 from dataclasses import dataclass
 
 from hearsay_analysis.runs.points import read_points
+from hearsay_analysis.runs.quality import ACCURACY, Metric, quality_of
 
 
 @dataclass(frozen=True)
@@ -14,25 +15,26 @@ class Point:
     method: str
     ranks: int
     axis: tuple  # of (key, value)
-    accuracies: tuple
+    values: tuple  # of the averaged model, by `metric`
     bytes_sent: tuple
-    fractions: dict  # name → tuple: messages_fraction, bytes_fraction, accuracy_rank_min
+    others: dict  # name → tuple: messages_fraction, bytes_fraction, rank_worst
     diverged: int
     unfinished: int
+    metric: Metric = ACCURACY
 
     @property
     def seeds(self):
-        return len(self.accuracies)
+        return len(self.values)
 
     @property
-    def accuracy(self):
-        """Mean over seeds of the averaged model's accuracy; None where no run has finished."""
-        return statistics.mean(self.accuracies) if self.accuracies else None
+    def value(self):
+        """Mean over seeds of what the averaged model reached; None where no run has finished."""
+        return statistics.mean(self.values) if self.values else None
 
     @property
-    def accuracy_deviation(self):
+    def deviation(self):
         """Sample standard deviation over seeds; None for fewer than two."""
-        return statistics.stdev(self.accuracies) if self.seeds > 1 else None
+        return statistics.stdev(self.values) if self.seeds > 1 else None
 
     @property
     def bytes_mean(self):
@@ -43,23 +45,26 @@ class Point:
         return statistics.stdev(self.bytes_sent) if self.seeds > 1 else None
 
     def mean(self, name):
-        values = [value for value in self.fractions[name] if value is not None]
+        values = [value for value in self.others[name] if value is not None]
         return statistics.mean(values) if values else None
 
 
 def _gathered(key, summaries):
     method, ranks, axis = key
-    good = [s for s in summaries if s and s["status"] == "finished" and s["accuracy_mean_model"] is not None]
-    names = ("messages_fraction", "bytes_fraction", "accuracy_rank_min")
+    ended = [(s, quality_of(s)) for s in summaries if s and s["status"] == "finished"]
+    good = [(s, quality) for s, quality in ended if quality.mean_model is not None]
+    others = {name: tuple(s.get(name) for s, _ in good) for name in ("messages_fraction", "bytes_fraction")}
+    others["rank_worst"] = tuple(quality.rank_worst for _, quality in good)
     return Point(
         method,
         ranks,
         axis,
-        tuple(s["accuracy_mean_model"] for s in good),
-        tuple(s["bytes_sent"] for s in good),
-        {name: tuple(s.get(name) for s in good) for name in names},
+        tuple(quality.mean_model for _, quality in good),
+        tuple(s["bytes_sent"] for s, _ in good),
+        others,
         sum(1 for s in summaries if s and s["status"] == "diverged"),
         sum(1 for s in summaries if not s or s["status"] not in ("finished", "diverged")),
+        good[0][1].metric if good else ACCURACY,
     )
 
 
@@ -76,14 +81,14 @@ def read_sweep(folder):
 
 
 def pareto_front(points):
-    """Those points that no other beats: is as accurate or more with as many bytes or fewer, and better in one of the
+    """Those points that no other beats: is as good or better with as many bytes or fewer, and better in one of the
     two.
 
     Means over seeds; points of which a run diverged are out. In the order of bytes."""
     able = [p for p in points if p.seeds and not p.diverged]
 
     def beats(a, b):
-        no_worse = a.accuracy >= b.accuracy and a.bytes_mean <= b.bytes_mean
-        return no_worse and (a.accuracy > b.accuracy or a.bytes_mean < b.bytes_mean)
+        no_worse = a.metric.as_good(a.value, b.value) and a.bytes_mean <= b.bytes_mean
+        return no_worse and (a.value != b.value or a.bytes_mean < b.bytes_mean)
 
     return sorted((p for p in able if not any(beats(other, p) for other in able)), key=lambda p: p.bytes_mean)

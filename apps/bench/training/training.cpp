@@ -30,16 +30,18 @@ class Network {
     Config section = Config::from_text("name: " + name);
     factory_ = chosen_entry(models(), section, "resnet20", "what is trained").make(section);
     section.throw_if_invalid();
-    images_ = {.channels = 1, .height = 28, .width = 28, .classes = classes, .pixels = {}, .labels = {}};
-    try {
-      static_cast<void>(factory_->make(images_));
-    } catch (const ConfigError&) {  // no network for digits: one for photographs
-      images_.channels = 3, images_.height = images_.width = 32;
+    for (const ExampleShape& shape : {digits(), photographs(), text()}) {  // the first that it takes, else the last
+      shape_ = shape;
+      try {
+        static_cast<void>(factory_->make(shape_));
+        break;
+      } catch (const ConfigError&) {
+      }
     }
   }
   Model make() const {
     torch::manual_seed(1);
-    Model model = factory_->make(images_);
+    Model model = factory_->make(shape_);
     move_to_device(model, device_, rank_on_host_, 1);
     return model;
   }
@@ -50,16 +52,32 @@ class Network {
     const torch::Device where = make().trainable().front().device();
     std::vector<Batch> made;
     for (int b = 0; b < count; ++b)
-      made.push_back({torch::randn({batch_size, images_.channels, images_.height, images_.width}).to(where),
-                      torch::randint(classes, {batch_size}, torch::kLong).to(where)});
+      made.push_back({noise(batch_size, shape_.inputs).to(where), noise(batch_size, shape_.targets).to(where)});
     return made;
   }
 
  private:
+  static ExampleShape images(std::int64_t channels, std::int64_t side) {
+    return {.inputs = {.sizes = {channels, side, side}},
+            .targets = {.element = TensorShape::Element::classes, .classes = classes}};
+  }
+  static ExampleShape digits() { return images(1, 28); }
+  static ExampleShape photographs() { return images(3, 32); }
+  static ExampleShape text() {
+    const TensorShape tokens{.element = TensorShape::Element::classes, .sizes = {64}, .classes = 65};
+    return {.inputs = tokens, .targets = tokens};
+  }
+  static torch::Tensor noise(std::int64_t batch_size, const TensorShape& shape) {
+    std::vector<std::int64_t> sizes{batch_size};
+    sizes.insert(sizes.end(), shape.sizes.begin(), shape.sizes.end());
+    return shape.element == TensorShape::Element::numbers ? torch::randn(sizes)
+                                                          : torch::randint(shape.classes, sizes, torch::kLong);
+  }
+
   std::string device_;
   int rank_, rank_on_host_;
   std::unique_ptr<ModelFactory> factory_;
-  ImageSet images_;
+  ExampleShape shape_;
 };
 
 /// What a user of LibTorch writes.
@@ -76,7 +94,7 @@ class BareLoop {
     for (int i = 0; i < iterations; ++i) {
       const Batch& batch = batches[next_++ % batches.size()];
       optimizer_->zero_grad();
-      auto loss = torch::nn::functional::cross_entropy(model_.forward(batch.inputs), batch.targets);
+      auto loss = cross_entropy(model_.forward(batch.inputs), batch.targets);
       loss.backward();
       static_cast<void>(loss.item<float>());
       optimizer_->step();

@@ -44,6 +44,12 @@ std::string number_of_percent(double fraction) {
 
 bool is_simulated(const Summary& run) { return run.clock == "simulated"; }
 
+/// What the run is judged by; accuracy where it does not say.
+Metric metric_of(const Summary& run) {
+  const auto quality = run.quality();
+  return quality ? quality->metric : accuracy_metric();
+}
+
 /// What a run that broke off has not measured is shown as missing, never as 0: it has no hashes and no evaluation.
 std::vector<std::string> row(const std::string& name, const Summary& run, const Summary& baseline) {
   const bool counted = !run.replica_hashes.empty();
@@ -51,10 +57,11 @@ std::vector<std::string> row(const std::string& name, const Summary& run, const 
   const auto of_first = [&](std::uint64_t part, std::uint64_t whole) {
     return counted ? number_of_percent(fraction_of(part, whole)) : missing;
   };
+  const RunQuality quality = run.quality().value_or(RunQuality{.metric = metric_of(baseline)});
   return {shortened(name),
-          percent(run.accuracy_mean_model.value_or(not_a_number), 2),
-          percent(run.accuracy_rank_min.value_or(not_a_number), 2),
-          run.accuracy_mean_model ? significant(run.consensus_distance, 3) : missing,
+          metric_text(quality.metric, quality.mean_model),
+          metric_text(quality.metric, quality.rank_worst),
+          run.quality() ? significant(run.consensus_distance, 3) : missing,
           counted ? count_text(run.totals.messages) : missing,
           of_first(run.totals.messages, baseline.totals.messages),
           counted ? byte_count(static_cast<double>(run.totals.bytes())) : missing,
@@ -76,6 +83,8 @@ std::string differences(const Summary& run, const Summary& baseline) {
   compare("data", run.dataset, baseline.dataset);
   compare("iterations", std::to_string(run.iterations), std::to_string(baseline.iterations));
   compare("schedule", run.schedule, baseline.schedule);
+  if (run.quality() && baseline.quality())
+    compare("judged by", metric_name(metric_of(run)), metric_name(metric_of(baseline)));
   return text;
 }
 
@@ -99,9 +108,9 @@ std::vector<std::string> run_names(const std::vector<ComparedRun>& runs) {
 }
 
 std::string comparison_table(const std::vector<ComparedRun>& runs) {
-  std::vector<std::vector<std::string>> rows{
-      {"run", "accuracy", "worst", "consensus", "messages", "% of", "bytes", "% of", "time per"},
-      {"", "averaged", "rank", "distance", "", "first", "", "first", "iter."}};
+  std::vector<std::vector<std::string>> rows{{"run", metric_name(metric_of(runs[0].summary)), "worst", "consensus",
+                                              "messages", "% of", "bytes", "% of", "time per"},
+                                             {"", "averaged", "rank", "distance", "", "first", "", "first", "iter."}};
   const std::vector<std::string> names = run_names(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) rows.push_back(row(names[i], runs[i].summary, runs[0].summary));
   return aligned_table(rows);

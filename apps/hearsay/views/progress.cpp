@@ -60,9 +60,12 @@ void ProgressDisplay::say(const std::string& line) {
 }
 
 void ProgressDisplay::evaluated(const EvaluationRecord& record) {
-  say("evaluation at iter " + std::to_string(record.iteration) + " · epoch " + significant(record.epoch, 4) +
-      " · accuracy " + percent(record.accuracy_mean_model, 2) + " · loss " + significant(record.loss_mean_model, 3) +
-      " · consensus distance " + significant(record.consensus_distance, 3) + " · " + duration(record.time_s));
+  std::string metrics;
+  for (const auto& [metric, value] : record.metrics)
+    if (metric.name != loss_metric().name) metrics += " · " + metric_name(metric) + " " + metric_text(metric, value);
+  say("evaluation at iter " + std::to_string(record.iteration) + " · epoch " + significant(record.epoch, 4) + metrics +
+      " · loss " + significant(record.loss_mean_model, 3) + " · consensus distance " +
+      significant(record.consensus_distance, 3) + " · " + duration(record.time_s));
 }
 
 void ProgressDisplay::finish() {

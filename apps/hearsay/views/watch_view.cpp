@@ -48,7 +48,8 @@ std::string state(const WatchedRun& run) {
 std::string headline(const WatchedRun& run) {
   std::string text = run.directory().filename().string() + ": " + run.title() + ", " + counted(run.ranks(), "rank") +
                      ", " + state(run);
-  if (const auto accuracy = run.accuracy()) text += ", accuracy " + percent(*accuracy, 2);
+  if (const auto quality = run.quality())
+    text += ", " + metric_name(quality->metric) + " " + metric_text(quality->metric, quality->value);
   return text;
 }
 

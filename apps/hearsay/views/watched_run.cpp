@@ -48,6 +48,18 @@ WatchedRank rank_from(const json& record, const WatchedRank& before) {
   return now;
 }
 
+/// Runs of older versions have accuracy only.
+std::optional<MetricValue> quality_from(const json& record) {
+  const json metrics = record.value("metrics", json::array());
+  if (metrics.empty() && record.at("accuracy_mean_model").is_number())
+    return MetricValue{accuracy_metric(), record.at("accuracy_mean_model").get<double>()};
+  if (metrics.empty()) return std::nullopt;
+  const json& first = metrics.front();
+  return MetricValue{
+      {.name = first.at("name"), .higher_is_better = first.at("better") == "higher", .fraction = first.at("fraction")},
+      number(first.at("mean_model"))};
+}
+
 /// The earliest time there is if it is not known.
 fs::file_time_type changed(const fs::path& file) {
   std::error_code unknown;
@@ -128,8 +140,7 @@ void WatchedRun::take(int rank, const std::string& line) {
   try {
     const json record = json::parse(line);
     const std::string kind = record.at("record");
-    if (kind == "evaluation" && record.at("accuracy_mean_model").is_number())
-      accuracy_ = record.at("accuracy_mean_model").get<double>();
+    if (kind == "evaluation") quality_ = quality_from(record);
     if (kind != "iteration") return;
     WatchedRank& watched = watched_[static_cast<std::size_t>(rank)];
     watched = rank_from(record, watched);

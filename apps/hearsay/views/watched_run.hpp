@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/data/metric.hpp"
+
 namespace hearsay {
 
 /// The newest iteration record of a rank, and what it says about the time since the one before.
@@ -38,8 +40,8 @@ class WatchedRun {
   std::size_t segments() const { return segments_; }
   /// Mean of rank 0's losses, one number a record, oldest first; at most `kept_losses` of them.
   const std::deque<double>& losses() const { return losses_; }
-  /// Of the averaged model, in the last evaluation.
-  std::optional<double> accuracy() const { return accuracy_; }
+  /// Of the averaged model, in the last evaluation, by the task's own metric.
+  const std::optional<MetricValue>& quality() const { return quality_; }
   /// Seconds since any rank has written something, or since the run began; by the clock of the file system.
   double silent_s() const;
   /// `status` of summary.json once it is there.
@@ -62,7 +64,7 @@ class WatchedRun {
   std::vector<std::uintmax_t> read_;          // bytes of each rank's file
   std::filesystem::file_time_type newest_{};  // of all files
   std::deque<double> losses_;
-  std::optional<double> accuracy_;
+  std::optional<MetricValue> quality_;
   std::optional<std::string> status_;
 };
 

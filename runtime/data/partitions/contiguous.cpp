@@ -8,11 +8,10 @@ namespace {
 
 class Contiguous : public Partition {
  public:
-  std::vector<std::vector<std::uint32_t>> split(std::span<const std::uint8_t> labels, int, int ranks,
-                                                Random&) const override {
+  std::vector<std::vector<std::uint32_t>> split(const GroupedExamples& examples, int ranks, Random&) const override {
     const auto parts = static_cast<std::size_t>(ranks);
-    require_examples(labels.size(), parts, ranks);
-    return cut(file_order(labels.size()), equal_sizes(labels.size(), parts));
+    require_examples(examples.size, parts, ranks);
+    return cut(file_order(examples.size), equal_sizes(examples.size, parts));
   }
 };
 

@@ -46,12 +46,12 @@ class Dirichlet : public Partition {
   explicit Dirichlet(Config& config)
       : alpha_(config.real("alpha", 0.5, Range::between(1e-6, 1e6), "concentration; small = few classes a rank")) {}
 
-  std::vector<std::vector<std::uint32_t>> split(std::span<const std::uint8_t> labels, int classes, int ranks,
+  std::vector<std::vector<std::uint32_t>> split(const GroupedExamples& examples, int ranks,
                                                 Random& random) const override {
     const auto parts = static_cast<std::size_t>(ranks);
-    require_examples(labels.size(), parts, ranks);
+    require_examples(examples.size, parts, ranks);
     std::vector<std::vector<std::uint32_t>> shares(parts);
-    for (auto& indices : by_class(labels, classes)) {
+    for (auto& indices : by_group(examples)) {
       random.shuffle(std::span(indices));
       const auto pieces = cut(indices, proportional_sizes(indices.size(), dirichlet(alpha_, parts, random)));
       for (std::size_t i = 0; i < parts; ++i) shares[i].insert(shares[i].end(), pieces[i].begin(), pieces[i].end());

@@ -8,11 +8,11 @@ namespace {
 
 class Iid : public Partition {
  public:
-  std::vector<std::vector<std::uint32_t>> split(std::span<const std::uint8_t> labels, int, int ranks,
+  std::vector<std::vector<std::uint32_t>> split(const GroupedExamples& examples, int ranks,
                                                 Random& random) const override {
     const auto parts = static_cast<std::size_t>(ranks);
-    require_examples(labels.size(), parts, ranks);
-    auto order = file_order(labels.size());
+    require_examples(examples.size, parts, ranks);
+    auto order = file_order(examples.size);
     random.shuffle(std::span(order));
     return cut(order, equal_sizes(order.size(), parts));
   }

@@ -12,10 +12,10 @@
 namespace hearsay {
 namespace {
 
-std::vector<std::uint32_t> sorted_by_label(std::span<const std::uint8_t> labels, int classes) {
+std::vector<std::uint32_t> sorted_by_group(const GroupedExamples& examples) {
   std::vector<std::uint32_t> order;
-  order.reserve(labels.size());
-  for (const auto& indices : by_class(labels, classes)) order.insert(order.end(), indices.begin(), indices.end());
+  order.reserve(examples.size);
+  for (const auto& indices : by_group(examples)) order.insert(order.end(), indices.begin(), indices.end());
   return order;
 }
 
@@ -25,16 +25,16 @@ class Shards : public Partition {
       : per_rank_(static_cast<std::size_t>(config.integer("shards_per_rank", 1, Range::between(1, 1e6),
                                                           "pieces of the label-sorted data a rank gets"))) {}
 
-  std::vector<std::vector<std::uint32_t>> split(std::span<const std::uint8_t> labels, int classes, int ranks,
+  std::vector<std::vector<std::uint32_t>> split(const GroupedExamples& examples, int ranks,
                                                 Random& random) const override {
     const auto parts = static_cast<std::size_t>(ranks);
-    require_examples(labels.size(), parts * per_rank_, ranks);
+    require_examples(examples.size, parts * per_rank_, ranks);
     const auto owners = deal(parts, random);
-    const auto totals = equal_sizes(labels.size(), parts);
+    const auto totals = equal_sizes(examples.size, parts);
     std::vector<std::size_t> sizes, dealt(parts, 0);
     for (const std::size_t owner : owners) sizes.push_back(equal_sizes(totals[owner], per_rank_)[dealt[owner]++]);
 
-    const auto shards = cut(sorted_by_label(labels, classes), sizes);
+    const auto shards = cut(sorted_by_group(examples), sizes);
     std::vector<std::vector<std::uint32_t>> shares(parts);
     for (std::size_t s = 0; s < shards.size(); ++s)
       shares[owners[s]].insert(shares[owners[s]].end(), shards[s].begin(), shards[s].end());

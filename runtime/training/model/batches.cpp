@@ -1,12 +1,30 @@
 #include "runtime/training/model/batches.hpp"
 
-#include <memory>
+#include <algorithm>
 #include <numeric>
 #include <string>
 
 #include "base/error.hpp"
 
 namespace hearsay {
+namespace {
+
+bool has_classes(const TensorShape& shape) { return shape.element == TensorShape::Element::classes; }
+
+torch::Tensor room(const TensorShape& shape, std::int64_t count) {
+  std::vector<std::int64_t> sizes{count};
+  sizes.insert(sizes.end(), shape.sizes.begin(), shape.sizes.end());
+  return torch::empty(sizes, has_classes(shape) ? torch::kInt64 : torch::kFloat32);
+}
+
+/// Of a contiguous tensor.
+Values memory_of(const torch::Tensor& tensor) {
+  const auto count = static_cast<std::size_t>(tensor.numel());
+  if (tensor.is_floating_point()) return std::span(tensor.data_ptr<float>(), count);
+  return std::span(tensor.data_ptr<std::int64_t>(), count);
+}
+
+}  // namespace
 
 void require_finite_inputs(const Batch& batch, int rank, std::int64_t iteration) {
   const auto wrong = batch.inputs.numel() - batch.inputs.isfinite().sum().item<std::int64_t>();
@@ -17,27 +35,31 @@ void require_finite_inputs(const Batch& batch, int rank, std::int64_t iteration)
                   "stddev that normalise them");
 }
 
-Batch ImageBuffer::fill(std::span<const std::uint32_t> indices, Augmentation augmentation, Random& random) {
+Batch ExampleBuffer::batch(std::span<const std::uint32_t> indices, Random* augmentation) {
   const auto count = static_cast<std::int64_t>(indices.size());
   if (!inputs_.defined() || inputs_.size(0) < count) {
-    inputs_ = torch::empty({count, images_.channels, images_.height, images_.width}, torch::kFloat32);
-    targets_ = torch::empty({count}, torch::kInt64);
+    inputs_ = room(shape_.inputs, count);
+    targets_ = room(shape_.targets, count);
   }
-  hearsay::fill(images_, data_.mean, data_.stddev, indices,
-                {inputs_.data_ptr<float>(), indices.size() * images_.image_size()}, augmentation, random);
-  auto* const labels = targets_.data_ptr<std::int64_t>();
-  for (std::size_t i = 0; i < indices.size(); ++i) labels[i] = images_.labels[indices[i]];
-  return {inputs_.narrow(0, 0, count), targets_.narrow(0, 0, count)};
+  const Batch batch{inputs_.narrow(0, 0, count), targets_.narrow(0, 0, count)};
+  examples_->batch(indices, memory_of(batch.inputs), memory_of(batch.targets), augmentation);
+  return batch;
 }
 
-TestSet test_images(const ImageData& data) {
-  const auto buffer = std::make_shared<ImageBuffer>(data, data.test);
-  return {.size = data.test.size(), .batch = [buffer](std::size_t first, std::size_t count) {
-            std::vector<std::uint32_t> indices(count);
-            std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(first));
-            Random unused(0);
-            return buffer->fill(indices, Augmentation::none, unused);
-          }};
+TestSet test_set(const DataSet& data) {
+  constexpr std::size_t most_examples = 200, most_values = std::size_t{1} << 22;
+  const std::size_t logits =
+      data.shape.targets.count() * static_cast<std::size_t>(std::max<std::int64_t>(1, data.shape.targets.classes));
+  const std::size_t values = std::max(data.shape.inputs.count(), logits);
+  const auto buffer = std::make_shared<ExampleBuffer>(data.shape, data.test);
+  return {.size = data.test->size(),
+          .batch =
+              [buffer](std::size_t first, std::size_t count) {
+                std::vector<std::uint32_t> indices(count);
+                std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(first));
+                return buffer->batch(indices, nullptr);
+              },
+          .batch_size = std::clamp<std::size_t>(most_values / std::max<std::size_t>(1, values), 1, most_examples)};
 }
 
 }  // namespace hearsay

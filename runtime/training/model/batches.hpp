@@ -1,11 +1,11 @@
 #pragma once
-// Images as tensors, batch by batch, in buffers that are used again.
+// Examples as tensors, batch by batch, in buffers that are used again.
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
-#include "runtime/data/dataset.hpp"
-#include "runtime/data/image_batches.hpp"
+#include "runtime/data/examples.hpp"
 #include "runtime/data/sampler.hpp"
 #include "runtime/training/model/model.hpp"
 
@@ -15,17 +15,17 @@ namespace hearsay {
 /// are not finite either.
 void require_finite_inputs(const Batch& batch, int rank, std::int64_t iteration);
 
-/// Room for a batch of images, filled from indices.
-class ImageBuffer {
+/// Room for a batch of examples, filled from indices.
+class ExampleBuffer {
  public:
-  /// `images` must outlive the buffer, like `data`.
-  ImageBuffer(const ImageData& data, const ImageSet& images) : data_(data), images_(images) {}
-  /// Normalised float images (B, C, H, W) and int64 labels (B). Valid until the next call.
-  Batch fill(std::span<const std::uint32_t> indices, Augmentation augmentation, Random& random);
+  ExampleBuffer(ExampleShape shape, std::shared_ptr<const Examples> examples)
+      : shape_(std::move(shape)), examples_(std::move(examples)) {}
+  /// Inputs and targets (B, sizes…), float or int64. Valid until the next call. `augmentation` may be nullptr.
+  Batch batch(std::span<const std::uint32_t> indices, Random* augmentation);
 
  private:
-  const ImageData& data_;
-  const ImageSet& images_;
+  ExampleShape shape_;
+  std::shared_ptr<const Examples> examples_;
   torch::Tensor inputs_, targets_;  // as large as the largest batch so far
 };
 
@@ -33,18 +33,22 @@ class ImageBuffer {
 class TrainingBatches {
  public:
   /// `augmentation_seed`: of the rank's own stream.
-  TrainingBatches(const ImageData& data, Sampler sampler, Augmentation augmentation, std::uint64_t augmentation_seed)
-      : buffer_(data, data.train),
+  TrainingBatches(const DataSet& data, Sampler sampler, bool augmented, std::uint64_t augmentation_seed)
+      : buffer_(data.shape, data.train),
         sampler_(std::move(sampler)),
-        augmentation_(augmentation),
+        augmented_(augmented),
         random_(augmentation_seed) {}
   std::int64_t iterations_per_epoch() const { return sampler_.iterations_per_epoch(); }
-  Batch next() { return buffer_.fill(sampler_.next(), augmentation_, random_); }
+  Batch next() { return batch(sampler_.next()); }
+  /// The training examples with these indices, whoever's share they are in. Valid until the next call.
+  Batch batch(std::span<const std::uint32_t> indices) {
+    return buffer_.batch(indices, augmented_ ? &random_ : nullptr);
+  }
 
  private:
-  ImageBuffer buffer_;
+  ExampleBuffer buffer_;
   Sampler sampler_;
-  Augmentation augmentation_;
+  bool augmented_;
   Random random_;
 };
 
@@ -52,8 +56,10 @@ class TrainingBatches {
 struct TestSet {
   std::size_t size = 0;
   std::function<Batch(std::size_t first, std::size_t count)> batch;
+  std::size_t batch_size = 200;  ///< examples that are scored at a time
 };
-/// The test images of `data`, which must outlive the set.
-TestSet test_images(const ImageData& data);
+/// The test examples of a data set. Few large ones are scored at a time, so that inputs and logits stay small beside
+/// the model.
+TestSet test_set(const DataSet& data);
 
 }  // namespace hearsay

@@ -12,8 +12,6 @@
 namespace hearsay {
 namespace {
 
-constexpr std::size_t test_batch_size = 200;
-
 std::span<const float> floats(const torch::Tensor& on_processor) {
   return {on_processor.data_ptr<float>(), static_cast<std::size_t>(on_processor.numel())};
 }
@@ -105,12 +103,9 @@ void Evaluator::load_average() {
 
 Score Evaluator::score(std::size_t first, std::size_t last) {
   Score sum;
-  for (; first < last; first += std::min(test_batch_size, last - first)) {
-    const Score batch = model_.score(test_.batch(first, std::min(test_batch_size, last - first)));
-    sum.loss_sum += batch.loss_sum;
-    sum.correct += batch.correct;
-    sum.targets += batch.targets;
-  }
+  sum.sums.resize(model_.objective().measures.size(), 0.0);  // of no examples, too
+  for (; first < last; first += std::min(test_.batch_size, last - first))
+    sum += model_.score(test_.batch(first, std::min(test_.batch_size, last - first)));
   return sum;
 }
 
@@ -129,24 +124,39 @@ Evaluator::MeanModel Evaluator::mean_model() {
   const auto rank = static_cast<std::size_t>(communicator_.rank());
   const auto ranks = static_cast<std::size_t>(communicator_.size());
   const Score mine = score(test_.size * rank / ranks, test_.size * (rank + 1) / ranks);
-  sums_ = {mine.correct, mine.loss_sum, mine.targets, squares};
+  sums_ = mine.sums;
+  sums_.insert(sums_.end(), {mine.loss_sum, mine.targets, squares});
   engine_.run([&] { communicator_.sum(sums_); });
-  return {.accuracy = sums_[0] / sums_[2],
-          .loss = sums_[1] / sums_[2],
-          .consensus_distance = std::sqrt(sums_[3] / static_cast<double>(ranks))};
+  const std::size_t measures = mine.sums.size();
+  const Score all{.loss_sum = sums_[measures],
+                  .targets = sums_[measures + 1],
+                  .sums = {sums_.begin(), sums_.begin() + static_cast<std::ptrdiff_t>(measures)}};
+  return {.metrics = values_of(model_.objective(), all),
+          .loss = all.loss_sum / all.targets,
+          .consensus_distance = std::sqrt(sums_[measures + 2] / static_cast<double>(ranks))};
 }
 
 Evaluator::Ranks Evaluator::every_rank() {
   const PhaseTimer timer(ledger_, Phase::evaluate);
   const Untouched untouched(model_);
   model_.module().eval();
-  const Score mine = score(0, test_.size);
-  sums_ = minimum_ = {mine.correct / mine.targets};
+  Ranks ranks;
+  ranks.worst = ranks.mean = values_of(model_.objective(), score(0, test_.size));
+  const auto sign = [](const MetricValue& of) { return of.metric.higher_is_better ? 1.0 : -1.0; };
+  sums_.clear(), lowest_.clear();
+  for (const MetricValue& mine : ranks.mean) {
+    sums_.push_back(mine.value);
+    lowest_.push_back(sign(mine) * mine.value);
+  }
   engine_.run([&] {
     communicator_.sum(sums_);
-    communicator_.minimum(minimum_);
+    communicator_.minimum(lowest_);
   });
-  return {.accuracy_min = minimum_[0], .accuracy_mean = sums_[0] / communicator_.size()};
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    ranks.mean[i].value = sums_[i] / communicator_.size();
+    ranks.worst[i].value = sign(ranks.worst[i]) * lowest_[i];
+  }
+  return ranks;
 }
 
 void Evaluator::save_mean_model(const std::filesystem::path& file) {

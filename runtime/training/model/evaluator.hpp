@@ -23,15 +23,16 @@ class Evaluator {
   Evaluator(Model& model, TestSet test, mpi::Communicator& communicator, CommunicationEngine& engine, Ledger& ledger);
 
   struct MeanModel {
-    double accuracy, loss;      ///< of x̄, over the whole test set
-    double consensus_distance;  ///< √(1/P Σ_i ‖x_i − x̄‖²)
+    std::vector<MetricValue> metrics{};  ///< of x̄, over the whole test set; one a measure of the model's objective
+    double loss = 0.0;                   ///< likewise
+    double consensus_distance = 0.0;     ///< √(1/P Σ_i ‖x_i − x̄‖²)
   };
   /// Floating-point buffers are averaged like parameters. Every rank tests x̄ on its part of the test set; the same
   /// numbers come out on every rank. Cost: one allreduce of the replica, one forward pass over |test|/P examples.
   MeanModel mean_model();
 
   struct Ranks {
-    double accuracy_min, accuracy_mean;  ///< over ranks
+    std::vector<MetricValue> worst{}, mean{};  ///< over ranks; one a measure
   };
   /// Every rank tests its own model on the whole test set.
   Ranks every_rank();
@@ -52,7 +53,7 @@ class Evaluator {
   Ledger& ledger_;
   std::vector<torch::Tensor> averaged_buffers_;  // the floating-point tensors of model_.other_state()
   std::vector<float> mean_;                      // x̄, then the buffers
-  std::vector<double> sums_, minimum_;
+  std::vector<double> sums_, lowest_;
 };
 
 }  // namespace hearsay

@@ -10,9 +10,6 @@
 namespace hearsay {
 namespace {
 
-/// (B, T, C) → (B·T, C); (B, C) stays.
-torch::Tensor rows(const torch::Tensor& logits) { return logits.dim() > 2 ? logits.flatten(0, -2) : logits; }
-
 void require_float_on_cpu(const std::string& name, const torch::Tensor& tensor) {
   if (tensor.scalar_type() == torch::kFloat32 && tensor.device().is_cpu()) return;
   throw ConfigError("model: the parameter '" + name + "' is " + std::string(c10::toString(tensor.scalar_type())) +
@@ -80,16 +77,11 @@ Inventory take_inventory(const torch::nn::Module& module, bool with_buffers) {
 
 }  // namespace
 
-torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& targets) {
-  return torch::cross_entropy_loss(rows(logits), targets.flatten());
-}
-
-torch::Tensor count_correct(const torch::Tensor& logits, const torch::Tensor& targets) {
-  return rows(logits).argmax(1).eq(targets.flatten()).sum();
-}
-
-Model::Model(std::shared_ptr<torch::nn::Module> module, Forward forward, Objective objective)
-    : module_(std::move(module)), forward_(std::move(forward)), objective_(std::move(objective)) {
+Model::Model(std::shared_ptr<torch::nn::Module> module, Forward forward, std::optional<Objective> objective)
+    : module_(std::move(module)),
+      forward_(std::move(forward)),
+      own_objective_(objective.has_value()),
+      objective_(std::move(objective).value_or(Objective{})) {
   bind(processor());
 }
 
@@ -155,16 +147,21 @@ Score Model::score(const Batch& batch) const {
   const ComputeTurn turn(*replica_->device);
   const Batch here = there(batch);
   const torch::Tensor output = forward_(here.inputs);
-  const auto targets = static_cast<double>(batch.targets.numel());
-  return {.loss_sum = objective_.loss(output, here.targets).item<double>() * targets,
-          .correct = objective_.correct(output, here.targets).item<double>(),
-          .targets = targets};
+  const bool classes = !batch.targets.is_floating_point();
+  const auto targets =
+      static_cast<double>(classes ? batch.targets.ge(0).sum().item<std::int64_t>() : batch.targets.numel());
+  const auto& loss = objective_.test_loss ? objective_.test_loss : objective_.loss;
+  Score score{.loss_sum = loss(output, here.targets).item<double>() * targets, .targets = targets};
+  for (const Measure& measure : objective_.measures)
+    score.sums.push_back(measure.sum ? measure.sum(output, here.targets).item<double>() : score.loss_sum);
+  return score;
 }
 
 void Model::save(const std::filesystem::path& file) const {
   try {
-    torch::serialize::OutputArchive archive;
     const ComputeTurn turn(*replica_->device);
+    if (const auto* const own = dynamic_cast<const OwnFormat*>(module_.get())) return own->write(file);
+    torch::serialize::OutputArchive archive;
     if (replica_->device->is_processor()) {
       module_->save(archive);
     } else {

@@ -3,41 +3,29 @@
 // and the same memory.
 //
 //   auto net = MnistCnn(options);          any torch::nn::Module with  Tensor forward(Tensor)
-//   hearsay::Model model(net);             classifies: mean cross entropy of logits, largest logit counts
+//   hearsay::Model model(net);             learns what its data set asks for; alone, to classify
 #include <torch/torch.h>
 
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/replica/device.hpp"
 #include "runtime/replica/parameters.hpp"
+#include "runtime/training/model/objective.hpp"
 
 namespace hearsay {
 
-/// Examples and what should come out of the model for them, (B, …) and (B) or, for sequences, (B, T).
-struct Batch {
-  torch::Tensor inputs, targets;
-};
-
-/// Mean cross entropy, a scalar. Logits (B, C) with targets (B), or (B, T, C) with (B, T): every token is an example.
-torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& targets);
-/// How many targets have the largest logit, a scalar. Shapes as above.
-torch::Tensor count_correct(const torch::Tensor& logits, const torch::Tensor& targets);
-
-/// What is minimised, and what accuracy counts.
-struct Objective {
-  using Function = std::function<torch::Tensor(const torch::Tensor& output, const torch::Tensor& targets)>;
-  Function loss = cross_entropy;     ///< a scalar: the mean over all targets
-  Function correct = count_correct;  ///< a scalar: how many targets are met
-};
-
-/// What a model makes of a batch. Sums over targets, so that batches and ranks can be added.
-struct Score {
-  double loss_sum = 0.0, correct = 0.0, targets = 0.0;
+/// A module that is saved in a format of its own.
+class OwnFormat {
+ public:
+  virtual ~OwnFormat() = default;
+  /// May throw what LibTorch throws.
+  virtual void write(const std::filesystem::path& file) const = 0;
 };
 
 /// A module bound to a replica. Move-only. The module's tensors keep the replica's memory alive, so that a program may
@@ -45,12 +33,14 @@ struct Score {
 class Model {
  public:
   template <class Module>
-  explicit Model(std::shared_ptr<Module> module, Objective objective = {})
-      : Model(
-            module, [m = module.get()](const torch::Tensor& inputs) { return m->forward(inputs); },
-            std::move(objective)) {}
+  explicit Model(std::shared_ptr<Module> module) : Model(module, forward_of(module), std::nullopt) {}
   template <class Module>
-  explicit Model(const torch::nn::ModuleHolder<Module>& module, Objective objective = {})
+  Model(std::shared_ptr<Module> module, Objective objective)
+      : Model(module, forward_of(module), std::optional(std::move(objective))) {}
+  template <class Module>
+  explicit Model(const torch::nn::ModuleHolder<Module>& module) : Model(module.ptr()) {}
+  template <class Module>
+  Model(const torch::nn::ModuleHolder<Module>& module, Objective objective)
       : Model(module.ptr(), std::move(objective)) {}
 
   Model(Model&&) noexcept = default;
@@ -71,6 +61,12 @@ class Model {
   /// All other state: buffers that are not in the replica and parameters that need no gradient.
   const std::vector<torch::Tensor>& other_state() const { return other_state_; }
   torch::nn::Module& module() { return *module_; }
+  /// What it was made with; for a model that was made without, what `learn_by_default` was told; else classification:
+  /// mean cross entropy, and the largest logit counts.
+  const Objective& objective() const { return objective_; }
+  void learn_by_default(Objective objective) {
+    if (!own_objective_) objective_ = std::move(objective);
+  }
 
   /// The module's output for these inputs, which lie where it does, with its graph, in whatever mode it is.
   torch::Tensor forward(const torch::Tensor& inputs) const { return forward_(inputs); }
@@ -82,18 +78,23 @@ class Model {
   /// Forward pass without gradients, in whatever mode (training, evaluation) the module is.
   Score score(const Batch& batch) const;
 
-  /// Writes the module, as of x in the replica, so that `torch::load(module, file)` reads it. Throws DataError if the
+  /// Writes the module, as of x in the replica, as `torch::load(module, file)` reads it, or as its own. DataError if a
   /// file cannot be written.
   void save(const std::filesystem::path& file) const;
 
  private:
   using Forward = std::function<torch::Tensor(const torch::Tensor&)>;
-  Model(std::shared_ptr<torch::nn::Module> module, Forward forward, Objective objective);
+  template <class Module>
+  static Forward forward_of(const std::shared_ptr<Module>& module) {
+    return [m = module.get()](const torch::Tensor& inputs) { return m->forward(inputs); };
+  }
+  Model(std::shared_ptr<torch::nn::Module> module, Forward forward, std::optional<Objective> objective);
   void bind(const std::shared_ptr<Device>& device);
   Batch there(const Batch& batch) const { return {batch.inputs.to(where_), batch.targets.to(where_)}; }
 
   std::shared_ptr<torch::nn::Module> module_;
   Forward forward_;
+  bool own_objective_;
   Objective objective_;
   std::shared_ptr<Parameters> replica_;
   torch::Device where_{torch::kCPU};  // the replica's memory, to LibTorch

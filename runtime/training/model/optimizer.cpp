@@ -1,4 +1,5 @@
 // LibTorch's optimizers behind one interface: sgd, adam, adamw, adagrad. Each reads its keys from `optimizer:`.
+// clip_norm: pascanu2013difficulty, Algorithm 1, over all parameters.
 #include "runtime/training/model/optimizer.hpp"
 
 #include <array>
@@ -24,14 +25,48 @@ double read_weight_decay(Config& config, double fallback, std::string_view meani
 
 constexpr std::string_view l2_penalty = "lambda: g <- g + lambda x";
 
+/// What is ours beside LibTorch's options.
+struct Extras {
+  double clip_norm = 0.0;  // 0: no clipping
+  bool decay_matrices_only = false;
+};
+
+Extras read_extras(Config& config) {
+  return {
+      .clip_norm = config.real("clip_norm", 0.0, rate,
+                               "scale the gradient of a step, mixed or corrected as the exchange leaves it, down to "
+                               "this Euclidean norm over all parameters; 0: do not"),
+      .decay_matrices_only = config.flag("decay_matrices_only", false,
+                                         "weight decay spares biases, gains and whatever else has one dimension")};
+}
+
+/// One group, or matrices and the rest, which is not decayed.
+template <class Options>
+std::vector<torch::optim::OptimizerParamGroup> groups_of(const std::vector<torch::Tensor>& parameters,
+                                                         const Options& options, bool decay_matrices_only) {
+  std::vector<torch::Tensor> decayed, spared;
+  for (const torch::Tensor& parameter : parameters)
+    (decay_matrices_only && parameter.dim() < 2 ? spared : decayed).push_back(parameter);
+  Options without(options);
+  without.weight_decay(0.0);
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  if (!decayed.empty()) groups.emplace_back(decayed, std::make_unique<Options>(options));
+  if (!spared.empty()) groups.emplace_back(spared, std::make_unique<Options>(without));
+  return groups;
+}
+
 template <class TorchOptimizer>
 class LibTorchOptimizer final : public Optimizer {
  public:
   template <class Options>
-  LibTorchOptimizer(const Model& model, const Options& options)
-      : device_(model.replica().device), optimizer_(model.trainable(), options) {}
+  LibTorchOptimizer(const Model& model, const Options& options, const Extras& extras)
+      : device_(model.replica().device),
+        parameters_(model.trainable()),
+        clip_norm_(extras.clip_norm),
+        optimizer_(groups_of(parameters_, options, extras.decay_matrices_only), options) {}
   void step() override {
     const ComputeTurn turn(*device_);
+    if (clip_norm_ > 0.0) torch::nn::utils::clip_grad_norm_(parameters_, clip_norm_);
     optimizer_.step();
   }
   void set_learning_rate(double learning_rate) override {
@@ -40,6 +75,8 @@ class LibTorchOptimizer final : public Optimizer {
 
  private:
   std::shared_ptr<Device> device_;
+  std::vector<torch::Tensor> parameters_;
+  double clip_norm_;
   TorchOptimizer optimizer_;
 };
 
@@ -63,17 +100,19 @@ StepResponse response_of(const Adam& adam) {
 template <class TorchOptimizer, class Options>
 class LibTorchPlan final : public OptimizerPlan {
  public:
-  LibTorchPlan(Options options, int blocks) : options_(std::move(options)), blocks_(blocks) {}
+  LibTorchPlan(Options options, int blocks, Extras extras)
+      : options_(std::move(options)), blocks_(blocks), extras_(extras) {}
   double learning_rate() const override { return options_.lr(); }
   StepResponse response() const override { return response_of(options_); }
   int blocks() const override { return blocks_; }
   std::unique_ptr<Optimizer> build(const Model& model) const override {
-    return std::make_unique<LibTorchOptimizer<TorchOptimizer>>(model, options_);
+    return std::make_unique<LibTorchOptimizer<TorchOptimizer>>(model, options_, extras_);
   }
 
  private:
   Options options_;
   int blocks_;
+  Extras extras_;
 };
 
 std::unique_ptr<OptimizerPlan> make_sgd(Config& config) {
@@ -84,8 +123,8 @@ std::unique_ptr<OptimizerPlan> make_sgd(Config& config) {
   options.nesterov(config.flag("nesterov", false, "look ahead: the step is g + mu v"));
   config.require(!options.nesterov() || (options.momentum() > 0.0 && options.dampening() == 0.0), "nesterov",
                  "needs momentum > 0 and dampening 0");
-  return std::make_unique<LibTorchPlan<torch::optim::SGD, torch::optim::SGDOptions>>(options,
-                                                                                     options.momentum() > 0.0 ? 1 : 0);
+  return std::make_unique<LibTorchPlan<torch::optim::SGD, torch::optim::SGDOptions>>(
+      options, options.momentum() > 0.0 ? 1 : 0, read_extras(config));
 }
 
 template <class TorchOptimizer, class Options>
@@ -97,7 +136,8 @@ std::unique_ptr<OptimizerPlan> make_adam(Config& config, double weight_decay, st
   options.eps(config.real("epsilon", 1e-8, rate_above_zero, "added to the root of the second moment"));
   options.weight_decay(read_weight_decay(config, weight_decay, weight_decay_meaning));
   options.amsgrad(config.flag("amsgrad", false, "use the largest second moment so far"));
-  return std::make_unique<LibTorchPlan<TorchOptimizer, Options>>(options, options.amsgrad() ? 3 : 2);
+  return std::make_unique<LibTorchPlan<TorchOptimizer, Options>>(options, options.amsgrad() ? 3 : 2,
+                                                                 read_extras(config));
 }
 
 std::unique_ptr<OptimizerPlan> make_adagrad(Config& config) {
@@ -107,7 +147,8 @@ std::unique_ptr<OptimizerPlan> make_adagrad(Config& config) {
   options.initial_accumulator_value(
       config.real("initial_accumulator", 0.0, rate, "what the sums of squares start with"));
   options.eps(config.real("epsilon", 1e-10, rate_above_zero, "added to the root of the sum of squares"));
-  return std::make_unique<LibTorchPlan<torch::optim::Adagrad, torch::optim::AdagradOptions>>(options, 1);
+  return std::make_unique<LibTorchPlan<torch::optim::Adagrad, torch::optim::AdagradOptions>>(options, 1,
+                                                                                             read_extras(config));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ mirrored() { HEARSAY_DATA_MIRRORS=$1 "$script" "${@:2}"; }
 
 expect 0 "Usage: scripts/get-data NAME DIR" "$script" --help
 expect 2 "needs two arguments" "$script"
-expect 2 "no data set 'imagenet'; known: mnist, cifar10" "$script" imagenet "$work/data"
+expect 2 "no data set 'imagenet'; known: mnist, cifar10, shakespeare" "$script" imagenet "$work/data"
 touch "$work/file"
 expect 3 "cannot be created or written" "$script" mnist "$work/file/below"
 
@@ -62,5 +62,9 @@ if [[ -f ${HEARSAY_DATA:-}/mnist/train-images-idx3-ubyte.gz ]]; then
   printf 'broken' >"$work/data/mnist/t10k-labels-idx1-ubyte.gz"
   expect 0 "fetching" mirrored "$source" mnist "$work/data"
   cmp "$work/data/mnist/t10k-labels-idx1-ubyte.gz" "$HEARSAY_DATA/mnist/t10k-labels-idx1-ubyte.gz"
+fi
+if [[ -n ${HEARSAY_DATA:-} && -d $HEARSAY_DATA/shakespeare ]]; then
+  expect 0 "done:" mirrored "file://$HEARSAY_DATA/shakespeare" shakespeare "$work/data"
+  cmp "$work/data/shakespeare/input.txt" "$HEARSAY_DATA/shakespeare/input.txt"
 fi
 printf '%d checks passed\n' "$checks"

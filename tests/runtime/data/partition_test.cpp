@@ -30,7 +30,7 @@ std::unique_ptr<Partition> make(std::string_view name, const std::string& yaml =
 
 Shares split(const Partition& partition, std::span<const std::uint8_t> labels, int ranks, std::uint64_t seed = 1) {
   Random random(seed);
-  return partition.split(labels, 10, ranks, random);
+  return partition.split({.size = labels.size(), .groups = {labels.begin(), labels.end()}, .count = 10}, ranks, random);
 }
 
 /// Every index once, sorted: what all shares together must be.
@@ -189,6 +189,25 @@ TEST_CASE("gamma draws: mean and variance are alpha, the mean of the logarithm i
     CHECK(std::abs(logs / draws - digamma) < 0.03);
     CHECK(mean == doctest::Approx(alpha).epsilon(0.02));
     CHECK(squares / draws - mean * mean == doctest::Approx(alpha).epsilon(0.05));
+  }
+}
+
+TEST_CASE("examples without groups are dealt by those partitions that need none; the others say which") {
+  const GroupedExamples ungrouped{.size = 12};
+  for (const PartitionEntry& entry : partitions()) {
+    CAPTURE(entry.name);
+    Random random(1);
+    const auto partition = make(entry.name);
+    if (entry.name == "iid" || entry.name == "contiguous") {
+      CHECK(covers(partition->split(ungrouped, 5, random), 12));
+      continue;
+    }
+    try {
+      static_cast<void>(partition->split(ungrouped, 5, random));
+      FAIL("was dealt");
+    } catch (const ConfigError& error) {
+      CHECK(std::string(error.what()).find("use iid or contiguous") != std::string::npos);
+    }
   }
 }
 

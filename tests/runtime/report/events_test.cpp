@@ -140,9 +140,9 @@ TEST_CASE("an event file is what was recorded, 0 included, with step and wall ti
     file.write(EvaluationRecord{.iteration = 60,
                                 .epoch = 1.0,
                                 .time_s = 2.0,
-                                .accuracy_mean_model = 0.5,
                                 .loss_mean_model = 0.75,
-                                .consensus_distance = 0.125});
+                                .consensus_distance = 0.125,
+                                .metrics = {{accuracy_metric(), 0.5}}});
     Layout layout;
     layout.append("fc.weight", {2, 3});
     layout.append("fc.bias", {2});

@@ -64,6 +64,31 @@ Json parsed(const std::filesystem::path& file) { return Json::parse(test::conten
 
 }  // namespace
 
+TEST_CASE("every metric of a run is read back, the task's own first; runs of older versions are judged by accuracy") {
+  const TemporaryFolder folder;
+  Summary written;
+  written.take({.metric = perplexity_metric(), .mean_model = 82.5, .rank_worst = 90.25, .rank_mean = 85.0});
+  written.take({.metric = accuracy_metric(), .mean_model = 0.25, .rank_worst = 0.125, .rank_mean = 0.2});
+  write_summary(folder.path(), written);
+  const Summary read = read_summary(folder.path());
+  REQUIRE(read.metrics.size() == 2);
+  REQUIRE(read.quality());
+  CHECK(read.quality()->metric.name == "perplexity");
+  CHECK_FALSE(read.quality()->metric.higher_is_better);
+  CHECK_FALSE(read.quality()->metric.fraction);
+  CHECK(read.quality()->mean_model == 82.5);
+  CHECK(read.quality()->rank_worst == 90.25);
+  CHECK(read.accuracy_mean_model == 0.25);
+  CHECK(read.accuracy_rank_min == 0.125);
+
+  Summary old;
+  old.accuracy_mean_model = 0.75;
+  write_summary(folder.path(), old);
+  CHECK(read_summary(folder.path()).quality()->metric.name == "accuracy");
+  CHECK(read_summary(folder.path()).quality()->mean_model == 0.75);
+  CHECK(!Summary().quality());
+}
+
 TEST_CASE("a summary reads back equal, to the last bit") {
   const TemporaryFolder folder;
   const Summary written = example();
@@ -216,9 +241,9 @@ TEST_CASE("metrics: one JSON object a line, named by rank, null where a loss is 
     metrics.write(EvaluationRecord{.iteration = 60,
                                    .epoch = 1,
                                    .time_s = 2,
-                                   .accuracy_mean_model = 0.5,
                                    .loss_mean_model = 0.75,
-                                   .consensus_distance = 0.125});
+                                   .consensus_distance = 0.125,
+                                   .metrics = {{accuracy_metric(), 0.5}}});
     metrics.write_segments(7, std::vector<double>{1.5, not_a_number}, {}, std::vector<std::uint8_t>{1, 0});
   }
   std::istringstream lines(test::contents(folder / "metrics.rank0012.jsonl"));

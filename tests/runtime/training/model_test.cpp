@@ -24,7 +24,7 @@ struct LineImpl : torch::nn::Module {
 Model line_model(const std::shared_ptr<LineImpl>& line) {
   return Model(line,
                {.loss = [](const torch::Tensor& y, const torch::Tensor& t) { return 0.5 * (y - t).square().sum(); },
-                .correct = count_correct});
+                .measures = {}});
 }
 const Batch line_batch{torch::full({1}, 2.0), torch::full({1}, 5.0)};  // y = 7, y − t = 2: gradient (4, 2), loss 2
 
@@ -187,8 +187,7 @@ struct TiedImpl : torch::nn::Module {
 
 TEST_CASE("a shared parameter is one segment with one gradient, a frozen one is none") {
   const auto tied = std::make_shared<TiedImpl>();
-  Model model(tied,
-              {.loss = [](const torch::Tensor& y, const torch::Tensor&) { return y.sum(); }, .correct = count_correct});
+  Model model(tied, {.loss = [](const torch::Tensor& y, const torch::Tensor&) { return y.sum(); }, .measures = {}});
   CHECK(model.replica().layout.size() == 2);
   CHECK(model.other_state().size() == 1);
   CHECK(model.loss_and_gradient(line_batch) == 21.0);  // (3·2 + 1)·3; derivatives 2 w x + b = 13 and w = 3
@@ -233,7 +232,8 @@ TEST_CASE("a saved model is read back equal") {
 
 TEST_CASE("batches are the sampler's images, normalised, with their labels, in a buffer that is used again") {
   const ImageData data = random_image_data(10, 7, 2, 3);
-  TrainingBatches batches(data, Sampler({4, 2, 9}, 5, 2, false, 1), Augmentation::none, 1);
+  const DataSet set = image_classification(data);
+  TrainingBatches batches(set, Sampler({4, 2, 9}, 5, 2, false, 1), false, 1);
   CHECK(batches.iterations_per_epoch() == 3);
   const std::vector<std::vector<std::size_t>> expected{{4, 2}, {9, 4}, {2}, {9, 4}};
   for (const auto& indices : expected) {
@@ -246,7 +246,7 @@ TEST_CASE("batches are the sampler's images, normalised, with their labels, in a
             doctest::Approx((pixel / 255.0 - 0.5) / 0.25).epsilon(1e-6));
     }
   }
-  const TestSet test = test_images(data);
+  const TestSet test = test_set(set);
   CHECK(test.size == 7);
   CHECK(test.batch(5, 2).targets[1].item<std::int64_t>() == data.test.labels[6]);
 }

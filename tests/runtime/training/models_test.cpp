@@ -24,7 +24,9 @@ constexpr Size sizes[] = {{"{name: mnist_cnn}", 1, 28, 27480, 8},
                           {"{name: lenet5}", 1, 28, 61706, 10},
                           {"{name: lenet5}", 1, 32, 61706, 10},
                           {"{name: resnet20}", 3, 32, 269722, 59},
-                          {"{name: resnet18}", 3, 32, 11173962, 62}};
+                          {"{name: resnet18}", 3, 32, 11173962, 62},
+                          {"{name: vgg16}", 3, 32, 14728266, 54},
+                          {"{name: alexnet}", 3, 32, 2472266, 12}};
 
 TEST_CASE("models have their published numbers of parameters and segments") {
   for (const Size& size : sizes) {
@@ -33,6 +35,25 @@ TEST_CASE("models have their published numbers of parameters and segments") {
     CHECK(model.replica().layout.size() == size.parameters);
     CHECK(model.replica().layout.count() == size.segments);
   }
+}
+
+TEST_CASE("networks for large images have their published numbers of parameters for 1,000 classes") {
+  const ExampleShape imagenet{.inputs = {.sizes = {3, 224, 224}},
+                              .targets = {.element = TensorShape::Element::classes, .classes = 1000}};
+  for (const auto& [name, parameters, segments] : {std::tuple{"resnet50", std::size_t{25'557'032}, std::size_t{161}},
+                                                   {"vgg16", std::size_t{138'357'544}, std::size_t{32}},
+                                                   {"alexnet", std::size_t{61'100'840}, std::size_t{16}}}) {
+    CAPTURE(name);
+    Config section = Config::from_text("{name: " + std::string(name) + "}");
+    Model model = chosen_entry(models(), section, "mlp", "the model").make(section)->make(imagenet);
+    CHECK(model.replica().layout.size() == parameters);
+    CHECK(model.replica().layout.count() == segments);
+    const torch::NoGradGuard no_gradient;
+    model.module().eval();
+    CHECK(model.forward(torch::zeros({1, 3, 224, 224})).sizes() == torch::IntArrayRef({1, 1000}));
+  }
+  CHECK_THROWS_WITH_AS(model_named("{name: vgg16}", 3, 16), doctest::Contains("at least 32x32 pixels"), ConfigError);
+  CHECK(model_named("{name: resnet50}", 3, 32).replica().layout.size() == 25'557'032 - 7'680 - 990 * 2049);
 }
 
 TEST_CASE("mnist_cnn's segments are those of the paper's code") {

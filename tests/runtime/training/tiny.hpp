@@ -11,6 +11,7 @@
 
 #include "apps/models/models.hpp"
 #include "base/random.hpp"
+#include "runtime/data/dataset.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/model.hpp"
 
@@ -47,7 +48,7 @@ inline Model model_named(const std::string& section, int channels, int side, int
   const auto& entry = chosen_entry(models(), config, "mnist_cnn", "the model");
   const auto factory = entry.make(config);
   config.throw_if_invalid();
-  return factory->make(random_images(1, channels, side, 1, classes));
+  return factory->make(shape_of(random_images(1, channels, side, 1, classes)));
 }
 
 inline std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }

@@ -39,7 +39,7 @@ struct Fixture {
         ranks(environment.ranks()),
         layers(network_of(environment.rank())),
         model(layers),
-        evaluator(model, test_images(data), communicator, engine, ledger) {}
+        evaluator(model, test_set(image_classification(data)), communicator, engine, ledger) {}
   mpi::Environment& environment;
   int ranks;
   ImageData data = random_image_data(10, 501, 1, 8);
@@ -80,14 +80,14 @@ torch::nn::Sequential mean_network(int ranks) {
 
 Score score_alone(torch::nn::Sequential layers, const ImageData& data) {
   layers->eval();
-  return Model(layers).score(test_images(data).batch(0, data.test.size()));
+  return Model(layers).score(test_set(image_classification(data)).batch(0, data.test.size()));
 }
 
 TEST_CASE("the averaged model's accuracy, loss and distance are those that one process computes") {
   Fixture f;
   const Evaluator::MeanModel result = f.evaluator.mean_model();
   const Score alone = score_alone(mean_network(f.ranks), f.data);
-  CHECK(result.accuracy == alone.correct / alone.targets);
+  CHECK(result.metrics.at(0).value == alone.sums.at(0) / alone.targets);
   CHECK(result.loss == doctest::Approx(alone.loss_sum / alone.targets).epsilon(1e-5));
 
   const std::vector<float> mean = parameters_of(*mean_network(f.ranks));
@@ -106,11 +106,33 @@ TEST_CASE("minimum and mean over ranks are those of every rank's own model") {
   double sum = 0.0, minimum = 1.0;
   for (int rank = 0; rank < f.ranks; ++rank) {
     const Score own = score_alone(network_of(rank), f.data);
-    sum += own.correct / own.targets;
-    minimum = std::min(minimum, own.correct / own.targets);
+    sum += own.sums.at(0) / own.targets;
+    minimum = std::min(minimum, own.sums.at(0) / own.targets);
   }
-  CHECK(result.accuracy_min == minimum);
-  CHECK(result.accuracy_mean == doctest::Approx(sum / f.ranks).epsilon(1e-12));
+  CHECK(result.worst.at(0).value == minimum);
+  CHECK(result.mean.at(0).value == doctest::Approx(sum / f.ranks).epsilon(1e-12));
+}
+
+TEST_CASE("the worst rank by a loss is the one that has the highest, and each metric has its own") {
+  Fixture f;
+  DataSet data = image_classification(f.data);
+  data.metrics = {loss_metric(), accuracy_metric(), perplexity_metric()};
+  f.model.learn_by_default(objective_for(data, 0.0));
+  const Evaluator::Ranks result = f.evaluator.every_rank();
+  const Evaluator::MeanModel mean = f.evaluator.mean_model();
+  double highest = 0.0, least_correct = 1.0;
+  for (int rank = 0; rank < f.ranks; ++rank) {
+    const Score own = score_alone(network_of(rank), f.data);
+    highest = std::max(highest, own.loss_sum / own.targets);
+    least_correct = std::min(least_correct, own.sums.at(0) / own.targets);
+  }
+  REQUIRE(result.worst.size() == 3);
+  CHECK(result.worst[0].value == doctest::Approx(highest).epsilon(1e-5));
+  CHECK(result.worst[1].value == least_correct);
+  CHECK(result.worst[2].value == doctest::Approx(std::exp(highest)).epsilon(1e-4));
+  CHECK(result.worst[0].value >= result.mean[0].value);
+  CHECK(mean.metrics.at(0).value == mean.loss);
+  CHECK(mean.metrics.at(2).value == doctest::Approx(std::exp(mean.loss)).epsilon(1e-9));
 }
 
 TEST_CASE("evaluation leaves parameters, gradients, buffers, modes and the generator as they were") {
@@ -153,7 +175,7 @@ TEST_CASE("a network that draws and counts in evaluation leaves no trace either"
   };
   Fixture f;
   Model model(std::make_shared<NoisyImpl>());
-  Evaluator evaluator(model, test_images(f.data), f.communicator, f.engine, f.ledger);
+  Evaluator evaluator(model, test_set(image_classification(f.data)), f.communicator, f.engine, f.ledger);
   torch::manual_seed(5);
   evaluator.mean_model();
   evaluator.every_rank();

@@ -54,12 +54,12 @@ torch::nn::Sequential network() {
 Task task_for(std::shared_ptr<torch::nn::Sequential> keep = nullptr) {
   Task task;
   task.model_name = "small", task.dataset_name = "random";
-  task.make_model = [keep](const ImageSet&) {
+  task.make_model = [keep](const ExampleShape&) {
     torch::nn::Sequential layers = network();
     if (keep) *keep = layers;
     return Model(layers);
   };
-  task.load_data = [] { return random_image_data(examples, 41, 1, 8); };
+  task.load_data = [] { return image_classification(random_image_data(examples, 41, 1, 8)); };
   return task;
 }
 
@@ -79,7 +79,7 @@ Summary run(const std::string& name, const std::string& more, const TrainOptions
 /// The same task, with a model that lives on an emulated GPU.
 Task task_on_device() {
   Task task = task_for();
-  task.make_model = [](const ImageSet&) {
+  task.make_model = [](const ExampleShape&) {
     Model model(network());
     model.live_on(emulated_device(3), torch::kCPU);
     return model;
@@ -118,12 +118,11 @@ TEST_CASE("one rank is plain SGD bit for bit: same order of examples, same dropo
   torch::nn::Sequential plain = network();
   torch::manual_seed(stream_seed(3, "dropout", 0));
   torch::optim::SGD sgd(plain->parameters(), torch::optim::SGDOptions(0.05).momentum(0.5));
-  const ImageData data = random_image_data(examples, 41, 1, 8);
+  const DataSet data = image_classification(random_image_data(examples, 41, 1, 8));
   Random common(stream_seed(3, "partition"));
   Config none;
-  const auto shares = partitions()[0].make(none)->split(data.train.labels, 10, 1, common);
-  TrainingBatches batches(data, Sampler(shares[0], examples, 8, true, stream_seed(3, "sampler", 0)), Augmentation::none,
-                          0);
+  const auto shares = partitions()[0].make(none)->split(data.shares, 1, common);
+  TrainingBatches batches(data, Sampler(shares[0], examples, 8, true, stream_seed(3, "sampler", 0)), false, 0);
   for (int k = 0; k < 2 * 12; ++k) {
     const Batch batch = batches.next();
     sgd.zero_grad();
@@ -164,7 +163,7 @@ torch::nn::Sequential network_with_a_slow_layer() {
 TEST_CASE("the time line shows a later layer's sum under the backward pass of earlier ones") {
   if (mpi_environment().ranks() == 1) return;
   Task task = task_for();
-  task.make_model = [](const ImageSet&) { return Model(network_with_a_slow_layer()); };
+  task.make_model = [](const ExampleShape&) { return Model(network_with_a_slow_layer()); };
   for (const std::string exchange : {"{name: allreduce, bucket_bytes: 4}", "{name: lkgs}"}) {
     CAPTURE(exchange);
     const Cleaner cleaner({"trace"});

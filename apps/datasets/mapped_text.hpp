@@ -1,0 +1,27 @@
+#pragma once
+// Texts as they lie in files: mapped, so that what is not read is not in memory, and one larger than memory will do.
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hearsay {
+
+/// Characters that stay where they are as long as the text, or a copy of it, lives.
+struct Text {
+  std::string origin;  ///< the file, for messages
+  std::string_view characters;
+  std::shared_ptr<const void> owner;
+};
+
+/// Of memory.
+Text text_of(std::string characters, std::string origin);
+/// Maps a file; `.gz` and `.xz` are unpacked into memory. Throws DataError if it cannot be read, is no regular file, or
+/// is empty.
+Text read_text(const std::filesystem::path& file);
+/// A file, or all files of a folder and those in it, by name; hidden ones apart. Throws DataError as above, and for
+/// a folder without files.
+std::vector<Text> read_texts(const std::filesystem::path& file_or_folder);
+
+}  // namespace hearsay
