@@ -24,6 +24,7 @@ class RunLog {
     RunLength length;
     int rank;
     const std::string& host;
+    const std::string& run_id;
   };
   explicit RunLog(const Sources& sources);
 
@@ -35,6 +36,8 @@ class RunLog {
   void iteration(Iteration k, double loss, const Exchange& exchange);
   /// The averaged model after `done` iterations.
   void evaluation(Iteration done, double accuracy, double loss, double consensus_distance);
+  /// Flushes the diary; what of it could not be written, and why.
+  std::vector<std::string> not_written();
   /// The fields that every rank knows; totals and times are zero.
   Summary summary(const std::string& status, Iteration done) const;
 
@@ -44,6 +47,7 @@ class RunLog {
   std::vector<std::uint64_t> neighbour_bytes() const;
   void write(Iteration k, const Exchange& exchange);
   void report_progress(Iteration k, double loss);
+  void warn_once();
 
   Sources sources_;
   std::uint64_t sends_;    // neighbours that an iteration sends to
@@ -51,6 +55,7 @@ class RunLog {
   std::uint64_t loss_count_ = 0;
   MetricsWriter metrics_;
   std::optional<EventFile> events_;
+  bool warned_ = false;
   std::chrono::nanoseconds start_;
   std::chrono::steady_clock::time_point last_progress_{};  // by the user's clock, even where time is simulated
 };

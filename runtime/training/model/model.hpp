@@ -82,9 +82,9 @@ class Model {
   /// Forward pass without gradients, in whatever mode (training, evaluation) the module is.
   Score score(const Batch& batch) const;
 
-  /// Writes the module, as of x in the replica, so that `torch::load(module, file)` reads it. Throws DataError if the
-  /// file cannot be written.
-  void save(const std::filesystem::path& file) const;
+  /// Writes the module, as of x in the replica, so that `torch::load(module, file)` reads it: a whole file or none.
+  /// `run_id`: kept in the file, if there is one. Throws DataError if the file cannot be written.
+  void save(const std::filesystem::path& file, const std::string& run_id = "") const;
 
  private:
   using Forward = std::function<torch::Tensor(const torch::Tensor&)>;
