@@ -28,7 +28,8 @@ YamlValue& mapping_around(YamlValue& root, const std::vector<std::string>& words
                         "' itself or choose another key");
     if (i + 1 == words.size()) return *value;
     path += (i == 0 ? "" : ".") + words[i];
-    if (value->find(words[i]) == nullptr) value->members.push_back({words[i], position, {.position = position}});
+    if (value->find(words[i]) == nullptr)
+      value->members.push_back({words[i], position, {.position = position, .members = {}}});
     value = &value->find(words[i])->value;
   }
 }

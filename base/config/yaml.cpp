@@ -45,7 +45,7 @@ class Builder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     const bool quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
-    put(mark, anchor, {.kind = YamlValue::Kind::scalar, .scalar = text, .quoted = quoted});
+    put(mark, anchor, {.kind = YamlValue::Kind::scalar, .scalar = text, .quoted = quoted, .members = {}});
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchored_.find(anchor);
@@ -114,7 +114,7 @@ class Builder final : public YAML::EventHandler {
     charge(1, 0, mark);
     if (open_.size() >= deepest)
       throw problem(mark, "too deeply nested: at most " + std::to_string(deepest) + " levels");
-    open_.push_back({.anchor = anchor, .value = {.kind = kind, .position = position_of(mark, source_)}});
+    open_.push_back({.anchor = anchor, .value = {.kind = kind, .position = position_of(mark, source_), .members = {}}});
   }
 
   void close() {

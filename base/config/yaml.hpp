@@ -28,7 +28,7 @@ struct YamlValue {
   std::string scalar{};
   bool quoted = false;  ///< a scalar in quotes (or a block scalar) is text, never a number
   std::vector<YamlValue> items{};
-  std::vector<YamlMember> members{};
+  std::vector<YamlMember> members;  ///< no `{}`: Clang would ask for the whole YamlMember here
 
   const YamlMember* find(std::string_view key) const;
   YamlMember* find(std::string_view key);
