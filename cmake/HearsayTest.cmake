@@ -144,25 +144,20 @@ function(hearsay_add_mpi_test name)
   endforeach()
 endfunction()
 
-# hearsay_add_fuzz_targets(NAME …): the program fuzz_NAME of each tests/fuzz/targets/NAME.cpp. With HEARSAY_FUZZ (Clang,
-# preset `fuzz`) libFuzzer drives it, else tests/fuzz/replay.cpp, and a test fuzz.NAME runs it for a few seconds.
+# hearsay_add_fuzz_targets(NAME …): the program fuzz_NAME of each tests/fuzz/targets/NAME.cpp, and a test fuzz.NAME that
+# runs it for a few seconds.
 function(hearsay_add_fuzz_targets)
   set(seconds 1)
   if(HEARSAY_SANITIZE)
     set(seconds 7)
   endif()
   foreach(name IN LISTS ARGN)
-    add_executable(fuzz_${name} fuzz/targets/${name}.cpp)
+    add_executable(fuzz_${name} fuzz/targets/${name}.cpp fuzz/replay.cpp)
     target_link_libraries(fuzz_${name} PRIVATE hearsay_core hearsay_datasets)
-    if(HEARSAY_FUZZ)
-      target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
-    else()
-      target_sources(fuzz_${name} PRIVATE fuzz/replay.cpp)
-      add_test(NAME fuzz.${name} COMMAND fuzz_${name} --seconds ${seconds})
-      set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120 ENVIRONMENT
-                           "${HEARSAY_TEST_ENVIRONMENT};ASAN_OPTIONS=abort_on_error=1:handle_segv=0:detect_leaks=0")
-    endif()
     hearsay_compile_options(fuzz_${name})
+    add_test(NAME fuzz.${name} COMMAND fuzz_${name} --seconds ${seconds})
+    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120 ENVIRONMENT
+                         "${HEARSAY_TEST_ENVIRONMENT};ASAN_OPTIONS=abort_on_error=1:handle_segv=0:detect_leaks=0")
   endforeach()
 endfunction()
 
