@@ -144,6 +144,23 @@ function(hearsay_add_mpi_test name)
   endforeach()
 endfunction()
 
+# hearsay_add_fuzz_targets(NAME …): the program fuzz_NAME of each tests/fuzz/targets/NAME.cpp, and a test fuzz.NAME that
+# runs it for a few seconds.
+function(hearsay_add_fuzz_targets)
+  set(seconds 1)
+  if(HEARSAY_SANITIZE)
+    set(seconds 7)
+  endif()
+  foreach(name IN LISTS ARGN)
+    add_executable(fuzz_${name} fuzz/targets/${name}.cpp fuzz/replay.cpp)
+    target_link_libraries(fuzz_${name} PRIVATE hearsay_core hearsay_datasets)
+    hearsay_compile_options(fuzz_${name})
+    add_test(NAME fuzz.${name} COMMAND fuzz_${name} --seconds ${seconds})
+    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120 ENVIRONMENT
+                         "${HEARSAY_TEST_ENVIRONMENT};ASAN_OPTIONS=abort_on_error=1:handle_segv=0:detect_leaks=0")
+  endforeach()
+endfunction()
+
 # hearsay_add_script_test(NAME COMMAND <script in tests/> <arguments> [LABELS …] [ENVIRONMENT …] [TIMEOUT s]
 #                         [PROCESSORS n])
 function(hearsay_add_script_test name)

@@ -1,17 +1,19 @@
 // The text file that describes a graph, and optionally its weights, edge by edge.
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/regular_file.hpp"
 #include "topology/graph_tools.hpp"
 
 namespace hearsay {
 namespace {
+
+constexpr std::size_t most_bytes = std::size_t{256} << 20;  // of a file: ten million edges
 
 template <class Number>
 Number parse(const std::string& word, const std::string& place, const char* expected) {
@@ -55,10 +57,7 @@ EdgeLine parse_line(const std::vector<std::string>& words, const std::string& pl
 }  // namespace
 
 std::vector<EdgeLine> read_edge_list(const std::filesystem::path& file, int ranks, bool directed) {
-  std::ifstream stream(file);
-  std::error_code ignored;
-  if (!stream || std::filesystem::is_directory(file, ignored))
-    throw DataError(file.string() + ": cannot be read; name an existing edge-list file");
+  std::istringstream stream(file_text(file, most_bytes, "name an existing edge-list file"));
   std::vector<EdgeLine> edges;
   std::map<std::pair<int, int>, int> line_of;
   std::string text;

@@ -4,14 +4,12 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <limits>
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/regular_file.hpp"
 
 namespace hearsay {
 namespace {
@@ -21,19 +19,10 @@ using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t first_guess = std::size_t{1} << 20;  // unpacked bytes; doubled as needed
 
-Bytes read_raw(const fs::path& file) {
-  std::error_code error;
-  if (fs::is_directory(file, error)) throw DataError(file.string() + ": is a folder, a file was expected");
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary | std::ios::ate);
-  if (!stream) {
-    throw DataError(file.string() + ": cannot be opened" +
-                    (errno != 0 ? ": " + std::string(std::strerror(errno)) : ""));
-  }
-  Bytes bytes(static_cast<std::size_t>(stream.tellg()));
-  stream.seekg(0);
-  stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  if (!stream) throw DataError(file.string() + ": reading stopped after " + std::to_string(stream.gcount()) + " bytes");
+Bytes read_raw(const fs::path& path) {
+  RegularFile file(path);
+  Bytes bytes(file.size());
+  file.read(std::as_writable_bytes(std::span(bytes)));
   return bytes;
 }
 

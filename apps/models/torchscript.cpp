@@ -53,7 +53,11 @@ class ScriptedImpl final : public torch::nn::Module, public OwnFormat {
     torch::nn::Module::train(on);
     script_.train(on);
   }
-  void write(const fs::path& file) const override { script_.save(file.string()); }
+  std::string bytes() const override {
+    std::ostringstream file;
+    script_.save(file);
+    return std::move(file).str();
+  }
 
  private:
   static void adopt(const torch::jit::Module& from, torch::nn::Module& to) {

@@ -1,5 +1,8 @@
 #include "apps/shared/train_report.hpp"
 
+#include <limits>
+#include <system_error>
+
 #include "apps/shared/text.hpp"
 
 namespace hearsay {
@@ -72,8 +75,17 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
     for (const auto& [name, value] : s.shares) text += line(name, significant(value, 3));
   }
   text += line("time", duration(s.wall_time_s) + " (" + duration(s.time_per_iteration_s) + " per iteration)");
-  if (saved_model) text += line("averaged model", (directory / "model.pt").string());
+  std::error_code unknown;
+  if (saved_model && std::filesystem::exists(directory / "model.pt", unknown))
+    text += line("averaged model", (directory / "model.pt").string());
   return text + line("run folder", directory.string());
+}
+
+void require_all_written(const Summary& summary) {
+  if (summary.not_written.empty()) return;
+  std::string text = "the run has ended, but not all of its files could be written:";
+  for (const std::string& problem : summary.not_written) text += "\n  " + problem;
+  throw DataError(text);
 }
 
 }  // namespace hearsay

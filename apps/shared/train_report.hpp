@@ -12,4 +12,7 @@ std::string dry_run_text(const DryRun& run, const Topology& topology);
 /// `saved_model`: whether the run has written the averaged model.
 std::string outcome_text(const Summary& summary, const std::filesystem::path& directory, bool saved_model);
 
+/// Throws DataError that names them if files of the run could not be written: the run is fine, its report is not.
+void require_all_written(const Summary& summary);
+
 }  // namespace hearsay

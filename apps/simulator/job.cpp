@@ -13,10 +13,13 @@ namespace {
 
 SimulatedJob synthetic_job(const Config& root, SimulationPlan simulation, int ranks, const std::string& command) {
   const auto run = std::make_shared<SyntheticRun>(read_synthetic_run(root, std::move(simulation), ranks, command));
-  prepare_run_folder(run->report);
-  return {.scale = run->simulation.scale, .threads = false, .run = [run](mpi::Environment& mpi) {
+  const auto folder = std::make_shared<RunFolder>(run->report);
+  run->run_id = folder->id();
+  return {.scale = run->simulation.scale, .threads = false, .run = [run, folder](mpi::Environment& mpi) {
             const Summary summary = run_synthetic(mpi, *run);
-            if (mpi.rank() == 0) std::printf("%s", outcome_text(summary, run->report.directory, false).c_str());
+            if (mpi.rank() != 0) return;
+            std::printf("%s", outcome_text(summary, run->report.directory, false).c_str());
+            require_all_written(summary);
           }};
 }
 

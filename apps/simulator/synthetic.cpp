@@ -50,15 +50,16 @@ SyntheticRank::SyntheticRank(const mpi::Environment& environment, const Syntheti
       communicator_([] {}, environment.communicator()),
       member_(environment.communicator(), run.topology, *run.exchange, replica_,
               {.step = {.learning_rate = 1.0}, .start_from_rank_0 = false}),
-      metrics_(run.report.directory, rank_),
-      events_(open_event_file(run.report, rank_, environment.host())),
+      metrics_(run.report.directory, rank_, run.run_id),
+      events_(open_event_file(run.report, rank_, environment.host(), run.run_id)),
       compute_time_(run.simulation.compute_time(run.seed, rank_)) {}
 
 void SyntheticRank::write_start() {
   const auto hosts = gather_texts(communicator_, environment_.host());
   if (rank_ != 0) return;
   write_manifest(run_.report.directory,
-                 {.command = run_.command,
+                 {.run_id = run_.run_id,
+                  .command = run_.command,
                   .config_yaml = run_.config_yaml,
                   .hosts = hosts,
                   .versions = {{"hearsay", std::string(full_version)},
@@ -114,6 +115,7 @@ void SyntheticRank::record(Iteration k) {
 
 Summary SyntheticRank::summary() const {
   Summary summary;
+  summary.run_id = run_.run_id;
   summary.ranks = environment_.ranks();
   summary.iterations = run_.simulation.iterations;
   summary.parameters = replica_.layout.size();
@@ -146,14 +148,22 @@ Summary SyntheticRank::operator()() {
                           .replica_hash = replica_hash(replica_.values.span()),
                           .shares = member_.exchange().shares()};
   member_.settle();
+  std::vector<std::string> not_written;
+  const auto ask = [&](auto& writer) {
+    writer.flush();
+    if (auto problem = writer.file().problem(); !problem.empty()) not_written.push_back(std::move(problem));
+  };
+  ask(metrics_);
+  if (events_) ask(*events_);
   Summary total = summary();
   complete_summary(total, communicator_,
                    {.ledger = member_.ledger(),
                     .neighbourhood = member_.neighbourhood(),
                     .layout = replica_.layout,
-                    .directory = run_.report.directory},
+                    .directory = run_.report.directory,
+                    .not_written = std::move(not_written)},
                    result);
-  if (rank_ == 0) write_summary(run_.report.directory, total);
+  if (rank_ == 0) write_if_possible(total.not_written, [&] { write_summary(run_.report.directory, total); });
   communicator_.barrier();
   return total;
 }

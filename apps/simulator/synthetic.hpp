@@ -19,7 +19,7 @@ struct SyntheticRun {
   std::unique_ptr<ExchangePlan> exchange;
   std::shared_ptr<const Topology> topology;
   ReportOptions report;
-  std::string config_yaml, command;
+  std::string config_yaml, command, run_id;
 };
 
 /// Reads `seed`, `topology:`, `exchange:`, `trigger:`, `sparsify:` and `report:`. Throws ConfigError.

@@ -16,9 +16,9 @@ SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, in
   static_cast<void>(run->plan().topology(ranks));
   run->check();
   run->share_data();
-  prepare_run_folder(run->plan().report());
+  const auto folder = std::make_shared<RunFolder>(run->plan().report());
   const auto cluster = std::make_shared<SimulationPlan>(std::move(simulation));
-  return {.scale = cluster->scale, .run = [run, cluster, command](mpi::Environment& mpi) {
+  return {.scale = cluster->scale, .run = [run, cluster, command, folder](mpi::Environment& mpi) {
             const RunPlan& plan = run->plan();
             LongWork work("simulate", "iteration", mpi.rank() == 0);
             const Summary summary =
@@ -26,9 +26,11 @@ SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, in
                       {.command = command,
                        .progress = [&](const Progress& p) { work.reached(p.iteration, p.iterations); },
                        .compute_s = cluster->compute_time(plan.parts().seed, mpi.rank()),
+                       .run_id = folder->id(),
                        .shares_process = true});
-            if (mpi.rank() == 0)
-              std::printf("%s", outcome_text(summary, plan.report().directory, plan.parts().save_model).c_str());
+            if (mpi.rank() != 0) return;
+            std::printf("%s", outcome_text(summary, plan.report().directory, plan.parts().save_model).c_str());
+            require_all_written(summary);
           }};
 }
 

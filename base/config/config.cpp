@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
@@ -11,21 +10,10 @@
 #include "base/config/config_document.hpp"
 #include "base/config/nearest.hpp"
 #include "base/error.hpp"
+#include "base/regular_file.hpp"
 
 namespace hearsay {
 namespace {
-
-std::string contents(const std::filesystem::path& file) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored))
-    throw DataError(file.string() + ": cannot be read as a configuration: it is a directory");
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream.is_open() || stream.bad())
-    throw DataError(file.string() + ": cannot be read; name an existing configuration file (YAML)");
-  return text.str();
-}
 
 /// The mapping that a dotted key's last word belongs to; null values on the way become mappings.
 /// Throws ConfigError at a word that holds something else.
@@ -40,7 +28,8 @@ YamlValue& mapping_around(YamlValue& root, const std::vector<std::string>& words
                         "' itself or choose another key");
     if (i + 1 == words.size()) return *value;
     path += (i == 0 ? "" : ".") + words[i];
-    if (value->find(words[i]) == nullptr) value->members.push_back({words[i], position, {.position = position}});
+    if (value->find(words[i]) == nullptr)
+      value->members.push_back({words[i], position, {.position = position, .members = {}}});
     value = &value->find(words[i])->value;
   }
 }
@@ -59,6 +48,8 @@ bool is_of_document(const YamlValue& value) {
 }
 
 }  // namespace
+
+constexpr std::size_t most_shown = 100;  // errors of one document
 
 std::string comma_separated(const std::vector<std::string>& words) {
   std::string all;
@@ -162,7 +153,8 @@ std::string Range::description() const {
 Config::Config() : Config(from_text("")) {}
 
 Config Config::from_file(const std::filesystem::path& file) {
-  Config config = from_text(contents(file), file.string());
+  Config config =
+      from_text(file_text(file, most_yaml_bytes, "name an existing configuration file (YAML)"), file.string());
   config.document_->directory = std::filesystem::absolute(file).parent_path();
   return config;
 }
@@ -281,7 +273,10 @@ void Config::throw_if_invalid() const {
   problems.erase(std::unique(problems.begin(), problems.end()), problems.end());
   const std::string count = std::to_string(problems.size()) + (problems.size() == 1 ? " error" : " errors");
   std::string message = "invalid configuration (" + count + ")";
-  for (const YamlProblem& problem : problems) message += "\n  " + document_->line(problem);
+  for (std::size_t i = 0; i < std::min(problems.size(), most_shown); ++i)
+    message += "\n  " + document_->line(problems[i]);
+  if (problems.size() > most_shown)
+    message += "\n  and " + std::to_string(problems.size() - most_shown) + " more, in the same order";
   throw ConfigError(message);
 }
 

@@ -29,11 +29,11 @@ struct Config::Document {
   bool is_rehearsal = false;
 
   std::string place(const Position& p) const {
-    if (p.source > 0) return "--set " + overrides[static_cast<std::size_t>(p.source) - 1];
+    if (p.source > 0) return "--set " + shortened(overrides[static_cast<std::size_t>(p.source) - 1]);
     return origin + ":" + std::to_string(p.line) + ":" + std::to_string(p.column);
   }
   std::string line(const YamlProblem& p) const {
-    return place(p.position) + ": " + (p.path.empty() ? "" : p.path + ": ") + p.message;
+    return place(p.position) + ": " + (p.path.empty() ? "" : shortened(p.path) + ": ") + p.message;
   }
   /// Whether `key` of the mapping `path` was asked for.
   bool was_asked(std::string_view path, std::string_view key) const;

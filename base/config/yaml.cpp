@@ -4,65 +4,185 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
+#include <map>
+#include <sstream>
 #include <utility>
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 namespace hearsay {
 namespace {
 
-std::string joined(const std::string& path, const std::string& key) { return path.empty() ? key : path + "." + key; }
+Position position_of(const YAML::Mark& mark, int source) {
+  return {source, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1};
+}
 
-/// yaml-cpp's nodes to ours. Aliases are copied; a document whose aliases unfold without end is refused.
-class Converter {
+/// yaml-cpp's events to our values, bounded whatever the document is.
+///
+/// yaml-cpp's parser reads a document by loops of two kinds. Those that take characters end with the text, which is
+/// bounded. Those that take none report an event each time round, such as the empty documents, one after the other
+/// without end, that it finds in front of a comma. Hence it is enough to bound the events, and to stop at a second
+/// document. An alias is a copy of what it names, and what it copies counts as well; a name that is not yet complete
+/// (`&a [*a]`) cannot be copied. Depth is bounded here before yaml-cpp's own recursion, which ends at 500, is.
+class Builder final : public YAML::EventHandler {
  public:
-  Converter(int source, std::vector<YamlProblem>& problems) : source_(source), problems_(problems) {}
+  Builder(const std::string& text, int source, std::vector<YamlProblem>& problems)
+      : text_(text), source_(source), problems_(problems) {}
 
-  YamlValue convert(const YAML::Node& node, const std::string& path, int depth = 0) {
-    YamlValue value;
-    value.position = position(node.Mark());
-    if (--values_left_ < 0 || depth > deepest)
-      throw YamlProblem{value.position, "", "too many or too deeply nested values"};
-    if (node.IsScalar()) {
-      value.kind = YamlValue::Kind::scalar;
-      value.scalar = node.Scalar();
-      value.quoted = node.Tag() == "!" || node.Tag() == "tag:yaml.org,2002:str";
-    } else if (node.IsSequence()) {
-      value.kind = YamlValue::Kind::sequence;
-      for (const YAML::Node& item : node)
-        value.items.push_back(convert(item, path + "[" + std::to_string(value.items.size()) + "]", depth + 1));
-    } else if (node.IsMap()) {
-      value.kind = YamlValue::Kind::mapping;
-      for (const auto& member : node) add_member(value, member.first, member.second, path, depth + 1);
-    }
-    return value;
-  }
+  YamlValue take() { return std::move(root_); }
 
-  Position position(const YAML::Mark& mark) const {
-    return {source_, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1};
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (documents_++ == 0) return;
+    const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
+    const bool marked = at < text_.size() && text_.compare(at, 3, "---") == 0;
+    throw problem(mark, marked ? "a second document starts here; give one only"
+                               : "not YAML: what stands here belongs to nothing before it");
   }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { put(mark, anchor, {}); }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    const bool quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
+    put(mark, anchor, {.kind = YamlValue::Kind::scalar, .scalar = text, .quoted = quoted, .members = {}});
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) throw problem(mark, "an alias of a value that is not complete yet");
+    charge(found->second, mark);
+    append(mark, YamlValue(found->second));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(mark, anchor, YamlValue::Kind::sequence);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(mark, anchor, YamlValue::Kind::mapping);
+  }
+  void OnMapEnd() override { close(); }
 
  private:
-  void add_member(YamlValue& mapping, const YAML::Node& key, const YAML::Node& value, const std::string& path,
-                  int depth) {
-    const Position place = position(key.Mark());
-    if (!key.IsScalar()) {
-      problems_.push_back({place, path, "a key must be a word"});
-      return;
-    }
-    const std::string full = joined(path, key.Scalar());
-    if (const YamlMember* first = std::as_const(mapping).find(key.Scalar())) {
-      problems_.push_back({place, full, "duplicate key, first given in line " + std::to_string(first->position.line)});
-      return;
-    }
-    YamlValue converted = convert(value, full, depth);
-    mapping.members.push_back({key.Scalar(), place, std::move(converted)});
+  /// A list or mapping that is not complete.
+  struct Open {
+    YAML::anchor_t anchor;
+    YamlValue value;
+    bool key_is_next = true;             // of a mapping
+    bool key_is_word = true;             // its last key was one
+    bool key_is_new = true;              // and not a duplicate
+    YamlMember member{};                 // whose value comes next
+    std::map<std::string, int> lines{};  // of the keys
+  };
+
+  YamlProblem problem(const YAML::Mark& mark, const std::string& message) const {
+    return {position_of(mark, source_), "", message};
   }
 
-  static constexpr int deepest = 64;
+  void charge(std::size_t values, std::size_t characters, const YAML::Mark& mark) {
+    values_left_ -= static_cast<std::ptrdiff_t>(values);
+    characters_left_ -= static_cast<std::ptrdiff_t>(characters);
+    if (values_left_ < 0 || characters_left_ < 0)
+      throw problem(mark, "too many values: at most " + std::to_string(most_values) + ", and " +
+                              std::to_string(most_characters) + " characters, with aliases written out");
+  }
+  void charge(const YamlValue& copied, const YAML::Mark& mark) {
+    charge(1, copied.scalar.size(), mark);
+    for (const YamlValue& item : copied.items) charge(item, mark);
+    for (const YamlMember& member : copied.members) {
+      charge(1, member.key.size(), mark);
+      charge(member.value, mark);
+    }
+  }
+
+  void put(const YAML::Mark& mark, YAML::anchor_t anchor, YamlValue value) {
+    charge(1, value.scalar.size(), mark);
+    value.position = position_of(mark, source_);
+    keep(anchor, value, mark);
+    append(mark, std::move(value));
+  }
+
+  /// Remembers a value that has a name.
+  void keep(YAML::anchor_t anchor, const YamlValue& value, const YAML::Mark& mark) {
+    if (anchor == YAML::NullAnchor) return;
+    charge(value, mark);
+    anchored_.insert_or_assign(anchor, value);
+  }
+
+  void open(const YAML::Mark& mark, YAML::anchor_t anchor, YamlValue::Kind kind) {
+    charge(1, 0, mark);
+    if (open_.size() >= deepest)
+      throw problem(mark, "too deeply nested: at most " + std::to_string(deepest) + " levels");
+    open_.push_back({.anchor = anchor, .value = {.kind = kind, .position = position_of(mark, source_), .members = {}}});
+  }
+
+  void close() {
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    const Position& at = done.value.position;
+    YAML::Mark mark;
+    mark.line = at.line - 1;
+    mark.column = at.column - 1;
+    keep(done.anchor, done.value, mark);
+    append(mark, std::move(done.value));
+  }
+
+  /// Where the value belongs that has just been completed.
+  void append(const YAML::Mark& mark, YamlValue value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+    } else if (Open& in = open_.back(); in.value.kind == YamlValue::Kind::sequence) {
+      in.value.items.push_back(std::move(value));
+    } else if (std::exchange(in.key_is_next, !in.key_is_next)) {
+      begin_member(in, mark, std::move(value));
+    } else if (in.key_is_word && in.key_is_new) {
+      in.member.value = std::move(value);
+      in.value.members.push_back(std::move(in.member));
+    }
+  }
+
+  void begin_member(Open& in, const YAML::Mark& mark, YamlValue key) {
+    const Position place = position_of(mark, source_);
+    in.key_is_word = key.kind == YamlValue::Kind::scalar;
+    if (!in.key_is_word) return complain(place, path(), "a key must be a word");
+    const auto [first, is_new] = in.lines.try_emplace(key.scalar, place.line);
+    in.key_is_new = is_new;
+    in.member = {std::move(key.scalar), place, {}};
+    if (!is_new) complain(place, path(true), "duplicate key, first given in line " + std::to_string(first->second));
+  }
+
+  void complain(const Position& place, std::string path, std::string message) {
+    if (problems_.size() >= most_problems) throw YamlProblem{place, std::move(path), std::move(message)};
+    problems_.push_back({place, std::move(path), std::move(message)});
+  }
+
+  /// Dotted, of the innermost open value; with the key of its next member if `with_key`.
+  std::string path(bool with_key = false) const {
+    std::string all;
+    for (std::size_t depth = 0; depth < open_.size(); ++depth) {
+      const Open& in = open_[depth];
+      const bool innermost = depth + 1 == open_.size();
+      if (innermost && !with_key) break;
+      if (in.value.kind == YamlValue::Kind::sequence)
+        all += "[" + std::to_string(in.value.items.size()) + "]";
+      else
+        all += (all.empty() ? "" : ".") + in.member.key;
+    }
+    return all;
+  }
+
+  static constexpr std::size_t deepest = 64, most_problems = 100, most_values = 100'000,
+                               most_characters = 8 * most_yaml_bytes;
+  const std::string& text_;
   int source_;
   std::vector<YamlProblem>& problems_;
-  int values_left_ = 100'000;
+  std::ptrdiff_t values_left_ = most_values;
+  std::ptrdiff_t characters_left_ = most_characters;
+  int documents_ = 0;
+  YamlValue root_{};
+  std::vector<Open> open_{};
+  std::map<YAML::anchor_t, YamlValue> anchored_{};
 };
 
 bool looks_like_a_word(std::string_view text) {
@@ -92,6 +212,14 @@ auto* find_member(Value& value, std::string_view key) {
 const YamlMember* YamlValue::find(std::string_view key) const { return find_member(*this, key); }
 YamlMember* YamlValue::find(std::string_view key) { return find_member(*this, key); }
 
+std::string shortened(const std::string& text) {
+  constexpr std::size_t most = 200;
+  if (text.size() <= most) return text;
+  std::size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not inside of a character
+  return text.substr(0, end) + "…";
+}
+
 std::string YamlValue::shown() const {
   switch (kind) {
     case Kind::null:
@@ -103,20 +231,24 @@ std::string YamlValue::shown() const {
     case Kind::scalar:
       break;
   }
-  return quoted ? "the text '" + scalar + "'" : "'" + scalar + "'";
+  return (quoted ? "the text '" : "'") + shortened(scalar) + "'";
 }
 
 YamlValue parse_yaml(const std::string& text, int source, std::vector<YamlProblem>& problems) {
-  Converter converter(source, problems);
+  if (text.size() > most_yaml_bytes)
+    throw YamlProblem{{.source = source}, "", "more than " + std::to_string(most_yaml_bytes) + " bytes of YAML"};
+  Builder builder(text, source, problems);
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-    if (documents.empty()) return {.position = {.source = source}};
-    if (documents.size() > 1)
-      throw YamlProblem{converter.position(documents[1].Mark()), "", "a second document starts here; give one only"};
-    return converter.convert(documents.front(), "");
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
   } catch (const YAML::Exception& error) {
-    throw YamlProblem{converter.position(error.mark), "", "not YAML: " + error.msg};
+    throw YamlProblem{position_of(error.mark, source), "", "not YAML: " + error.msg};
   }
+  YamlValue root = builder.take();
+  root.position.source = source;  // of an empty document, too
+  return root;
 }
 
 std::string yaml_real(double x) {

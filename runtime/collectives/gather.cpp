@@ -45,6 +45,10 @@ void unpack(std::span<const std::byte> packed, std::size_t count, int from, std:
                         .index_bytes = static_cast<std::size_t>(lengths[2])});
     packed = packed.subspan(sizeof lengths + lengths[0]);
   }
+  if (!packed.empty())
+    throw CommunicationError("all-gather: the message of rank " + std::to_string(from) + " has " +
+                             std::to_string(packed.size()) +
+                             " bytes behind its last part. The ranks run different configurations or versions");
 }
 
 }  // namespace

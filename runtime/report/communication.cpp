@@ -97,17 +97,22 @@ void write_counters(std::ostream& out, const std::array<std::uint64_t, n>& count
   for (const std::uint64_t counter : counters) out << ',' << counter;
 }
 
-std::string edges_csv(std::span<const RankRows> ranks) {
+/// The last column, where the run has a name.
+std::string heading(const std::string& run_id) { return run_id.empty() ? "" : ",run_id"; }
+std::string field(const std::string& run_id) { return run_id.empty() ? "" : "," + run_id; }
+
+std::string edges_csv(std::span<const RankRows> ranks, const std::string& run_id) {
   std::ostringstream out;
   out.precision(17);
   out << "sender,receiver,weight,messages,deferred,packets,puts,payload_bytes,index_bytes,header_bytes,"
-         "control_bytes,bytes_sent\n";
+         "control_bytes,bytes_sent"
+      << heading(run_id) << '\n';
   for (const RankRows& rank : ranks) {
     for (const EdgeRow& edge : rank.edges) {
       const auto& c = edge.counters;
       out << rank.rank << ',' << edge.neighbour << ',' << edge.weight;
       write_counters(out, c);
-      out << ',' << c[4] + c[5] + c[6] + c[7] << '\n';
+      out << ',' << c[4] + c[5] + c[6] + c[7] << field(run_id) << '\n';
     }
   }
   return out.str();
@@ -119,9 +124,9 @@ std::string shape_text(const Segment& segment) {
   return text;
 }
 
-std::string segments_csv(std::span<const RankRows> ranks, const Layout& layout) {
+std::string segments_csv(std::span<const RankRows> ranks, const Layout& layout, const std::string& run_id) {
   std::ostringstream out;
-  out << "segment,name,shape,length,events,messages,payload_bytes,index_bytes\n";
+  out << "segment,name,shape,length,events,messages,payload_bytes,index_bytes" << heading(run_id) << '\n';
   for (std::size_t s = 0; s < layout.count(); ++s) {
     std::array<std::uint64_t, 4> sum{};
     for (const RankRows& rank : ranks) {
@@ -130,22 +135,22 @@ std::string segments_csv(std::span<const RankRows> ranks, const Layout& layout) 
     const Segment& segment = layout.segments()[s];
     out << s << ',' << csv_field(segment.name) << ',' << shape_text(segment) << ',' << segment.length;
     write_counters(out, sum);
-    out << '\n';
+    out << field(run_id) << '\n';
   }
   return out.str();
 }
 
-std::string staleness_csv(std::span<const RankRows> ranks) {
+std::string staleness_csv(std::span<const RankRows> ranks, const std::string& run_id) {
   std::ostringstream out;
   out << "rank,neighbour,samples,mean_iterations,maximum_iterations";
   for (std::size_t age = 0; age + 1 < Staleness::bins; ++age) out << ",samples_" << age;
-  out << ",samples_" << Staleness::bins - 1 << "_or_more\n";
+  out << ",samples_" << Staleness::bins - 1 << "_or_more" << heading(run_id) << '\n';
   for (const RankRows& rank : ranks) {
     for (const EdgeRow& edge : rank.edges) {
       const double mean = edge.samples == 0 ? 0.0 : static_cast<double>(edge.sum) / static_cast<double>(edge.samples);
       out << rank.rank << ',' << edge.neighbour << ',' << edge.samples << ',' << mean << ',' << edge.maximum;
       write_counters(out, edge.histogram);
-      out << '\n';
+      out << field(run_id) << '\n';
     }
   }
   return out.str();
@@ -189,12 +194,19 @@ std::vector<std::byte> pack_ledger(const Ledger& ledger, const Neighbourhood& ne
 }
 
 LedgerTotals write_communication(const std::filesystem::path& directory, std::span<const std::vector<std::byte>> packed,
-                                 const Layout& layout) {
+                                 const Layout& layout, const std::string& run_id,
+                                 std::vector<std::string>* not_written) {
   std::vector<RankRows> ranks;
   for (const std::vector<std::byte>& ledger : packed) ranks.push_back(unpack(ledger, layout.count()));
-  write_file(directory / "communication.csv", edges_csv(ranks));
-  write_file(directory / "segments.csv", segments_csv(ranks, layout));
-  write_file(directory / "staleness.csv", staleness_csv(ranks));
+  const auto write = [&](const char* name, const std::string& table) {
+    if (not_written == nullptr)
+      write_file(directory / name, table);
+    else
+      write_if_possible(*not_written, [&] { write_file(directory / name, table); });
+  };
+  write("communication.csv", edges_csv(ranks, run_id));
+  write("segments.csv", segments_csv(ranks, layout, run_id));
+  write("staleness.csv", staleness_csv(ranks, run_id));
   return totals_of(ranks);
 }
 

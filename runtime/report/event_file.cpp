@@ -21,31 +21,41 @@ double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// One itself, not a link to one.
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::symlink_status(path, error).type() == fs::file_type::directory;
+}
+
 fs::path rank_folder(const fs::path& directory, int rank) {
   char name[24];
   std::snprintf(name, sizeof name, "rank%04d", rank);
   const fs::path folder = directory / folder_name / name;
   std::error_code error;
   fs::create_directories(folder, error);
+  for (const fs::path& part : {folder.parent_path(), folder})
+    if (!error && !is_folder(part)) throw DataError(part.string() + ": is a link, and a run stays in its folder");
   if (error) throw DataError(folder.string() + ": cannot be made (" + error.message() + ")");
   return folder;
 }
 
-std::string file_name(double start_s, const std::string& host) {
+std::string file_name(double start_s, const std::string& host, const std::string& run_id) {
   char seconds[24];
   std::snprintf(seconds, sizeof seconds, "%010.0f", std::floor(start_s));
-  return std::string(file_prefix) + seconds + "." + (host.empty() ? "host" : host);
+  return std::string(file_prefix) + seconds + "." + (host.empty() ? "host" : host) +
+         (run_id.empty() ? "" : "." + run_id);
 }
 
 /// The folders tensorboard/rankNNNN of a run.
 std::vector<fs::path> rank_folders(const fs::path& directory) {
   std::vector<fs::path> folders;
   std::error_code error;
+  if (!is_folder(directory / folder_name)) return folders;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory / folder_name, error)) {
     const std::string name = entry.path().filename().string();
     const bool numbered =
         name.starts_with(rank_prefix) && name.find_first_not_of("0123456789", rank_prefix.size()) == std::string::npos;
-    if (entry.is_directory() && numbered && name.size() > rank_prefix.size()) folders.push_back(entry.path());
+    if (is_folder(entry.path()) && numbered && name.size() > rank_prefix.size()) folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
   return folders;
@@ -53,8 +63,8 @@ std::vector<fs::path> rank_folders(const fs::path& directory) {
 
 }  // namespace
 
-EventFile::EventFile(const fs::path& directory, int rank, const std::string& host)
-    : start_s_(seconds_since_1970()), file_(rank_folder(directory, rank) / file_name(start_s_, host)) {
+EventFile::EventFile(const fs::path& directory, int rank, const std::string& host, const std::string& run_id)
+    : start_s_(seconds_since_1970()), file_(rank_folder(directory, rank) / file_name(start_s_, host, run_id)) {
   file_.append(framed(encode_file_version(start_s_)));
 }
 
@@ -96,9 +106,10 @@ void EventFile::write_scalars(double time_s, Iteration step, std::span<const Sca
   file_.append(framed(encode_scalars(start_s_ + time_s, step, finite)));
 }
 
-std::optional<EventFile> open_event_file(const ReportOptions& options, int rank, const std::string& host) {
+std::optional<EventFile> open_event_file(const ReportOptions& options, int rank, const std::string& host,
+                                         const std::string& run_id) {
   if (!options.tensorboard) return std::nullopt;
-  return EventFile(options.directory, rank, host);
+  return EventFile(options.directory, rank, host, run_id);
 }
 
 std::vector<fs::path> find_event_files(const fs::path& directory) {
@@ -106,7 +117,7 @@ std::vector<fs::path> find_event_files(const fs::path& directory) {
   std::error_code error;
   for (const fs::path& folder : rank_folders(directory)) {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-      if (!entry.is_directory() && entry.path().filename().string().starts_with(file_prefix))
+      if (!is_folder(entry.path()) && entry.path().filename().string().starts_with(file_prefix))
         files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

@@ -12,11 +12,14 @@
 namespace hearsay {
 
 /// Writes scalars, with the record's iteration as step. Numbers that are not finite, or were not measured, are left
-/// out. Events reach the disk every second or so. Throws DataError if the file cannot be written.
+/// out. Events reach the disk every second or so; what cannot be written is lost, and `file` says so.
 class EventFile {
  public:
   /// Makes the rank's folder in the run folder `directory`. `host`: where the rank runs, a part of the file's name.
-  EventFile(const std::filesystem::path& directory, int rank, const std::string& host);
+  /// `run_id`: its last part, if there is one. No link is followed. Throws DataError.
+  EventFile(const std::filesystem::path& directory, int rank, const std::string& host, const std::string& run_id = "");
+  const AppendedFile& file() const { return file_; }
+  void flush() { file_.flush(); }
   /// Training begins now: an event's wall time is this moment's plus the record's `time_s` (in a simulation simulated).
   void start_clock();
   void write(const IterationRecord& record);
@@ -32,7 +35,8 @@ class EventFile {
 };
 
 /// The rank's event file, if `report.tensorboard` asks for one.
-std::optional<EventFile> open_event_file(const ReportOptions& options, int rank, const std::string& host);
+std::optional<EventFile> open_event_file(const ReportOptions& options, int rank, const std::string& host,
+                                         const std::string& run_id = "");
 
 /// The event files in a run folder, by name.
 std::vector<std::filesystem::path> find_event_files(const std::filesystem::path& directory);

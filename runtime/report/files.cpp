@@ -1,14 +1,23 @@
 #include "runtime/report/files.hpp"
 
-#include <fstream>
-#include <random>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
+#include "runtime/report/identity/run_id.hpp"
 
 namespace hearsay {
 namespace {
+
+constexpr std::size_t buffered_bytes = 8192;
+
+std::string words_of_errno() { return std::generic_category().message(errno); }
 
 [[noreturn]] void cannot_write(const std::filesystem::path& file, const std::string& why) {
   throw DataError(file.string() + ": cannot be written (" + why + "); check the folder's permissions and free space");
@@ -16,40 +25,101 @@ namespace {
 
 /// A name of its own for every writer: two ranks that diverge in the same iteration both write summary.json.
 std::filesystem::path unfinished_name(const std::filesystem::path& file) {
-  return file.string() + "." + std::to_string(std::random_device{}()) + ".tmp";
+  return file.string() + "." + new_run_id() + ".tmp";
+}
+
+/// A new file, or −1 (errno).
+int make(const std::filesystem::path& file) {
+  return ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+}
+
+/// False if not all of it could be written (errno).
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
 }
 
 }  // namespace
 
 void write_file(const std::filesystem::path& file, std::string_view text) {
   const std::filesystem::path unfinished = unfinished_name(file);
-  {
-    std::ofstream out(unfinished, std::ios::binary);
-    out << text;
-    out.close();
-    if (!out) cannot_write(unfinished, "no such folder, no permission or disk full");
+  const int descriptor = make(unfinished);
+  if (descriptor < 0) cannot_write(file, words_of_errno());
+  bool whole = write_all(descriptor, text);
+  const int why = whole ? 0 : errno;
+  whole = ::close(descriptor) == 0 && whole;  // some file systems notice only here that a disk is full
+  if (!whole) {
+    const std::string words = std::generic_category().message(why != 0 ? why : errno);
+    ::unlink(unfinished.c_str());
+    cannot_write(file, words);
   }
-  std::error_code error;
-  std::filesystem::rename(unfinished, file, error);
-  if (error) cannot_write(file, error.message());
+  if (::rename(unfinished.c_str(), file.c_str()) != 0) {
+    const std::string words = words_of_errno();
+    ::unlink(unfinished.c_str());
+    cannot_write(file, words);
+  }
 }
 
 AppendedFile::AppendedFile(std::filesystem::path file)
-    : file_(std::move(file)),
-      out_(file_, std::ios::binary | std::ios::trunc),
-      flushed_(std::chrono::steady_clock::now()) {
-  if (!out_) throw DataError(file_.string() + ": cannot be opened for writing; every rank must see the run folder");
+    : file_(std::move(file)), descriptor_(make(file_)), flushed_(std::chrono::steady_clock::now()) {
+  if (descriptor_ < 0)
+    throw DataError(file_.string() + ": cannot be made (" + words_of_errno() +
+                    "); every rank must see the run folder, and be alone in it");
 }
 
-void AppendedFile::append(std::string_view bytes) {
+AppendedFile::AppendedFile(AppendedFile&& other) noexcept
+    : file_(std::move(other.file_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      size_(other.size_),
+      waiting_(std::exchange(other.waiting_, {})),
+      records_waiting_(std::exchange(other.records_waiting_, 0)),
+      records_lost_(other.records_lost_),
+      reason_(std::move(other.reason_)),
+      flushed_(other.flushed_) {}
+
+AppendedFile::~AppendedFile() {
+  if (descriptor_ < 0) return;
+  flush();
+  ::close(descriptor_);
+}
+
+void AppendedFile::append(std::string_view record) {
   constexpr std::chrono::seconds flush_interval{1};
-  out_ << bytes;
+  waiting_ += record;
+  ++records_waiting_;
   const auto now = std::chrono::steady_clock::now();
-  if (now - flushed_ >= flush_interval) {
-    out_.flush();
-    flushed_ = now;
+  if (waiting_.size() >= buffered_bytes || now - flushed_ >= flush_interval) flush();
+}
+
+void AppendedFile::flush() {
+  flushed_ = std::chrono::steady_clock::now();
+  if (write_all(descriptor_, waiting_)) {
+    size_ += waiting_.size();
+  } else {
+    if (reason_.empty()) reason_ = words_of_errno();
+    records_lost_ += records_waiting_;
+    // Back to the last whole record. Room for less is always there.
+    if (::ftruncate(descriptor_, static_cast<off_t>(size_)) == 0)
+      ::lseek(descriptor_, static_cast<off_t>(size_), SEEK_SET);
   }
-  if (!out_) throw DataError(file_.string() + ": cannot be written; is the disk full?");
+  waiting_.clear();
+  records_waiting_ = 0;
+  struct stat open {
+  }, named{};
+  const bool there = ::fstat(descriptor_, &open) == 0 && ::lstat(file_.c_str(), &named) == 0 &&
+                     open.st_ino == named.st_ino && open.st_dev == named.st_dev;
+  if (!there && reason_.empty()) reason_ = "it was removed while the run wrote it";
+}
+
+std::string AppendedFile::problem() const {
+  if (reason_.empty()) return "";
+  const std::string records = records_lost_ == 0 ? "" : std::to_string(records_lost_) + " records, ";
+  return file_.filename().string() + " (" + records + reason_ + ")";
 }
 
 std::string csv_field(std::string_view text) {

@@ -1,29 +1,41 @@
 #pragma once
-// Writing the files of a run folder. Internal to runtime/report.
+// Writing the files of a run folder: whole or not at all, and never through a link out of it.
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 
 namespace hearsay {
 
-/// Writes a whole file or nothing: into a file beside it (FILE.NUMBER.tmp) that then takes its name. Of several writers
-/// at once, the last one's text stays. Throws DataError.
+/// Writes a whole file or nothing: into a file beside it (FILE.hearsay-NUMBER.tmp) that then takes its name. Of several
+/// writers at once, the last one's text stays. Throws DataError; nothing is left behind then.
 void write_file(const std::filesystem::path& file, std::string_view text);
 
-/// A file that grows while a run goes on; what is appended reaches the disk every second or so, and when the file
-/// closes.
+/// A file that grows while a run goes on, record by record; what is appended reaches the disk every second or so, and
+/// when the file closes. A record that cannot be written is lost as a whole, and said to be so: what the file has is
+/// whole records, and the run goes on. Move-only.
 class AppendedFile {
  public:
-  /// An empty file, in place of one that may be there. Throws DataError.
+  /// A new file. Throws DataError, also where there is one of this name already.
   explicit AppendedFile(std::filesystem::path file);
-  /// Throws DataError.
-  void append(std::string_view bytes);
+  AppendedFile(AppendedFile&& other) noexcept;
+  AppendedFile& operator=(AppendedFile&&) = delete;
+  ~AppendedFile();
+
+  void append(std::string_view record);
+  /// Writes what has been appended, and looks whether the file is still there.
+  void flush();
+  /// What could not be written, and why; empty if nothing was lost.
+  std::string problem() const;
 
  private:
   std::filesystem::path file_;
-  std::ofstream out_;
+  int descriptor_ = -1;
+  std::uintmax_t size_ = 0;  // of whole records in the file
+  std::string waiting_{};    // whole records
+  std::uint64_t records_waiting_ = 0, records_lost_ = 0;
+  std::string reason_{};  // why the first was lost, or that the file is not there any more
   std::chrono::steady_clock::time_point flushed_;
 };
 

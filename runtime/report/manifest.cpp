@@ -57,6 +57,7 @@ Json segments_json(const Layout& layout) {
 void write_manifest(const std::filesystem::path& directory, const Manifest& manifest, const Topology& topology,
                     const Layout& layout) {
   const Json json{{"schema_version", report_schema_version},
+                  {"run_id", manifest.run_id},
                   {"command", manifest.command},
                   {"started_utc", utc_now()},
                   {"ranks", topology.ranks()},
@@ -71,8 +72,10 @@ void write_manifest(const std::filesystem::path& directory, const Manifest& mani
                   {"segments", segments_json(layout)},
                   {"topology", topology_json(topology)},
                   {"config_yaml", manifest.config_yaml}};
-  write_file(directory / "config.yaml", manifest.config_yaml);
+  // In this order: a config.yaml without a manifest is not a run's.
   write_file(directory / "manifest.json", json.dump(2) + "\n");
+  const std::string run = manifest.run_id.empty() ? "" : "# run " + manifest.run_id + "\n";
+  write_file(directory / "config.yaml", run + manifest.config_yaml);
 }
 
 }  // namespace hearsay

@@ -24,8 +24,10 @@ double IterationRecord::messages_fraction() const {
   return messages_possible == 0 ? 0.0 : static_cast<double>(totals.messages) / static_cast<double>(messages_possible);
 }
 
-MetricsWriter::MetricsWriter(const std::filesystem::path& directory, int rank)
-    : file_(metrics_file(directory, rank)), rank_(rank) {}
+MetricsWriter::MetricsWriter(const std::filesystem::path& directory, int rank, const std::string& run_id)
+    : file_(metrics_file(directory, rank)), rank_(rank) {
+  if (!run_id.empty()) write_line(Json{{"record", "run"}, {"rank", rank}, {"run_id", run_id}}.dump());
+}
 
 void MetricsWriter::write(const IterationRecord& record) {
   Json json{{"record", "iteration"},

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "runtime/data/metric.hpp"
 #include "runtime/replica/parameters.hpp"
 #include "runtime/report/files.hpp"
+#include "runtime/report/identity/run_lock.hpp"
 #include "runtime/transport/ledger.hpp"
 #include "topology/topology.hpp"
 
@@ -35,9 +37,24 @@ struct ReportOptions {
 };
 ReportOptions read_report_options(Config& report, const std::string& default_name);
 
-/// Makes the folder (rank 0 only), twice in a row is no harm. Throws ConfigError if it already holds a file of a run
-/// and `overwrite` is off, DataError if it cannot be written. Overwriting removes the files of a run and nothing else.
-void prepare_run_folder(const ReportOptions& options);
+/// A run folder while a run writes it: made, locked for this process, and free of earlier runs. Rank 0's; move-only.
+class RunFolder {
+ public:
+  /// Throws ConfigError if another run is being written there, if it holds a run and `overwrite` is off, or if a
+  /// file that no run has written is in the way; DataError if it cannot be written. Overwriting removes the files of a
+  /// run and nothing else, and none of them where it throws.
+  explicit RunFolder(const ReportOptions& options);
+  /// The run's name for itself, which stands in every file of it.
+  const std::string& id() const { return id_; }
+
+ private:
+  std::string id_;
+  RunLock lock_;
+};
+
+/// Throws DataError that names two files of the folder which are of different runs, if there are such. Runs of older
+/// versions do not say.
+void require_one_run(const std::filesystem::path& directory);
 
 /// One line of metrics.rankNNNN.jsonl. Counters are cumulative over the run.
 struct IterationRecord {
@@ -62,11 +79,14 @@ struct EvaluationRecord {
   std::vector<MetricValue> metrics{};  ///< of the averaged model; the task's own first
 };
 
-/// Writes metrics.rankNNNN.jsonl; lines reach the disk every second or so. Throws DataError if the file cannot be
-/// written.
+/// Writes metrics.rankNNNN.jsonl; lines reach the disk every second or so. Lines that cannot be written are lost, and
+/// `file` says so.
 class MetricsWriter {
  public:
-  MetricsWriter(const std::filesystem::path& directory, int rank);
+  /// Throws DataError if the file cannot be made. `run_id`: in the first line, if there is one.
+  MetricsWriter(const std::filesystem::path& directory, int rank, const std::string& run_id = "");
+  const AppendedFile& file() const { return file_; }
+  void flush() { file_.flush(); }
   void write(const IterationRecord& record);
   void write(const EvaluationRecord& record);
   /// One entry a segment each; empty spans are left out (an exchange without a trigger has no thresholds).
@@ -81,6 +101,7 @@ class MetricsWriter {
 
 /// What rank 0 knows at the start: manifest.json.
 struct Manifest {
+  std::string run_id{};
   std::string command;
   std::string config_yaml;                      ///< complete; also written as config.yaml
   std::vector<std::string> hosts;               ///< one a rank
@@ -101,8 +122,10 @@ struct RunQuality {
 
 /// The totals of a run over all ranks: summary.json. Names and units as in docs/guide/report-format.md.
 struct Summary {
-  std::string status = "finished";  ///< finished, diverged, stopped
-  std::string message;              ///< why, if not finished
+  std::string status = "finished";         ///< finished, diverged, stopped
+  std::string message;                     ///< why, if not finished
+  std::string run_id{};                    ///< the run's name for itself; runs of older versions have none
+  std::vector<std::string> not_written{};  ///< files that could not be written, or not wholly, and why
   int ranks = 1;
   std::int64_t iterations = 0;
   double epochs = 0.0;
@@ -146,8 +169,14 @@ Summary read_summary(const std::filesystem::path& directory);
 std::vector<std::byte> pack_ledger(const Ledger& ledger, const Neighbourhood& neighbourhood);
 /// communication.csv (a line a directed edge), segments.csv (a line a segment, summed over ranks), staleness.csv (a
 /// line an in-edge). `packed`: one a rank. Returns the totals over ranks. Throws CommunicationError if a packed ledger
-/// does not fit the layout, DataError if a file cannot be written.
+/// does not fit the layout, DataError if a file cannot be written, unless `not_written` takes what there is to say of
+/// that. `run_id`: the last column.
 LedgerTotals write_communication(const std::filesystem::path& directory, std::span<const std::vector<std::byte>> packed,
-                                 const Layout& layout);
+                                 const Layout& layout, const std::string& run_id = "",
+                                 std::vector<std::string>* not_written = nullptr);
+
+/// Does what writes a file; if it throws DataError, says so in `not_written` and returns false. A run is not given up
+/// because its report is.
+bool write_if_possible(std::vector<std::string>& not_written, const std::function<void()>& write);
 
 }  // namespace hearsay

@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/regular_file.hpp"
 #include "runtime/report/event_file.hpp"
 #include "runtime/report/events/encoding.hpp"
 #include "runtime/report/files.hpp"
+#include "runtime/report/identity/run_id.hpp"
+#include "runtime/report/json.hpp"
 #include "runtime/report/report.hpp"
 
 namespace hearsay {
@@ -35,20 +38,31 @@ bool is_file_of_a_rank(std::string_view name) {
   });
 }
 
+/// FILE.hearsay-NUMBER.tmp, what write_file leaves when it is killed, or FILE.NUMBER.tmp of older versions.
+bool is_unfinished(std::string_view& name) {
+  constexpr std::string_view ending = ".tmp";
+  if (!name.ends_with(ending)) return false;
+  name.remove_suffix(ending.size());
+  if (name.size() > run_id_length && find_run_id(name.substr(name.size() - run_id_length)))
+    name.remove_suffix(run_id_length);
+  else
+    name = name.substr(0, name.find_last_not_of("0123456789") + 1);
+  if (name.ends_with('.')) name.remove_suffix(1);
+  return true;
+}
+
 bool is_run_file(std::string_view name) {
-  if (name.ends_with(".tmp")) {  // FILE.NUMBER.tmp, what write_file leaves when it is killed
-    name.remove_suffix(4);
-    name = name.substr(0, name.find_last_not_of("0123456789"));
-  }
+  static_cast<void>(is_unfinished(name));
   return is_file_of_a_rank(name) || std::find(single_files.begin(), single_files.end(), name) != single_files.end();
 }
 
-/// The files in `directory` that a run writes, by name.
+/// The files in `directory` whose names are those of files that a run writes, by name.
 std::vector<fs::path> run_files(const fs::path& directory) {
   std::vector<fs::path> files;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
-    if (!entry.is_directory() && is_run_file(entry.path().filename().string())) files.push_back(entry.path());
+    const bool folder = entry.symlink_status(error).type() == fs::file_type::directory;
+    if (!folder && is_run_file(entry.path().filename().string())) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   const std::vector<fs::path> events = find_event_files(directory);
@@ -56,20 +70,97 @@ std::vector<fs::path> run_files(const fs::path& directory) {
   return files;
 }
 
+/// What an earlier run has left in a folder, as far as its manifest says.
+struct EarlierRun {
+  bool has_manifest = false;
+  bool has_id = false;  ///< runs of older versions have none: their files go by their names
+  std::string config_yaml{};
+};
+
+EarlierRun earlier_run(const fs::path& directory) {
+  constexpr std::size_t most = std::size_t{1} << 30;
+  try {
+    const Json manifest = Json::parse(file_text(directory / "manifest.json", most), nullptr, false);
+    if (!manifest.is_object() || !manifest.contains("schema_version") || !manifest.contains("command")) return {};
+    const auto yaml = manifest.find("config_yaml");
+    return {.has_manifest = true,
+            .has_id = manifest.contains("run_id"),
+            .config_yaml = yaml != manifest.end() && yaml->is_string() ? yaml->get<std::string>() : ""};
+  } catch (const DataError&) {
+    return {};
+  }
+}
+
+/// A table without lines has no place for the run's name: nothing was sent.
+bool is_heading_only(const fs::path& file) {
+  constexpr std::size_t most = 4096;
+  std::error_code error;
+  if (fs::file_size(file, error) > most || error) return false;
+  const std::string text = file_text(file, most);
+  return text.ends_with(",run_id\n") && text.find('\n') + 1 == text.size();
+}
+
+/// Whether a run has written this file, and nobody has changed it where people do. What has a run's name only, such as
+/// a configuration of one's own that is called config.yaml, is not.
+bool was_written_by(const EarlierRun& run, const fs::path& file) {
+  std::error_code error;
+  std::string_view name;
+  const std::string full_name = file.filename().string();
+  name = full_name;
+  if (fs::symlink_status(file, error).type() != fs::file_type::regular) return false;
+  if (is_unfinished(name)) return true;  // nobody else's files are called that
+  if (name == "config.yaml") {
+    const std::string text = file_text(file, std::size_t{1} << 30);
+    const std::size_t first = text.find('\n') + 1;
+    const bool marked = text.starts_with("# ") && find_run_id(text.substr(0, first));
+    return run.has_manifest && (marked ? text.substr(first) : text) == run.config_yaml;
+  }
+  if (run.has_manifest && !run.has_id) return true;
+  if (name.ends_with(".csv") && is_heading_only(file)) return true;
+  return find_run_id(name) || run_id_in_file(file);
+}
+
 [[noreturn]] void unusable(const fs::path& directory, const std::string& why) {
   throw DataError(directory.string() + ": cannot be used as the run folder (" + why +
                   "); choose another one with --output DIR or report.directory");
 }
 
-void require_writable(const fs::path& directory) {
-  const fs::path probe = directory / "manifest.json.tmp";  // a name that only runs use
-  try {
-    write_file(probe, "");
-  } catch (const DataError&) {
-    unusable(directory, "no file can be written there");
+[[noreturn]] void foreign(const fs::path& file) {
+  throw ConfigError(file.string() +
+                    ": no run has written this, or it was changed since, and a run would replace it; move it away, or "
+                    "choose another folder with --output DIR");
+}
+
+void make_folder(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) unusable(directory, error.message());
+  if (!fs::is_directory(directory)) unusable(directory, "it is a file");
+}
+
+/// Removes the files of an earlier run: all of them, or none and throws.
+void clear_folder(const ReportOptions& options) {
+  const std::vector<fs::path> old = run_files(options.directory);
+  const EarlierRun run = earlier_run(options.directory);
+  for (const fs::path& file : old) {
+    if (!was_written_by(run, file)) foreign(file);
+    if (!options.overwrite)
+      throw ConfigError(options.directory.string() + " already holds a run (" + file.filename().string() +
+                        "); replace it with --overwrite or choose another folder with --output DIR");
   }
-  std::error_code ignored;
-  fs::remove(probe, ignored);
+  for (const fs::path& file : old) {
+    std::error_code error;
+    if (!fs::remove(file, error) && error) unusable(options.directory, error.message());
+  }
+  if (!old.empty()) remove_event_folders(options.directory);
+}
+
+/// The lock says who writes there; the folder is looked at once nobody else does.
+RunLock locked(const ReportOptions& options, const std::string& id) {
+  make_folder(options.directory);
+  RunLock lock(options.directory, id);
+  clear_folder(options);
+  return lock;
 }
 
 }  // namespace
@@ -95,21 +186,25 @@ ReportOptions read_report_options(Config& report, const std::string& default_nam
   return options;
 }
 
-void prepare_run_folder(const ReportOptions& options) {
-  std::error_code error;
-  fs::create_directories(options.directory, error);
-  if (error) unusable(options.directory, error.message());
-  if (!fs::is_directory(options.directory)) unusable(options.directory, "it is a file");
-  const std::vector<fs::path> old = run_files(options.directory);
-  if (!old.empty() && !options.overwrite) {
-    throw ConfigError(options.directory.string() + " already holds a run (" + old.front().filename().string() +
-                      "); replace it with --overwrite or choose another folder with --output DIR");
+void require_one_run(const fs::path& directory) {
+  std::string first_id;
+  fs::path first;
+  for (const fs::path& file : run_files(directory)) {
+    const std::string name = file.filename().string();
+    if (name.ends_with(".tmp")) continue;
+    const auto in_name = find_run_id(name);
+    const auto id = in_name ? in_name : run_id_in_file(file);
+    if (!id) continue;
+    if (first.empty()) {
+      first = file;
+      first_id = *id;
+    } else if (*id != first_id) {
+      throw DataError(directory.string() + ": files of two runs are mixed: " + first.filename().string() + " is of " +
+                      first_id + ", " + name + " of " + *id + "; train again with --overwrite");
+    }
   }
-  for (const fs::path& file : old) {
-    if (!fs::remove(file, error) && error) unusable(options.directory, error.message());
-  }
-  if (!old.empty()) remove_event_folders(options.directory);
-  require_writable(options.directory);
 }
+
+RunFolder::RunFolder(const ReportOptions& options) : id_(new_run_id()), lock_(locked(options, id_)) {}
 
 }  // namespace hearsay

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <fstream>
 #include <limits>
 #include <stdexcept>
 
 #include "base/error.hpp"
+#include "base/regular_file.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/json.hpp"
 
@@ -82,6 +82,8 @@ Summary summary_from(const Json& json) {
   json.at("dataset").get_to(summary.dataset);
   json.at("exchange").get_to(summary.exchange);
   json.at("schedule").get_to(summary.schedule);
+  summary.run_id = json.value("run_id", "");  // nor do they have this
+  summary.not_written = json.value("not_written", summary.not_written);
   summary.clock = json.value("clock", summary.clock);  // runs of older versions do not say
   json.at("ranks").get_to(summary.ranks);
   json.at("iterations").get_to(summary.iterations);
@@ -102,16 +104,18 @@ Summary summary_from(const Json& json) {
   return summary;
 }
 
+constexpr std::size_t most_bytes = std::size_t{1} << 30;  // a hash a rank
+
 Json parsed(const std::filesystem::path& file, const std::string& folder) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(file, unknown)) {
     const bool started = std::filesystem::exists(file.parent_path() / "manifest.json");
     throw DataError(folder + ": no summary.json: " +
                     (started ? "the run is still going on or was killed; a run writes its summary when it ends"
                              : "not a run folder; give the folder that `hearsay train` has written"));
   }
   try {
-    return Json::parse(in);
+    return Json::parse(file_text(file, most_bytes));
   } catch (const nlohmann::json::exception& error) {
     throw DataError(file.string() + ": is not whole JSON (" + error.what() + "); repeat the run");
   }
@@ -179,6 +183,8 @@ Json summary_json(const Summary& s) {
   Json json{{"schema_version", report_schema_version},
             {"status", s.status},
             {"message", s.message},
+            {"run_id", s.run_id},
+            {"not_written", s.not_written},
             {"model", s.model},
             {"dataset", s.dataset},
             {"exchange", s.exchange},
@@ -227,6 +233,16 @@ Json summary_json(const Summary& s) {
 
 void write_summary(const std::filesystem::path& directory, const Summary& summary) {
   write_file(directory / "summary.json", summary_json(summary).dump(2) + "\n");
+}
+
+bool write_if_possible(std::vector<std::string>& not_written, const std::function<void()>& write) {
+  try {
+    write();
+    return true;
+  } catch (const DataError& error) {
+    not_written.emplace_back(error.what());
+    return false;
+  }
 }
 
 Summary read_summary(const std::filesystem::path& directory) {

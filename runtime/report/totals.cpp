@@ -1,6 +1,7 @@
 #include "runtime/report/totals.hpp"
 
 #include <cstring>
+#include <sstream>
 
 namespace hearsay {
 namespace {
@@ -25,6 +26,17 @@ void add_staleness(Summary& summary, mpi::Communicator& communicator, const Ledg
   if (sums[1] == 0.0) return;
   summary.staleness_mean = sums[0] / sums[1];
   summary.staleness_max = largest[0];
+}
+
+std::string joined_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
+void append_lines(std::vector<std::string>& lines, const std::string& text) {
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
 }
 
 }  // namespace
@@ -56,9 +68,12 @@ void complete_summary(Summary& summary, mpi::Communicator& communicator, const R
 
   const auto hashes = communicator.gather(std::as_bytes(std::span(&replica_hash, 1)));
   const auto ledgers = communicator.gather(pack_ledger(account.ledger, account.neighbourhood));
+  const auto not_written = gather_texts(communicator, joined_lines(account.not_written));
   if (communicator.rank() != 0) return;
+  for (const std::string& lines : not_written) append_lines(summary.not_written, lines);
   for (const auto& bytes : hashes) std::memcpy(&summary.replica_hashes.emplace_back(), bytes.data(), bytes.size());
-  summary.totals = write_communication(account.directory, ledgers, account.layout);
+  summary.totals =
+      write_communication(account.directory, ledgers, account.layout, summary.run_id, &summary.not_written);
 }
 
 std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text) {

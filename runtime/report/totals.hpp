@@ -29,6 +29,7 @@ struct RankAccount {
   const Neighbourhood& neighbourhood;
   const Layout& layout;
   const std::filesystem::path& directory;
+  std::vector<std::string> not_written{};  ///< by this rank
 };
 
 /// Sets what the dense algorithm of the same path would have sent; ranks, iterations, edges, parameters and segments
@@ -36,7 +37,7 @@ struct RankAccount {
 void count_possible(Summary& summary, bool neighbours);
 
 /// Adds what only all ranks together know: totals, times, hashes; writes communication.csv, segments.csv and
-/// staleness.csv on rank 0. Collective; calls MPI.
+/// staleness.csv on rank 0. What could not be written is in the summary's not_written. Collective; calls MPI.
 void complete_summary(Summary& summary, mpi::Communicator& communicator, const RankAccount& account,
                       const RankResult& result);
 

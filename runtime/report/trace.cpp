@@ -140,6 +140,7 @@ void Trace::write(const std::filesystem::path& directory) const {
                      {"rank", rank_.rank},
                      {"ranks", rank_.ranks},
                      {"host", rank_.host},
+                     {"run_id", rank_.run_id},
                      {"origin_us", std::chrono::duration<double, std::micro>(origin_).count()},
                      {"clock", "of the run, 0 at the start of training"}}},
                    {"traceEvents", list.take()}};

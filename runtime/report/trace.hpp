@@ -19,6 +19,7 @@ class Trace final : public LedgerObserver {
     int rank = 0, ranks = 1;
     std::vector<int> neighbours;  ///< ranks, in the order of the ledger's edges
     std::string host{};           ///< ranks of one host read one clock
+    std::string run_id{};
   };
   /// Times count from `origin`.
   Trace(Rank rank, Iteration iterations, TimePoint origin);

@@ -30,8 +30,8 @@ std::string command_line() {
 RunLog::RunLog(const Sources& sources)
     : sources_(sources),
       sends_(sources.topology.neighbourhood(sources.rank).sends()),
-      metrics_(sources.plan.report().directory, sources.rank),
-      events_(open_event_file(sources.plan.report(), sources.rank, sources.host)),
+      metrics_(sources.plan.report().directory, sources.rank, sources.run_id),
+      events_(open_event_file(sources.plan.report(), sources.rank, sources.host, sources.run_id)),
       start_(sources.ledger.now()) {}
 
 void RunLog::start_clock() {
@@ -64,10 +64,30 @@ void RunLog::write(Iteration k, double job_done, const Exchange& exchange) {
   const double mean_loss = std::exchange(loss_sum_, 0.0) / static_cast<double>(std::exchange(loss_count_, 0));
   const IterationRecord now = record(k, job_done, mean_loss, exchange.shares());
   metrics_.write(now);
-  if (!events_) return;
-  events_->write(now);
-  if (sources_.plan.report().segments)
-    events_->write_segments(k, now.time_s, sources_.layout, exchange.norms(), exchange.thresholds());
+  if (events_) {
+    events_->write(now);
+    if (sources_.plan.report().segments)
+      events_->write_segments(k, now.time_s, sources_.layout, exchange.norms(), exchange.thresholds());
+  }
+  warn_once();
+}
+
+void RunLog::warn_once() {
+  if (warned_ || metrics_.file().problem().empty()) return;
+  warned_ = true;
+  if (sources_.options.warned)
+    sources_.options.warned("cannot be written any more: " + metrics_.file().problem() + "; training goes on");
+}
+
+std::vector<std::string> RunLog::not_written() {
+  std::vector<std::string> problems;
+  const auto ask = [&](auto& writer) {
+    writer.flush();
+    if (auto problem = writer.file().problem(); !problem.empty()) problems.push_back(std::move(problem));
+  };
+  ask(metrics_);
+  if (events_) ask(*events_);
+  return problems;
 }
 
 IterationRecord RunLog::record(Iteration k, double job_done, double loss, const std::vector<Share>& shares) const {
@@ -132,6 +152,7 @@ void RunLog::evaluation(double job_done, double time_s, const std::vector<Metric
 Summary RunLog::summary(const std::string& status, double job_done) const {
   const RunPlan::Parts& plan = sources_.plan.parts();
   Summary summary;
+  summary.run_id = sources_.run_id;
   summary.status = status;
   summary.ranks = sources_.topology.ranks();
   summary.iterations = static_cast<Iteration>(job_done);
@@ -153,7 +174,8 @@ Summary RunLog::summary(const std::string& status, double job_done) const {
 void write_start(const RunLog::Sources& sources, const std::vector<std::string>& hosts) {
   const RunPlan::Parts& plan = sources.plan.parts();
   write_manifest(plan.report.directory,
-                 {.command = sources.options.command.empty() ? command_line() : sources.options.command,
+                 {.run_id = sources.run_id,
+                  .command = sources.options.command.empty() ? command_line() : sources.options.command,
                   .config_yaml = sources.plan.config_yaml(),
                   .hosts = hosts,
                   .versions = {{"hearsay", std::string(full_version)},

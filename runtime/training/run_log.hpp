@@ -24,6 +24,7 @@ class RunLog {
     RunLength length;
     int rank;
     const std::string& host;
+    const std::string& run_id;
   };
   explicit RunLog(const Sources& sources);
 
@@ -39,6 +40,8 @@ class RunLog {
   /// The averaged model after `job_done` iterations, at `time_s`.
   void evaluation(double job_done, double time_s, const std::vector<MetricValue>& metrics, double loss,
                   double consensus_distance);
+  /// Flushes the diary; what of it could not be written, and why.
+  std::vector<std::string> not_written();
   /// The fields that every rank knows; totals and times are zero.
   Summary summary(const std::string& status, double job_done) const;
 
@@ -48,6 +51,7 @@ class RunLog {
   std::vector<std::uint64_t> neighbour_bytes() const;
   void write(Iteration k, double job_done, const Exchange& exchange);
   void report_progress(Iteration k, double job_done, double loss);
+  void warn_once();
 
   Sources sources_;
   std::uint64_t sends_;    // neighbours that an iteration sends to
@@ -55,6 +59,7 @@ class RunLog {
   std::uint64_t loss_count_ = 0;
   MetricsWriter metrics_;
   std::optional<EventFile> events_;
+  bool warned_ = false;
   std::chrono::nanoseconds start_;
   std::chrono::steady_clock::time_point last_progress_{};  // by the user's clock, even where time is simulated
 };

@@ -8,6 +8,8 @@
 #include "base/error.hpp"
 #include "runtime/exchange/participant.hpp"
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/report/files.hpp"
+#include "runtime/report/identity/run_id.hpp"
 #include "runtime/report/trace.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/evaluator.hpp"
@@ -31,7 +33,7 @@ std::filesystem::path replica_file(const RunPlan& plan, int rank) {
 /// Everything that trains on one rank: data, model, optimizer, and the participant that learns from the others.
 class Session {
  public:
-  Session(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options);
+  Session(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string run_id);
   Summary run();
 
  private:
@@ -41,6 +43,7 @@ class Session {
   double job_done() const { return participant_.job_iterations(trainer_->iterations_done()); }
   void evaluate_at(double job_done);
   void evaluate_snapshots();
+  void leave_snapshot(double job_iterations);
   void evaluate(double job_done, double time_s);
   Summary finish();
   [[noreturn]] void leave_stopped();
@@ -48,12 +51,17 @@ class Session {
   RunLog::Sources sources() const;
   RankResult result() const;
   RankAccount account() const;
+  void write(const std::function<void()>& file);
+  void write_trace();
+  void finish_report(Summary& summary);
+  void collect_problems();
   double compute();
 
   const RunPlan& plan_;
   const TrainOptions& options_;
   const int rank_;
   const std::string host_;
+  const std::string run_id_;
   const StopSignal stop_;
   const DataSet data_;
   Model model_;
@@ -70,16 +78,19 @@ class Session {
   std::unique_ptr<Trainer> trainer_;
   std::optional<RunLog> log_;
   std::optional<Snapshots> snapshots_;  // asynchronous ranks only
-  std::int64_t evaluations_ = 0;        // during training
+  bool snapshots_over_ = false;
+  std::int64_t evaluations_ = 0;  // during training
   Evaluator::MeanModel mean_model_{};
+  std::vector<std::string> not_written_{};
   RunTimes times_;
 };
 
-Session::Session(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options)
+Session::Session(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string run_id)
     : plan_(plan),
       options_(options),
       rank_(environment.rank()),
       host_(environment.host()),
+      run_id_(std::move(run_id)),
       data_(load_data(plan.parts())),
       model_(make_model(plan.parts(), data_, static_cast<std::uint64_t>(rank_), environment.rank_on_host())),
       random_(options.shares_process),
@@ -103,14 +114,40 @@ RunLog::Sources Session::sources() const {
           .ledger = participant_.ledger(),
           .length = length_,
           .rank = rank_,
-          .host = host_};
+          .host = host_,
+          .run_id = run_id_};
 }
 
 RankAccount Session::account() const {
   return {.ledger = participant_.ledger(),
           .neighbourhood = participant_.neighbourhood(),
           .layout = model_.replica().layout,
-          .directory = plan_.report().directory};
+          .directory = plan_.report().directory,
+          .not_written = not_written_};
+}
+
+/// A file of this rank's that may be lost without the run.
+void Session::write(const std::function<void()>& file) {
+  if (write_if_possible(not_written_, file) || !options_.warned) return;
+  options_.warned(not_written_.back());
+}
+
+/// What the diary has lost.
+void Session::collect_problems() {
+  for (std::string& problem : log_->not_written()) not_written_.push_back(std::move(problem));
+}
+
+void Session::write_trace() {
+  if (trace_) write([this] { trace_->write(plan_.report().directory); });
+}
+
+/// Rank 0 has the other ranks' words in the summary already.
+void Session::finish_report(Summary& summary) {
+  if (rank_ != 0) return;
+  const auto before = not_written_.size();
+  write([&] { write_summary(plan_.report().directory, summary); });
+  summary.not_written.insert(summary.not_written.end(), not_written_.begin() + static_cast<std::ptrdiff_t>(before),
+                             not_written_.end());
 }
 
 RankResult Session::result() const {
@@ -150,8 +187,9 @@ void Session::watch() {
   const ReportOptions& report = plan_.report();
   if (!report.trace) return;
   participant_.engine().run([&] {
-    trace_.emplace(Trace::Rank{rank_, participant_.topology().ranks(), participant_.neighbourhood().neighbours, host_},
-                   report.trace_iterations, participant_.ledger().now());
+    trace_.emplace(
+        Trace::Rank{rank_, participant_.topology().ranks(), participant_.neighbourhood().neighbours, host_, run_id_},
+        report.trace_iterations, participant_.ledger().now());
     participant_.ledger().watched_by(&*trace_);
   });
 }
@@ -199,7 +237,7 @@ void Session::evaluate_at(double job_done) {
        due = (evaluations_ + 1) * every) {
     ++evaluations_;
     if (snapshots_)
-      snapshots_->leave({.job_iterations = static_cast<double>(due), .time_s = log_->seconds()});
+      leave_snapshot(static_cast<double>(due));
     else
       evaluate(static_cast<double>(due), log_->seconds());
   }
@@ -209,8 +247,8 @@ void Session::evaluate_at(double job_done) {
 void Session::evaluate_snapshots() {
   if (!snapshots_ || plan_.parts().evaluate_every_epochs == 0) return;
   const std::size_t last = snapshots_->taken().size();
-  snapshots_->leave({.job_iterations = job_done(), .time_s = log_->seconds()});
-  std::vector<double> common{static_cast<double>(last)};
+  leave_snapshot(job_done());
+  std::vector<double> common{snapshots_->taken().size() > last ? static_cast<double>(last) : 0.0};
   participant_.engine().run([&] { communicator_.minimum(common); });
   for (std::size_t i = 0; i < static_cast<std::size_t>(common[0]); ++i) {
     const Snapshots::Taken& taken = snapshots_->taken()[i];
@@ -219,7 +257,17 @@ void Session::evaluate_snapshots() {
     snapshots_->load(i);
     evaluate(taken.job_iterations, when[0]);
   }
-  snapshots_->load(last);
+  if (common[0] > 0.0) snapshots_->load(last);
+}
+
+/// Where one could not be written, none follows: the i-th is of the same time on all ranks.
+void Session::leave_snapshot(double job_iterations) {
+  if (snapshots_over_) return;
+  snapshots_over_ = true;
+  write([&] {
+    snapshots_->leave({.job_iterations = job_iterations, .time_s = log_->seconds()});
+    snapshots_over_ = false;
+  });
 }
 
 void Session::evaluate(double job_done, double time_s) {
@@ -245,8 +293,10 @@ Summary Session::run() {
   } catch (const DivergenceError& error) {
     Summary summary = log_->summary("diverged", job_done());
     summary.message = error.what();
-    if (trace_) trace_->write(plan_.report().directory);
-    write_summary(plan_.report().directory, summary);
+    write_trace();
+    collect_problems();
+    summary.not_written = not_written_;
+    write([&] { write_summary(plan_.report().directory, summary); });
     throw;
   }
   leave_stopped();
@@ -254,11 +304,15 @@ Summary Session::run() {
 
 Summary Session::finish() {
   participant_.settle();
-  if (trace_) trace_->write(plan_.report().directory);
+  write_trace();
   evaluate_snapshots();
   evaluate(job_done(), times_.wall_s);
   const Evaluator::Ranks ranks = evaluator_.every_rank();
-  if (plan_.parts().save_model) evaluator_.save_mean_model(plan_.report().directory / "model.pt");
+  if (plan_.parts().save_model) {
+    const std::filesystem::path file = plan_.report().directory / "model.pt";
+    write([&] { evaluator_.save_mean_model(file, run_id_); });
+  }
+  collect_problems();
   Summary summary = log_->summary("finished", job_done());
   for (std::size_t i = 0; i < ranks.mean.size(); ++i)
     summary.take({.metric = ranks.mean[i].metric,
@@ -269,7 +323,7 @@ Summary Session::finish() {
   summary.consensus_distance = mean_model_.consensus_distance;
   participant_.engine().run([&] {
     complete_summary(summary, communicator_, account(), result());
-    if (rank_ == 0) write_summary(plan_.report().directory, summary);
+    finish_report(summary);
     communicator_.barrier();
   });
   return summary;
@@ -279,8 +333,9 @@ Summary Session::finish() {
 void Session::leave_stopped() {
   constexpr double patience_s = 10.0;
   const Stopped stopped(stop_.received());
-  model_.save(replica_file(plan_, rank_));
-  if (trace_) trace_->write(plan_.report().directory);
+  write([this] { model_.save(replica_file(plan_, rank_), run_id_); });
+  write_trace();
+  collect_problems();
   Summary summary = log_->summary("stopped", job_done());
   summary.message = stopped.what();
   participant_.engine().run([&] {
@@ -288,23 +343,32 @@ void Session::leave_stopped() {
       complete_summary(summary, farewell_, account(), result());
     else
       summary.message += "; not every rank has received the signal";
-    if (rank_ == 0) write_summary(plan_.report().directory, summary);
+    finish_report(summary);
   });
   throw stopped;
+}
+
+/// Rank 0's, on every rank. Collective.
+std::string common_run_id(mpi::Communicator& communicator, std::string of_rank_0) {
+  of_rank_0.resize(run_id_length);
+  communicator.broadcast(std::as_writable_bytes(std::span(of_rank_0)), 0);
+  return of_rank_0;
 }
 
 }  // namespace
 
 Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options) {
+  std::optional<RunFolder> folder;  // of rank 0, if the caller has not made it
+  std::string run_id = options.run_id;
   {
     mpi::Communicator communicator;
     require_same_run(communicator, plan.config_yaml());
     static_cast<void>(plan.topology(environment.ranks()));  // a P that does not fit leaves no run folder
-    if (environment.rank() == 0) prepare_run_folder(plan.report());
-    communicator.barrier();
+    if (environment.rank() == 0 && run_id.empty()) run_id = folder.emplace(plan.report()).id();
+    run_id = common_run_id(communicator, std::move(run_id));
   }
   use_threads(plan.parts().threads);
-  Session session(environment, plan, options);
+  Session session(environment, plan, options, run_id);
   return session.run();
 }
 

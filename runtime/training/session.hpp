@@ -21,7 +21,8 @@ struct Progress {
   double iterations_per_second, seconds_left;
 };
 
-/// What a program adds to a run. The functions are called by the training loop of rank 0.
+/// What a program adds to a run. Functions are called by the training loop, of rank 0 unless they
+/// say otherwise.
 struct TrainOptions {
   std::string command{};                                     ///< for the manifest; this process's if empty
   std::function<void(const Progress&)> progress{};           ///< at most four times a second, and at the end
@@ -30,6 +31,10 @@ struct TrainOptions {
   /// simulation, where computing itself takes no time, what it is to take; elsewhere it makes a rank slower. Called on
   /// every rank.
   std::function<double(Iteration k)> compute_s{};
+  /// What could not be written, on the rank that could not write it, when it is first known. Training goes on.
+  std::function<void(const std::string&)> warned{};
+  /// Of the run folder, where the caller has made it (rank 0); empty: `train` makes it.
+  std::string run_id{};
   bool shares_process = false;  ///< ranks are threads of one process, of which one runs at a time
 };
 
@@ -38,6 +43,9 @@ void require_device(const RunPlan& plan);
 
 /// Trains, evaluates and writes the run folder. Collective over all ranks; the summary is complete on rank 0 and has
 /// the run's own fields (ranks, iterations, parameters, …) elsewhere.
+///
+/// A file that cannot be written while the run goes on (a full disk, a folder that is gone) ends nothing: the summary
+/// names it in `not_written`.
 ///
 /// Throws ConfigError (ranks that read different configurations are named), DataError, CommunicationError,
 /// DivergenceError (after this rank has written summary.json with status `diverged`), and Stopped after SIGINT or

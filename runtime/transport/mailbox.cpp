@@ -27,6 +27,14 @@ CommunicationError corrupt_packet(int sender, int receiver, const PacketHeader& 
                      std::to_string(header.bytes) + " bytes)");
 }
 
+/// The length of the packet at the front of `place`. It was checked when the packet came, but it lies in memory that
+/// somebody else writes.
+std::size_t length_at(std::span<const std::byte> place, int sender, int receiver) {
+  const PacketHeader header = packet_header(place);
+  if (header.bytes < sizeof header || header.bytes > place.size()) throw corrupt_packet(sender, receiver, header);
+  return header.bytes;
+}
+
 /// Copies what a neighbour may be writing at the same time: every word of `to` is some value of its place.
 void copy_words(std::span<std::byte> from, std::span<std::uint64_t> to) {
   auto* const words = reinterpret_cast<std::uint64_t*>(from.data());
@@ -101,14 +109,14 @@ std::optional<std::span<const std::byte>> Mailbox::front(std::size_t edge) const
   const Incoming& in = *in_[edge];
   if (in.arrived.load(std::memory_order_acquire) == in.taken.count()) return std::nullopt;
   const auto place = place_at(edge, oldest(edge));
-  return place.first(packet_header(place).bytes);
+  return place.first(length_at(place, in.from.neighbour, rank_));
 }
 
 void Mailbox::pop(std::size_t edge) {
   ledger_.taken(edge);
   Incoming& in = *in_[edge];
   in.taken = oldest(edge);
-  in.taken.advance(aligned(packet_header(place_at(edge, in.taken)).bytes));
+  in.taken.advance(aligned(length_at(place_at(edge, in.taken), in.from.neighbour, rank_)));
   in.consumed.store(in.taken.count(), std::memory_order_release);
 }
 

@@ -209,6 +209,13 @@ class States(FolderTest):
         self.expect(3, "no run folder", "report", self.folder / "nowhere", "-o", self.folder / "page.html")
         self.expect(3, "no manifest.json", "report", self.folder, "-o", self.folder / "page.html")
 
+    def test_files_of_two_runs(self):
+        files = {"metrics.rank0000.jsonl": "a", "metrics.rank0001.jsonl": "a", "communication.csv": "b"}
+        for name, digit in files.items():
+            file = self.run / name
+            file.write_text(f'{{"record": "run", "run_id": "hearsay-{16 * digit}"}}\n' + file.read_text())
+        self.report(3, "files of two runs are mixed: communication.csv is of hearsay-b")
+
     def test_half_written(self):
         for name in ("manifest.json", "summary.json"):
             whole = (self.run / name).read_text()

@@ -2,17 +2,24 @@
 #include "base/config/config.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/config/yaml.hpp"
 #include "base/error.hpp"
 
 using hearsay::Config;
 using hearsay::ConfigError;
 using hearsay::DataError;
+using hearsay::most_yaml_bytes;
 using hearsay::Range;
 
 namespace {
@@ -37,6 +44,28 @@ std::string refusal(Action action) {
   }
   FAIL("expected a ConfigError");
   return "";
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+std::string numbered_keys(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += "k" + std::to_string(i) + ": 1\n";
+  return text;
+}
+
+/// Reads a text that may be anything; what is wrong with it is a ConfigError, if something is.
+void outcome_of(const std::string& text) {
+  try {
+    Config::from_text(text).throw_if_invalid();
+  } catch (const ConfigError&) {
+  }
 }
 
 std::string one_error(const std::string& line) { return "invalid configuration (1 error)\n  " + line; }
@@ -270,12 +299,77 @@ TEST_CASE("files and documents that cannot be read") {
   CHECK(refusal([] { Config::from_text("a: [1, 2\nb: 3", "f"); }).starts_with("f:2:"));
   CHECK(refusal([] { Config::from_text("- 1\n- 2\n", "f"); }) == "f:1:1: expected `key: value` lines, got a list");
   CHECK(refusal([] { Config::from_text("word", "f"); }) == "f:1:1: expected `key: value` lines, got 'word'");
-  CHECK(refusal([] { Config::from_text("a: 1\n---\nb: 2\n", "f"); }).starts_with("f:3:1: a second document"));
+  CHECK(refusal([] { Config::from_text("a: 1\n---\nb: 2\n", "f"); }).starts_with("f:2:1: a second document"));
   CHECK_THROWS_AS(Config::from_text("a: &a [*a]"), ConfigError);
   CHECK_THROWS_AS(Config::from_text("a: " + std::string(300, '[') + std::string(300, ']')), ConfigError);
   Config keys = Config::from_text("[1, 2]: 3\n", "f");
   CHECK(complaint(keys) == one_error("f:1:1: a key must be a word"));
   for (const char* empty : {"", "\n", "# nothing\n", "{}", "---\n"}) CHECK(complaint(Config::from_text(empty)) == "");
+}
+
+TEST_CASE("no text makes the parser go on for ever: commas in front of everything") {
+  for (const char* text :
+       {",", ", a", "&a ,", "!t ,", ",\n", "a: 1\n,", "--- ,", "\"a\" ,", "- ,\n- ,", "? ,", "{,}", "[,]"})
+    CHECK_NOTHROW(outcome_of(text));
+  CHECK(refusal([] { Config::from_text(",\n", "f"); }).starts_with("f:1:1: not YAML"));
+  CHECK(refusal([] { Config::from_text("").override_with("seed=,"); }).starts_with("--set seed=,: "));
+}
+
+TEST_CASE("what a document may have is bounded: bytes, levels, values, aliases") {
+  const auto refused = [](const std::string& text) { return refusal([&] { Config::from_text(text, "f"); }); };
+  const std::string long_text(most_yaml_bytes - 4, 'x');
+  CHECK_NOTHROW(Config::from_text("a: " + long_text));
+  CHECK(contains(refused("a: " + long_text + "xx"), "1048576 bytes"));
+  for (const auto& [open, close] :
+       {std::pair("[", "]"), std::pair("{a: ", "}"), std::pair("- ", ""), std::pair("? ", "")}) {
+    CHECK_NOTHROW(outcome_of(repeated(open, 64) + repeated(close, 64)));
+    CHECK(contains(refused("a:\n " + repeated(open, 5000) + repeated(close, 5000)), "64 levels"));
+  }
+  CHECK_NOTHROW(Config::from_text("a: [" + repeated("1,", 99'000) + "]"));
+  CHECK(contains(refused("a: [" + repeated("1,", 100'001) + "]"), "100000"));
+  // Nine of nine of nine …: a kilobyte that would be 9¹² values.
+  std::string bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n";
+  for (char c = 'b'; c < 'm'; ++c) {
+    const std::string before(1, static_cast<char>(c - 1));
+    bomb += std::string(1, c) + ": &" + c + " [" + repeated("*" + before + ", ", 8) + "*" + before + "]\n";
+  }
+  CHECK(contains(refused(bomb), "with aliases written out"));
+  CHECK(contains(refused("a: &a " + std::string(500'000, 'x') + "\nb: [" + repeated("*a, ", 50'000) + "]"),
+                 "with aliases written out"));
+  CHECK(contains(refused("a: &a [*a]"), "not complete"));
+}
+
+TEST_CASE("an alias is a copy of what it names") {
+  Config config = Config::from_text("a: &a {x: &x 1, y: &y [2, 3]}\nb: *a\nc: *y\nd: [*x, 5]\n*x : 7\n");
+  for (const char* key : {"a", "b"}) {
+    CHECK(config.section(key).integer("x", 0, {}, "") == 1);
+    CHECK(config.section(key).integers("y", {}, {}, "") == std::vector<std::int64_t>{2, 3});
+  }
+  CHECK(config.integers("c", {}, {}, "") == std::vector<std::int64_t>{2, 3});
+  CHECK(config.integers("d", {}, {}, "") == std::vector<std::int64_t>{1, 5});
+  CHECK(config.integer("1", 0, {}, "") == 7);
+  CHECK(complaint(config) == "");
+}
+
+TEST_CASE("a document of many errors names the first ones, and a long key is cut") {
+  const std::string many = complaint(Config::from_text(numbered_keys(5000), "f"));
+  CHECK(contains(many, "5000 errors"));
+  CHECK(contains(many, "4900 more"));
+  CHECK(std::ranges::count(many, '\n') == 101);
+  CHECK(refusal([] { Config::from_text(repeated("a: 1\n", 5000), "f"); }).starts_with("f:102:1: a: duplicate key"));
+  CHECK(complaint(Config::from_text(std::string(1000, 'k') + ": 1", "f")).size() < 400);
+}
+
+TEST_CASE("what is no plain file is refused before it is read") {
+  const std::filesystem::path fifo = std::filesystem::temp_directory_path() / "hearsay-config-fifo";
+  std::filesystem::remove(fifo);
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH_AS(Config::from_file(fifo), doctest::Contains("is a FIFO, a file was expected"), DataError);
+  std::filesystem::remove(fifo);
+  CHECK_THROWS_WITH_AS(Config::from_file("/dev/zero"), doctest::Contains("is a device"), DataError);
+  CHECK_THROWS_WITH_AS(Config::from_file("/"), doctest::Contains("is a folder"), DataError);
+  const TemporaryFile large("hearsay-config-large", std::string(most_yaml_bytes + 1, '#'));
+  CHECK_THROWS_WITH_AS(Config::from_file(large.path()), doctest::Contains("1048576"), DataError);
 }
 
 TEST_CASE("a key has one meaning: asking twice is the same answer, asking differently is a bug") {

@@ -41,13 +41,17 @@ equal() {
   done
 }
 
+# without_run FILE: but for the run's name.
+without_run() { sed -E 's/hearsay-[0-9a-f]{16}//' "$1"; }
+
 # same_files DESCRIPTION RUN RUN RANKS: what the ledger and every rank wrote, byte for byte.
 same_files() {
   local description=$1 first=$2 second=$3 ranks=$4 file
   [ "$(find "$first" -name 'metrics.rank*.jsonl' -size +0 | wc -l)" = "$ranks" ] ||
     fail "$description: not the metrics of $ranks ranks in $first"
   for file in "$first"/metrics.rank*.jsonl "$first/communication.csv"; do
-    cmp "$file" "$second/$(basename "$file")" >output 2>&1 || fail "$description: $(basename "$file") differs"
+    cmp <(without_run "$file") <(without_run "$second/$(basename "$file")") >output 2>&1 ||
+      fail "$description: $(basename "$file") differs"
   done
 }
 

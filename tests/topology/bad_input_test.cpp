@@ -81,6 +81,8 @@ TEST_CASE("edge lists") {
   check_refused<ConfigError>(4, "edge_list", "metropolis", {"topology.graph.path"});
   check_refused<DataError>(4, "{name: edge_list, path: no/such/file}", "metropolis",
                            {"no/such/file", "cannot be read"});
+  check_refused<DataError>(4, "{name: edge_list, path: /dev/zero}", "metropolis", {"is a device"});
+  check_refused<DataError>(4, "{name: edge_list, path: /}", "metropolis", {"is a folder"});
 }
 
 TEST_CASE("directed edge lists") {

@@ -1,4 +1,5 @@
 """Run folders: finished, broken off, still in progress. The format: docs/guide/report-format.md."""
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,6 +136,28 @@ def _check(path, values, keys):
         raise DataError(f"{path} has no {absent[0]!r}: it was edited or damaged; train again")
 
 
+def _run_ids(folder):
+    """(file, its run's name for itself) of the files that have one; those of older versions have none."""
+    pattern = re.compile(r"hearsay-[0-9a-f]{16}")
+    for path in sorted([*folder.glob("*.json"), *folder.glob("*.jsonl"), *folder.glob("*.csv")]):
+        if path.name.startswith("trace."):
+            continue  # long; the other files say it
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            found = next((match[0] for match in map(pattern.search, lines) if match), None)
+        if found:
+            yield path, found
+
+
+def _check_one_run(folder):
+    ids = list(_run_ids(folder))
+    for path, run_id in ids:
+        if run_id != ids[0][1]:
+            raise DataError(
+                f"{folder}: files of two runs are mixed: {ids[0][0].name} is of {ids[0][1]}, {path.name} of {run_id}; "
+                "train again with --overwrite"
+            )
+
+
 def read_run(folder, name):
     """Reads a run folder. Throws DataError for a folder that is missing, no run, or damaged; one whose run is still in
     progress is fine."""
@@ -143,6 +166,7 @@ def read_run(folder, name):
         raise DataError(f"no run folder {folder}; hearsay train … --output {folder} makes one")
     if not (folder / "manifest.json").exists():
         raise DataError(f"{folder} holds no manifest.json, so it is no run folder, or its run has not started yet")
+    _check_one_run(folder)
     manifest = read_object(folder / "manifest.json")
     _check(folder / "manifest.json", manifest, ["command", "ranks", "segments", "exchange", "model", "dataset"])
     summary = None

@@ -32,7 +32,10 @@ Json comparison_json(const std::vector<ComparedRun>& runs) {
 
 int compare_command(const std::vector<std::filesystem::path>& directories, bool json) {
   std::vector<ComparedRun> runs;
-  for (const auto& directory : directories) runs.push_back({directory, read_summary(directory)});
+  for (const auto& directory : directories) {
+    runs.push_back({directory, read_summary(directory)});
+    require_one_run(directory);
+  }
   if (json) {
     std::printf("%s\n", comparison_json(runs).dump(2).c_str());
     return 0;

@@ -48,6 +48,11 @@ int dry_run_command(const TrainArguments& arguments, const mpi::Environment& mpi
   return code;
 }
 
+void warn(const mpi::Environment& mpi, const std::string& words) {
+  const std::string place = mpi.ranks() > 1 ? "[rank " + std::to_string(mpi.rank()) + "] " : "";
+  std::fprintf(stderr, "hearsay: %swarning: %s\n", place.c_str(), words.c_str());
+}
+
 }  // namespace
 
 void require_ranks(int ranks) {
@@ -87,8 +92,9 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
     mpi::Communicator communicator;
     require_same_run(communicator, run->plan().config_yaml());  // before `--overwrite` takes an earlier run away
   }
+  std::optional<RunFolder> folder;  // rank 0's, until the run has ended
   const int folder_code = attempt_together(*mpi, [&] {
-    if (mpi->rank() == 0) prepare_run_folder(run->plan().report());
+    if (mpi->rank() == 0) folder.emplace(run->plan().report());
   });
   if (folder_code != 0) return folder_code;
 
@@ -105,10 +111,12 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
   const Summary summary = train(*mpi, run->plan(),
                                 {.command = arguments.command,
                                  .progress = [&](const Progress& progress) { display.update(progress); },
-                                 .evaluated = [&](const EvaluationRecord& record) { display.evaluated(record); }});
+                                 .evaluated = [&](const EvaluationRecord& record) { display.evaluated(record); },
+                                 .warned = [&](const std::string& words) { warn(*mpi, words); },
+                                 .run_id = folder ? folder->id() : ""});
   display.finish();
   if (mpi->rank() == 0) std::printf("%s", outcome_text(summary, parts.report.directory, parts.save_model).c_str());
-  return 0;
+  return attempt_together(*mpi, [&] { require_all_written(summary); });
 }
 
 }  // namespace hearsay

@@ -159,12 +159,12 @@ Evaluator::Ranks Evaluator::every_rank() {
   return ranks;
 }
 
-void Evaluator::save_mean_model(const std::filesystem::path& file) {
+void Evaluator::save_mean_model(const std::filesystem::path& file, const std::string& run_id) {
   average();
   if (communicator_.rank() != 0) return;
   const Untouched untouched(model_);
   load_average();
-  model_.save(file);
+  model_.save(file, run_id);
 }
 
 }  // namespace hearsay

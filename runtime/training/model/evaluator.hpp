@@ -37,8 +37,8 @@ class Evaluator {
   /// Every rank tests its own model on the whole test set.
   Ranks every_rank();
 
-  /// Rank 0 writes x̄ with averaged buffers.
-  void save_mean_model(const std::filesystem::path& file);
+  /// Rank 0 writes x̄ with averaged buffers, as Model::save does.
+  void save_mean_model(const std::filesystem::path& file, const std::string& run_id = "");
 
  private:
   class Untouched;

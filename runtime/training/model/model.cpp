@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "runtime/report/files.hpp"
 
 namespace hearsay {
 namespace {
@@ -157,20 +158,27 @@ Score Model::score(const Batch& batch) const {
   return score;
 }
 
-void Model::save(const std::filesystem::path& file) const {
+// Into memory first: LibTorch's writer ends the process where a file takes no more.
+void Model::save(const std::filesystem::path& file, const std::string& run_id) const {
+  std::string bytes;
   try {
     const ComputeTurn turn(*replica_->device);
-    if (const auto* const own = dynamic_cast<const OwnFormat*>(module_.get())) return own->write(file);
+    if (const auto* const own = dynamic_cast<const OwnFormat*>(module_.get())) return write_file(file, own->bytes());
     torch::serialize::OutputArchive archive;
+    if (!run_id.empty()) archive.write("run_id", c10::IValue(run_id));
     if (replica_->device->is_processor()) {
       module_->save(archive);
     } else {
       write_from_processor(*module_, archive);
     }
-    archive.save_to(file.string());
+    archive.save_to([&bytes](const void* part, std::size_t size) {
+      bytes.append(static_cast<const char*>(part), size);
+      return size;
+    });
   } catch (const c10::Error& error) {
     throw DataError(file.string() + ": the model cannot be written: " + error.what_without_backtrace());
   }
+  write_file(file, bytes);
 }
 
 }  // namespace hearsay

@@ -24,8 +24,8 @@ namespace hearsay {
 class OwnFormat {
  public:
   virtual ~OwnFormat() = default;
-  /// May throw what LibTorch throws.
-  virtual void write(const std::filesystem::path& file) const = 0;
+  /// What its file holds. May throw what LibTorch throws.
+  virtual std::string bytes() const = 0;
 };
 
 /// A module bound to a replica. Move-only. The module's tensors keep the replica's memory alive, so that a program may
@@ -78,9 +78,10 @@ class Model {
   /// Forward pass without gradients, in whatever mode (training, evaluation) the module is.
   Score score(const Batch& batch) const;
 
-  /// Writes the module, as of x in the replica, as `torch::load(module, file)` reads it, or as its own. DataError if a
-  /// file cannot be written.
-  void save(const std::filesystem::path& file) const;
+  /// Writes the module, as of x in the replica, as `torch::load(module, file)` reads it, or in its own format: a
+  /// whole file or none.
+  /// `run_id`: kept in the file, if there is one. Throws DataError if the file cannot be written.
+  void save(const std::filesystem::path& file, const std::string& run_id = "") const;
 
  private:
   using Forward = std::function<torch::Tensor(const torch::Tensor&)>;

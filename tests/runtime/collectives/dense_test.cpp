@@ -1,9 +1,12 @@
 // Dense collectives on small integers stored as floats: every sum is exact.
+#include <cstring>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "runtime/collectives/gather.hpp"
 #include "runtime/collectives/ring.hpp"
 #include "tests/support/local_peers.hpp"
@@ -123,4 +126,31 @@ TEST_CASE("all-gather brings every member's message, whatever its length, in the
     CHECK(payload == lengths * static_cast<std::size_t>(ranks - 1));  // each message reaches each other member once
     for (int r = 0; r < ranks; ++r) CHECK(office.traffic(r).messages == steps);
   }
+}
+
+TEST_CASE("an all-gather's message that is too short, too long or contradicts itself is refused by the sender's rank") {
+  const auto answer = [](std::uint64_t bytes, std::uint64_t payload, std::size_t behind) {
+    PostOffice office(2);
+    std::string words;
+    run_peers(office, [&](LocalPeers& peers) {
+      if (peers.rank() == 0) {  // what another build may send
+        std::vector<std::byte> message(3 * sizeof(std::uint64_t) + behind), ignored;
+        std::memcpy(message.data(), &bytes, sizeof bytes);
+        std::memcpy(message.data() + sizeof bytes, &payload, sizeof payload);
+        peers.exchange(1, OwnedMessage{.bytes = message}.view(), 1, ignored);
+        return;
+      }
+      try {
+        all_gather(Group(peers), {.bytes = std::vector<std::byte>(4)});
+      } catch (const CommunicationError& error) {
+        words = error.what();
+      }
+    });
+    return words;
+  };
+  CHECK(answer(4, 4, 4) == "");
+  CHECK(answer(4, 4, 3).find("rank 0") != std::string::npos);
+  CHECK(answer(~std::uint64_t{0}, 4, 4).find("rank 0") != std::string::npos);
+  CHECK(answer(4, 5, 4).find("contradicts itself") != std::string::npos);
+  CHECK(answer(4, 4, 5).find("1 bytes behind its last part") != std::string::npos);
 }

@@ -1,6 +1,7 @@
 #include "apps/datasets/file_reader.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 
@@ -76,6 +77,9 @@ TEST_CASE("read_file: a flipped byte, a foreign format and bytes behind the end 
   }
   CHECK_THROWS_AS(read_file(folder.path() / "none.bin"), DataError);
   CHECK(contains(message_of<DataError>([&] { read_file(folder.path()); }), "is a folder"));
+  REQUIRE(mkfifo((folder.path() / "fifo.gz").c_str(), 0600) == 0);
+  CHECK(contains(message_of<DataError>([&] { read_file(folder.path() / "fifo.gz"); }), "is a FIFO"));
+  CHECK(contains(message_of<DataError>([&] { read_file("/dev/zero"); }), "is a device"));
 }
 
 TEST_CASE("find_file: plain before packed, and a miss lists what was tried and how to get it") {

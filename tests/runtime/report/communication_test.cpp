@@ -205,6 +205,18 @@ TEST_CASE("a packed ledger that does not fit the layout is an error, not a table
   CHECK(!std::filesystem::exists(folder / "communication.csv"));
 }
 
+TEST_CASE("the run's name is the last column of every table") {
+  const TemporaryFolder folder;
+  Ledger ledger(2, 2);
+  ledger.control_put(0, 8);
+  const std::vector<std::vector<std::byte>> packed{pack_ledger(ledger, in_ring(1, 3))};
+  write_communication(folder.path(), packed, two_segments(), "hearsay-0123456789abcdef");
+  for (const char* name : {"communication.csv", "segments.csv", "staleness.csv"})
+    for (const auto& row : rows_of(folder / name)) CHECK(row.at("run_id") == "hearsay-0123456789abcdef");
+  CHECK(rows_of(folder / "segments.csv").size() == 2);
+  CHECK(rows_of(folder / "communication.csv").size() == 1);
+}
+
 TEST_CASE("one rank without neighbours: headings only, and no division by nothing") {
   const TemporaryFolder folder;
   const Ledger ledger(0, 2);

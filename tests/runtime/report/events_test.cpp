@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "runtime/report/event_file.hpp"
 #include "runtime/report/events/record_frame.hpp"
+#include "runtime/report/identity/run_id.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 
 #if defined(HEARSAY_EVENTS)
@@ -190,19 +191,36 @@ TEST_CASE("an event file lies where TensorBoard looks, a folder a rank; numbers 
 
 TEST_CASE("a folder with event files is a run, and overwriting removes them and no file of others") {
   const TemporaryFolder folder;
-  EventFile(folder.path(), 0, "a");
-  EventFile(folder.path(), 1, "a");
+  const std::string id = new_run_id();
+  EventFile(folder.path(), 0, "a", id);
+  EventFile(folder.path(), 1, "a", id);
   test::write(folder / "tensorboard/rank0001/notes.txt", "mine");
   test::write(folder / "tensorboard/other/events.out.tfevents.1.a", "mine");
   ReportOptions options;
   options.directory = folder.path();
-  CHECK_THROWS_AS(prepare_run_folder(options), ConfigError);
+  CHECK_THROWS_AS(RunFolder{options}, ConfigError);
   options.overwrite = true;
-  prepare_run_folder(options);
+  CHECK_NOTHROW(RunFolder{options});
   CHECK(find_event_files(folder.path()).empty());
   CHECK(!std::filesystem::exists(folder / "tensorboard/rank0000"));
   CHECK(test::contents(folder / "tensorboard/rank0001/notes.txt") == "mine");
   CHECK(test::contents(folder / "tensorboard/other/events.out.tfevents.1.a") == "mine");
+}
+
+TEST_CASE("event files of somebody else's, behind a link, are neither found nor removed, nor are any written there") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "elsewhere/rank0000");
+  test::write(folder / "elsewhere/rank0000/events.out.tfevents.1.a", "mine");
+  std::filesystem::create_directories(folder / "run/tensorboard");
+  std::filesystem::create_directory_symlink("../../elsewhere/rank0000", folder / "run/tensorboard/rank0000");
+  CHECK(find_event_files(folder / "run").empty());
+  CHECK_THROWS_WITH_AS(EventFile(folder / "run", 0, "a"), doctest::Contains("is a link"), DataError);
+  std::filesystem::remove_all(folder / "run/tensorboard");
+  std::filesystem::create_directory_symlink("../elsewhere", folder / "run/tensorboard");
+  CHECK(find_event_files(folder / "run").empty());
+  CHECK_THROWS_WITH_AS(EventFile(folder / "run", 1, "a"), doctest::Contains("is a link"), DataError);
+  CHECK(!RunFolder({.directory = folder / "run", .overwrite = true}).id().empty());
+  CHECK(test::contents(folder / "elsewhere/rank0000/events.out.tfevents.1.a") == "mine");
 }
 
 TEST_CASE("an event file that cannot be written is a DataError; without report.tensorboard there is none") {

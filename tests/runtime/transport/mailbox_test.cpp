@@ -144,6 +144,22 @@ TEST_CASE("damaged bytes are an error that names the edge") {
   }
 }
 
+TEST_CASE("a length that changes after the packet has come is not used") {
+  const std::size_t capacity = MailboxMap::capacity_for(256);
+  const MailboxMap map{.degree = 1, .capacity_bytes = capacity};
+  for (const std::uint64_t length :
+       {std::uint64_t{1}, std::uint64_t{31}, std::uint64_t{capacity + 1}, ~std::uint64_t{0}}) {
+    LocalMailboxes mailboxes(2, capacity);
+    mailboxes[0].post(0, packet_of(256, 0, 7));
+    mailboxes[0].progress();
+    mailboxes[1].progress();
+    REQUIRE(mailboxes[1].front(0));
+    std::memcpy(&mailboxes.blocks[1][map.ring(0) + offsetof(PacketHeader, bytes)], &length, sizeof length);
+    CHECK_THROWS_WITH_AS(mailboxes[1].front(0), doctest::Contains("from rank 0 to rank 1"), CommunicationError);
+    CHECK_THROWS_AS(mailboxes[1].pop(0), CommunicationError);
+  }
+}
+
 TEST_CASE("the ledger equals what went over: packets, markers, heads and tails") {
   LocalMailboxes mailboxes(2, MailboxMap::capacity_for(128));
   for (int k = 0; k < 10; ++k) {
