@@ -11,6 +11,8 @@
 #include <stdexcept>
 
 #include "base/error.hpp"
+#include "runtime/data/metric.hpp"
+#include "runtime/report/identity/run_id.hpp"
 
 namespace hearsay::python {
 namespace {
@@ -66,7 +68,7 @@ Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<const JobPlan> pla
       learning_rate_(unknown),
       consensus_distance_(unknown) {
   participant_.engine().run([this] { write_start_of_run(); });
-  metrics_.emplace(plan_->report.directory, rank());
+  metrics_.emplace(plan_->report.directory, rank(), run_id_);
 }
 
 /// Before anything is changed: what does not fit leaves no run folder. Runs `idle` of no participant yet.
@@ -79,8 +81,9 @@ void Member::require_same_job() {
   if (const std::string others = ranks_that_differ(before, segments_of(replica_->layout)); !others.empty())
     throw ConfigError("the parameters of rank " + others +
                       " have other names or shapes than those of rank 0; make the same model on every rank");
-  if (before.rank() == 0) prepare_run_folder(plan_->report);
-  before.barrier();
+  if (before.rank() == 0) run_id_ = folder_.emplace(plan_->report).id();
+  run_id_.resize(run_id_length);
+  before.broadcast(std::as_writable_bytes(std::span(run_id_)), 0);
 }
 
 /// Collective; runs on the communication thread.
@@ -94,7 +97,8 @@ void Member::write_start_of_run() {
     program_.versions["mpi"] = mpi::Environment::library_version();
     program_.versions["compiler"] = __VERSION__;
     write_manifest(report.directory,
-                   {.command = program_.command,
+                   {.run_id = run_id_,
+                    .command = program_.command,
                     .config_yaml = plan_->yaml,
                     .hosts = hosts,
                     .versions = program_.versions,
@@ -105,9 +109,9 @@ void Member::write_start_of_run() {
                     .exchange = plan_->exchange_name},
                    participant_.topology(), replica_->layout);
   }
-  events_ = open_event_file(report, rank(), host);
+  if (auto file = open_event_file(report, rank(), host, run_id_)) events_.emplace(std::move(*file));
   if (report.trace) {
-    const Trace::Rank own{rank(), ranks(), participant_.neighbourhood().neighbours, host};
+    const Trace::Rank own{rank(), ranks(), participant_.neighbourhood().neighbours, host, run_id_};
     trace_.emplace(own, report.trace_iterations, participant_.ledger().now());
     participant_.ledger().watched_by(&*trace_);
   }
@@ -283,9 +287,9 @@ Evaluation Member::evaluated(Evaluation evaluation) {
     const EvaluationRecord record{.iteration = done_,
                                   .epoch = epoch(done_),
                                   .time_s = seconds(),
-                                  .accuracy_mean_model = evaluation.accuracy,
                                   .loss_mean_model = evaluation.loss,
-                                  .consensus_distance = consensus_distance_};
+                                  .consensus_distance = consensus_distance_,
+                                  .metrics = {{accuracy_metric(), evaluation.accuracy}}};
     metrics_->write(record);
     if (events_) events_->write(record);
   }
@@ -315,6 +319,7 @@ std::vector<std::string> Member::warnings() const {
 Summary Member::own_summary(const std::string& status) const {
   Summary summary;
   summary.status = status;
+  summary.run_id = run_id_;
   summary.ranks = ranks();
   summary.iterations = done_;
   summary.epochs = epoch(done_);
@@ -361,10 +366,12 @@ std::string Member::summary() {
   summary.consensus_distance = consensus_distance_;
   if (evaluation_) {
     const auto measured = [](double x) { return std::isnan(x) ? std::nullopt : std::optional(x); };
-    summary.accuracy_mean_model = measured(evaluation_->accuracy);
     summary.loss_mean_model = measured(evaluation_->loss);
-    summary.accuracy_rank_min = measured(evaluation_->accuracy_min);
-    summary.accuracy_rank_mean = measured(evaluation_->accuracy_mean);
+    if (!std::isnan(evaluation_->accuracy))
+      summary.take({.metric = accuracy_metric(),
+                    .mean_model = evaluation_->accuracy,
+                    .rank_worst = evaluation_->accuracy_min,
+                    .rank_mean = evaluation_->accuracy_mean});
   }
   const RankResult result{.times = {.wall_s = seconds(), .evaluate_s = participant_.ledger().seconds(Phase::evaluate)},
                           .replica_hash = replica_hash(),

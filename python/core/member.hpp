@@ -130,6 +130,8 @@ class Member {
   std::atomic<Iteration> waiting_in_{-1};  // the step that is going on
   mpi::Communicator communicator_;
   Departures departures_;
+  std::optional<RunFolder> folder_;  // rank 0's
+  std::string run_id_;
   Participant participant_;  // from now on MPI belongs to its engine
   std::optional<MetricsWriter> metrics_;
   std::optional<EventFile> events_;

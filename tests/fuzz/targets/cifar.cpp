@@ -40,9 +40,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   folder.file.put(reader.rest().first(std::min(reader.rest().size(), length - std::min(length, at))), at);
   try {
     Config config = Config::from_text("{name: cifar10, batches: [1], path: " + folder.name + "}");
-    const ImageData images = chosen_entry(datasets(), config, "cifar10", "").make(config, 1)->load();
-    fuzz::require(length == fuzz::batch_bytes && images.train.size() == 10000, "10,000 images");
-    for (const auto label : images.train.labels) fuzz::require(label < 10, "a label is a class");
+    const DataSet images = chosen_entry(datasets(), config, "cifar10", "").make(config, 1)->load();
+    fuzz::require(length == fuzz::batch_bytes && images.train->size() == 10000, "10,000 images");
+    for (const auto label : images.shares.groups) fuzz::require(label < 10, "a label is a class");
   } catch (const Error&) {
   }
   return 0;

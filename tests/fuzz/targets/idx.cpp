@@ -38,10 +38,14 @@ struct Folder {
 void load(const std::string& name, const std::string& more) {
   Config config = Config::from_text("{name: " + name + more + "}");
   try {
-    const ImageData data = chosen_entry(datasets(), config, name, "").make(config, 1)->load();
-    for (const ImageSet* set : {&data.train, &data.test}) {
-      require(set->pixels.size() == set->labels.size() * set->channels * set->height * set->width, "sizes agree");
-      for (const auto label : set->labels) require(label < set->classes, "a label is a class");
+    const DataSet data = chosen_entry(datasets(), config, name, "").make(config, 1)->load();
+    for (const auto& examples : {data.train, data.test}) {
+      std::vector<float> pixels(data.shape.inputs.count());
+      std::vector<std::int64_t> label(1);
+      for (std::uint32_t i = 0; i < examples->size(); ++i) {
+        examples->batch({&i, 1}, std::span(pixels), std::span(label), nullptr);
+        require(label[0] >= 0 && label[0] < data.shape.targets.classes, "a label is a class");
+      }
     }
   } catch (const Error&) {
   }
