@@ -26,8 +26,8 @@ constexpr std::array<std::string_view, 7> single_files{
 struct RankFile {
   std::string_view before, after;
 };
-constexpr std::array<RankFile, 3> rank_files{
-    {{"metrics.rank", ".jsonl"}, {"trace.rank", ".json"}, {"model.rank", ".pt"}}};
+constexpr std::array<RankFile, 4> rank_files{
+    {{"metrics.rank", ".jsonl"}, {"trace.rank", ".json"}, {"model.rank", ".pt"}, {"snapshots.rank", ".bin"}}};
 
 bool is_file_of_a_rank(std::string_view name) {
   return std::any_of(rank_files.begin(), rank_files.end(), [&](const RankFile& file) {

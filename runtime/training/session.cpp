@@ -41,6 +41,7 @@ class Session {
   bool observe(Iteration k, double loss);
   bool may_go_on(Iteration done);
   double job_done() const { return participant_.job_iterations(trainer_->iterations_done()); }
+  double all_done();
   void evaluate_at(double job_done);
   void evaluate_snapshots();
   void leave_snapshot(double job_iterations);
@@ -178,7 +179,7 @@ void Session::prepare() {
                                                       .rank = rank_});
   log_.emplace(sources());
   if (plan_.parts().exchange->schedule() == Schedule::asynchronous)
-    snapshots_.emplace(model_, plan_.report().directory, rank_);
+    snapshots_.emplace(model_, plan_.report().directory, rank_, run_id_);
   participant_.engine().run([&] { communicator_.barrier(); });
 }
 
@@ -241,6 +242,13 @@ void Session::evaluate_at(double job_done) {
     else
       evaluate(static_cast<double>(due), log_->seconds());
   }
+}
+
+/// What all ranks have done, over their number: exactly, when training is over. Collective.
+double Session::all_done() {
+  std::vector<double> sum{static_cast<double>(trainer_->iterations_done())};
+  participant_.engine().run([&] { communicator_.sum(sum); });
+  return sum[0] / participant_.topology().ranks();
 }
 
 /// What asynchronous ranks have left on their way; a rank that stopped early has left fewer. Leaves the model as it is.
@@ -306,14 +314,15 @@ Summary Session::finish() {
   participant_.settle();
   write_trace();
   evaluate_snapshots();
-  evaluate(job_done(), times_.wall_s);
+  const double done = all_done();
+  evaluate(done, times_.wall_s);
   const Evaluator::Ranks ranks = evaluator_.every_rank();
   if (plan_.parts().save_model) {
     const std::filesystem::path file = plan_.report().directory / "model.pt";
     write([&] { evaluator_.save_mean_model(file, run_id_); });
   }
   collect_problems();
-  Summary summary = log_->summary("finished", job_done());
+  Summary summary = log_->summary("finished", done);
   for (std::size_t i = 0; i < ranks.mean.size(); ++i)
     summary.take({.metric = ranks.mean[i].metric,
                   .mean_model = mean_model_.metrics[i].value,

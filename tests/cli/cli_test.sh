@@ -82,8 +82,9 @@ for shares in shards iid; do
   for budget in 1 0.2 0.1 0.05 0.022 0.01; do
     "$hearsay" advise small.yaml --bytes-fraction "$budget" --set data.partition.name="$shares" >advised 2>stderr
     name=$(sed -nE 's/^# (.*), corrected, is the most.*/\1/p' advised)
-    numbers=$(sed -nE 's/^#   this +([0-9.]+) +([0-9.]+) +[0-9.]+$/\1 | \2/p' advised)
-    holds "$shares, $budget: '$name' has '$numbers' in the table of results" grep -qF "| $name | $numbers |" "$results"
+    numbers=$(sed -nE 's/^#   this +([0-9.]+) +([0-9.]+) +[0-9.]+$/\1( ± [0-9.]+)? [|] \2/p' advised)
+    holds "$shares, $budget: '$name' has '$numbers' in the table of results" \
+      grep -qE "^[|] $name [|] $numbers( ± [0-9.]+)? [|]" "$results"
   done
   beside=$(sed -nE 's/^#   D-PSGD without correction +([0-9.]+) +([0-9.]+) +[0-9.]+$/\1 | \2/p' advised)
   holds "$shares: D-PSGD has '$beside' in it" grep -qF "| D-PSGD | $beside |" "$results"
@@ -277,10 +278,15 @@ expect 5 "diverged in a job" "^hearsay: \[rank [01]\] .*diverged at iteration" -
 expect 0 "no model is saved that is not wanted" "!averaged model +runs" -- \
   "${train[@]}" --set report.save_model=false --output runs/unsaved
 holds "none is there" test ! -e runs/unsaved/model.pt
-expect 0 "asynchronous" "^asynchronous: the averaged model is evaluated at the end only" -- \
+expect 0 "asynchronous, evaluated on the way" "evaluation at iter 16 · epoch 1 " "evaluation at iter 3[2-9] " -- \
   "$hearsay" train small.yaml --set exchange.schedule=asynchronous --output runs/asynchronous
-expect 0 "asynchronous, evaluated" "!^asynchronous: " -- "$hearsay" train small.yaml --output runs/asynchronous-2 \
-  --set exchange.schedule=asynchronous --set train.evaluate_every_epochs=1
+holds "models that were left on the way are gone" test ! -e runs/asynchronous/snapshots.rank0000.bin
+expect 0 "asynchronous, evaluated at its end only" "!evaluation at iter 16 " -- "$hearsay" train small.yaml \
+  --output runs/asynchronous-2 --set exchange.schedule=asynchronous --set train.evaluate_every_epochs=0
+expect 0 "seconds end a run" "finished" "!32 iterations" -- "$hearsay" train small.yaml --output runs/seconds \
+  --set train.epochs=100000 --set train.seconds=1
+expect 2 "a budget of the job needs ranks that do not wait" "schedule: asynchronous" -- \
+  "$hearsay" train small.yaml --set train.budget=job
 expect 0 "train on two ranks" "age of mixed copies, iterations +mean [0-9.]+, at most [0-9]+" \
   "2 ranks, 16 iterations: finished" "messages +[0-9,]+ \([0-9.]+ % of D-PSGD's\)" -- \
   "${two_ranks[@]}" "${train[@]}" --output runs/event

@@ -20,9 +20,11 @@ train: {epochs: 2}
 report: {directory: $folder}
 YAML
   expect 0 "$1 with $2" "finished" -- "${two_ranks[@]}" "$hearsay" train run.yaml
-  holds "$1 with $2: four iterations, all bytes by edge" awk -F, 'NR > 1 { sum += $NF } END { exit !(sum > 0) }' \
-    $folder/communication.csv
-  holds "$1 with $2: reported" grep -q '"iterations": 4' $folder/summary.json
+  holds "$1 with $2: four iterations, all bytes by edge" awk -F, '
+    NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "bytes_sent") column = i }
+    NR > 1 { sum += $column }
+    END { exit !(sum > 0) }' $folder/communication.csv
+  holds "$1 with $2: reported" grep -qE '"iterations": ([4-9]|1[0-9]),' $folder/summary.json # asynchronous: or more
 }
 
 "$hearsay" list exchange | sed -nE 's/^  ([a-z_]+)  .*/\1/p' >names

@@ -27,6 +27,9 @@ struct MeasuredChoice {
   std::vector<std::string> settings() const;
 };
 
+/// A budget of bytes is met to within this factor: seeds differ by as much.
+inline constexpr double within_budget = 1.02;
+
 /// What choices were measured beside.
 Reached plain_dpsgd(Shares shares);
 double all_reduce_accuracy(Shares shares);

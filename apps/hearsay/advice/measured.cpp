@@ -1,5 +1,6 @@
-// The measured front: configs/sweeps/skew.yaml, configs/sweeps/skew-others.yaml, 8 ranks in a ring, one seed. The
-// numbers are those of docs/results/tables/skew.md, which a test holds them to.
+// The measured front: configs/sweeps/skew.yaml, configs/sweeps/skew-others.yaml, 8 ranks in a ring: three seeds for
+// label-sorted shares corrected, one for the rest. The numbers are those of docs/results/tables/skew.md, which a test
+// holds them to.
 #include <array>
 
 #include "apps/hearsay/advice/advice.hpp"
@@ -15,37 +16,37 @@ constexpr std::array choices{MeasuredChoice{.name = "D-PSGD",
                                             .exchange = "{name: dpsgd, correction: {name: drift}}",
                                             .trigger = "{}",
                                             .sparsify = "{}",
-                                            .unlike = {.accuracy = 0.9670, .worst = 0.9633, .bytes = 1.0016},
+                                            .unlike = {.accuracy = 0.9667, .worst = 0.9621, .bytes = 1.0016},
                                             .alike = {.accuracy = 0.9683, .worst = 0.9577, .bytes = 1.0016}},
                              MeasuredChoice{.name = "int8, events 0.5",
                                             .exchange = corrected_events,
                                             .trigger = "{name: adaptive, horizon: 0.5, maximum_silence: 10}",
                                             .sparsify = int8,
-                                            .unlike = {.accuracy = 0.9661, .worst = 0.9576, .bytes = 0.1727},
+                                            .unlike = {.accuracy = 0.9659, .worst = 0.9592, .bytes = 0.1721},
                                             .alike = {.accuracy = 0.9673, .worst = 0.9479, .bytes = 0.1696}},
                              MeasuredChoice{.name = "int8, events 1",
                                             .exchange = corrected_events,
                                             .trigger = "{name: adaptive, horizon: 1, maximum_silence: 10}",
                                             .sparsify = int8,
-                                            .unlike = {.accuracy = 0.9597, .worst = 0.9459, .bytes = 0.0959},
+                                            .unlike = {.accuracy = 0.9611, .worst = 0.9525, .bytes = 0.0944},
                                             .alike = {.accuracy = 0.9650, .worst = 0.9467, .bytes = 0.0969}},
                              MeasuredChoice{.name = "int8, events 2",
                                             .exchange = corrected_events,
                                             .trigger = "{name: adaptive, horizon: 2, maximum_silence: 10}",
                                             .sparsify = int8,
-                                            .unlike = {.accuracy = 0.9497, .worst = 0.8442, .bytes = 0.0493},
+                                            .unlike = {.accuracy = 0.9505, .worst = 0.9207, .bytes = 0.0503},
                                             .alike = {.accuracy = 0.9646, .worst = 0.9090, .bytes = 0.0516}},
                              MeasuredChoice{.name = "2 bits, events 1.2",
                                             .exchange = corrected_events,
                                             .trigger = "{name: adaptive, horizon: 1.2, maximum_silence: 10}",
                                             .sparsify = two_bit,
-                                            .unlike = {.accuracy = 0.9237, .worst = 0.6450, .bytes = 0.0204},
+                                            .unlike = {.accuracy = 0.9283, .worst = 0.7316, .bytes = 0.0206},
                                             .alike = {.accuracy = 0.9658, .worst = 0.9214, .bytes = 0.0232}},
                              MeasuredChoice{.name = "2 bits, every 7th",
                                             .exchange = corrected_events,
                                             .trigger = "{name: periodic, period: 7, warmup_iterations: 0}",
                                             .sparsify = two_bit,
-                                            .unlike = {.accuracy = 0.9113, .worst = 0.5656, .bytes = 0.0095},
+                                            .unlike = {.accuracy = 0.9192, .worst = 0.5672, .bytes = 0.0095},
                                             .alike = {.accuracy = 0.9658, .worst = 0.9211, .bytes = 0.0095}}};
 
 }  // namespace
@@ -65,7 +66,8 @@ const MeasuredChoice& best_choice(double bytes_fraction, Shares shares) {
   const MeasuredChoice* best = &choices.back();
   for (const MeasuredChoice& choice : choices) {
     const Reached& reached = choice.reached(shares);
-    if (reached.bytes <= bytes_fraction && reached.accuracy > best->reached(shares).accuracy) best = &choice;
+    if (reached.bytes <= within_budget * bytes_fraction && reached.accuracy > best->reached(shares).accuracy)
+      best = &choice;
   }
   return *best;
 }

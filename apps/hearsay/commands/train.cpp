@@ -99,14 +99,8 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
   if (folder_code != 0) return folder_code;
 
   ProgressDisplay display(mpi->rank() == 0 ? arguments.progress : ProgressMode::off, stderr);
-  const RunPlan::Parts& parts = run->plan().parts();
-  if (parts.exchange->schedule() == Schedule::asynchronous && parts.evaluate_every_epochs == 0)
-    display.say(
-        "asynchronous: the averaged model is evaluated at the end only, since all ranks would have to wait for each "
-        "other "
-        "(train.evaluate_every_epochs)");
   if (mpi->rank() == 0)
-    for (const std::string& warning : parts.exchange->warnings(run->plan().topology(mpi->ranks())))
+    for (const std::string& warning : run->plan().parts().exchange->warnings(run->plan().topology(mpi->ranks())))
       display.say("warning: " + warning);
   const Summary summary = train(*mpi, run->plan(),
                                 {.command = arguments.command,

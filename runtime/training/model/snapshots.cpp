@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -16,8 +17,8 @@ std::filesystem::path file_of(const std::filesystem::path& directory, int rank) 
 
 }  // namespace
 
-Snapshots::Snapshots(Model& model, const std::filesystem::path& directory, int rank)
-    : model_(model), path_(file_of(directory, rank)) {}
+Snapshots::Snapshots(Model& model, const std::filesystem::path& directory, int rank, std::string run_id)
+    : model_(model), path_(file_of(directory, rank)), run_id_(std::move(run_id)) {}
 
 Snapshots::~Snapshots() {
   file_.close();
@@ -25,16 +26,20 @@ Snapshots::~Snapshots() {
   std::filesystem::remove(path_, gone);
 }
 
-std::size_t Snapshots::bytes() const {
-  std::size_t sum = model_.replica().layout.size() * sizeof(float);
-  for (const torch::Tensor& tensor : model_.other_state()) sum += tensor.nbytes();
-  return sum;
+/// Where snapshot i begins.
+std::streamoff Snapshots::place(std::size_t i) const {
+  std::size_t bytes = model_.replica().layout.size() * sizeof(float);
+  for (const torch::Tensor& tensor : model_.other_state()) bytes += tensor.nbytes();
+  return static_cast<std::streamoff>(run_id_.size() + i * bytes);
 }
 
 void Snapshots::leave(const Taken& taken) {
-  if (taken_.empty()) file_.open(path_, std::ios::in | std::ios::out | std::ios::binary | std::ios::trunc);
+  if (taken_.empty()) {
+    file_.open(path_, std::ios::in | std::ios::out | std::ios::binary | std::ios::trunc);
+    file_ << run_id_;
+  }
   const std::vector<float> x = fetched(*model_.replica().device, model_.replica().values.span());
-  file_.seekp(static_cast<std::streamoff>(taken_.size() * bytes()));
+  file_.seekp(place(taken_.size()));
   file_.write(reinterpret_cast<const char*>(x.data()), static_cast<std::streamsize>(x.size() * sizeof(float)));
   const ComputeTurn turn(*model_.replica().device);
   for (const torch::Tensor& tensor : model_.other_state()) {
@@ -51,7 +56,7 @@ void Snapshots::leave(const Taken& taken) {
 
 void Snapshots::load(std::size_t i) {
   std::vector<float> x(model_.replica().layout.size());
-  file_.seekg(static_cast<std::streamoff>(i * bytes()));
+  file_.seekg(place(i));
   file_.read(reinterpret_cast<char*>(x.data()), static_cast<std::streamsize>(x.size() * sizeof(float)));
   model_.replica().device->put(std::as_bytes(std::span(x)), model_.replica().values.span());
   const torch::NoGradGuard no_gradient;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <vector>
 
 #include "runtime/training/model/model.hpp"
@@ -20,7 +21,8 @@ class Snapshots {
   };
 
   /// `model` must outlive them.
-  Snapshots(Model& model, const std::filesystem::path& directory, int rank);
+  /// `run_id`: stands before the models.
+  Snapshots(Model& model, const std::filesystem::path& directory, int rank, std::string run_id);
   ~Snapshots();
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
@@ -32,10 +34,11 @@ class Snapshots {
   void load(std::size_t i);
 
  private:
-  std::size_t bytes() const;
+  std::streamoff place(std::size_t i) const;
 
   Model& model_;
   std::filesystem::path path_;
+  std::string run_id_;
   std::fstream file_;
   std::vector<Taken> taken_;
 };

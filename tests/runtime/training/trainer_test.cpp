@@ -182,9 +182,12 @@ TEST_CASE("an empty configuration is a whole run, and its dump gives the same pl
   CHECK(again.config_yaml() == plan.config_yaml());
 }
 
-TEST_CASE("asynchronous training is not synchronised for evaluation unless asked for") {
+TEST_CASE("asynchronous ranks share a budget and are evaluated on their way; lockstep ranks have one each") {
   const RunPlan plan(Config::from_text("exchange: {schedule: asynchronous}"), task_without_model());
-  CHECK(plan.parts().evaluate_every_epochs == 0);
+  CHECK(plan.parts().budget == RunLength::Budget::job);
+  CHECK(plan.parts().evaluate_every_epochs == 1);
+  CHECK_THROWS_WITH_AS(RunPlan(Config::from_text("train: {budget: job}"), task_without_model()),
+                       doctest::Contains("schedule: asynchronous"), ConfigError);
   const RunPlan asked(Config::from_text("{exchange: {schedule: asynchronous}, train: {evaluate_every_epochs: 3}}"),
                       task_without_model());
   CHECK(asked.parts().evaluate_every_epochs == 3);
