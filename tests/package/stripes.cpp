@@ -19,9 +19,7 @@ hearsay::ImageSet stripes(std::size_t count) {
   return set;
 }
 
-hearsay::DataSet data() {
-  return hearsay::image_classification({"stripes", stripes(128), stripes(64), {0.5f}, {0.5f}});
-}
+auto data() { return hearsay::image_classification({"stripes", stripes(128), stripes(64), {0.5f}, {0.5f}}); }
 
 int main(int, char** argv) {
   hearsay::mpi::Environment mpi;

@@ -42,10 +42,10 @@ for rate in 1gbit 100mbit; do
   for exchange in $neighbours; do train "$exchange" $rate dpsgd.yaml --set "exchange={name: $exchange}"; done
   for variant in eventgrad sparse-eventgrad; do
     train $variant $rate $variant.yaml --set trigger.warmup_iterations=2
-    train $variant-asynchronous $rate $variant.yaml --set exchange.schedule=asynchronous
+    train $variant-asynchronous $rate $variant.yaml --set exchange.schedule=asynchronous --set train.budget=rank
   done
   train gradient_dropping-asynchronous $rate allreduce.yaml \
-    --set 'exchange={name: gradient_dropping, schedule: asynchronous}'
+    --set 'exchange={name: gradient_dropping, schedule: asynchronous}' --set train.budget=rank
   passed "every exchange trains at $rate, $SECONDS s since the start"
 done
 for name in $global $neighbours dpsgd eventgrad sparse-eventgrad; do
