@@ -99,8 +99,9 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
   if (folder_code != 0) return folder_code;
 
   ProgressDisplay display(mpi->rank() == 0 ? arguments.progress : ProgressMode::off, stderr);
+  const RunPlan::Parts& parts = run->plan().parts();
   if (mpi->rank() == 0)
-    for (const std::string& warning : run->plan().parts().exchange->warnings(run->plan().topology(mpi->ranks())))
+    for (const std::string& warning : parts.exchange->warnings(run->plan().topology(mpi->ranks())))
       display.say("warning: " + warning);
   const Summary summary = train(*mpi, run->plan(),
                                 {.command = arguments.command,
