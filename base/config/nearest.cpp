@@ -26,7 +26,7 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
   std::string best;
   std::size_t best_distance = 3;
   for (const std::string& candidate : candidates) {
-    const auto [shorter, longer] = std::minmax(name.size(), candidate.size());
+    const auto [shorter, longer] = std::minmax({name.size(), candidate.size()});  // values, not references
     if (longer - shorter >= best_distance) continue;  // so many edits at least; a key may be as long as its file
     const std::size_t distance = edit_distance(name, candidate);
     // Two edits turn any two-letter word into any other: that is no slip.
