@@ -52,7 +52,11 @@ constexpr std::array choices{MeasuredChoice{.name = "D-PSGD",
 }  // namespace
 
 std::vector<std::string> MeasuredChoice::settings() const {
-  return {"exchange=" + std::string(exchange), "trigger=" + std::string(trigger), "sparsify=" + std::string(sparsify)};
+  std::vector<std::string> all{"exchange=" + std::string(exchange)};
+  // A section that the exchange does not open would be an error.
+  if (trigger != "{}") all.push_back("trigger=" + std::string(trigger));
+  if (sparsify != "{}") all.push_back("sparsify=" + std::string(sparsify));
+  return all;
 }
 
 Reached plain_dpsgd(Shares shares) {
