@@ -1,4 +1,4 @@
-"""Print how long the runs of sweeps took to an accuracy, or another metric.
+"""Print how long the runs of sweeps took to reach a metric.
 
     analysis/hearsay times runs/network/1gbit runs/network/100mbit [--ranks 4] [--target 0.975]
 
