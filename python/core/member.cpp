@@ -34,15 +34,6 @@ std::string segments_of(const Layout& layout) {
   return text;
 }
 
-/// "1, 3": the ranks whose text is not rank 0's. Known on rank 0.
-std::string ranks_that_differ(mpi::Communicator& communicator, const std::string& text) {
-  const std::vector<std::string> texts = gather_texts(communicator, text);
-  std::string ranks;
-  for (std::size_t rank = 1; rank < texts.size(); ++rank)
-    if (texts[rank] != texts[0]) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
-  return ranks;
-}
-
 std::string contents(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};

@@ -83,4 +83,12 @@ std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std
   return texts;
 }
 
+std::string ranks_that_differ(mpi::Communicator& communicator, const std::string& text) {
+  const std::vector<std::string> texts = gather_texts(communicator, text);
+  std::string ranks;
+  for (std::size_t rank = 1; rank < texts.size(); ++rank)
+    if (texts[rank] != texts[0]) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+  return ranks;
+}
+
 }  // namespace hearsay

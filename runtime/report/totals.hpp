@@ -43,5 +43,7 @@ void complete_summary(Summary& summary, mpi::Communicator& communicator, const R
 
 /// Every rank's text on rank 0, in rank order; empty elsewhere. Collective; calls MPI.
 std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text);
+/// "2, 5": the ranks whose text is not rank 0's. Known on rank 0. Collective; calls MPI.
+std::string ranks_that_differ(mpi::Communicator& communicator, const std::string& text);
 
 }  // namespace hearsay

@@ -13,6 +13,21 @@ constexpr unsigned entry_threads = 256;
 
 enum class EntryMove { gather, scatter, scatter_add };
 
+/// Calls f(i) for all i < count, shared out among the threads of all blocks.
+template <class Block, class Function>
+HEARSAY_DEVICE void each_entry(Block& block, std::uint64_t count, const Function& f) {
+  block.phase([&](unsigned t) {
+    const std::uint64_t step = std::uint64_t{block.blocks()} * entry_threads;
+    for (std::uint64_t i = std::uint64_t{block.index()} * entry_threads + t; i < count; i += step) f(i);
+  });
+}
+
+template <class Machine, class Kernel>
+void run_entries(Machine& machine, std::uint64_t count, const Kernel& kernel) {
+  const std::uint64_t wanted = ceil_div(count, entry_threads), most = 4 * machine.resident_blocks();
+  machine.run(static_cast<unsigned>(wanted < most ? wanted : most), kernel);
+}
+
 /// gather: entries ← block[positions]; scatter: block[positions] ← entries;
 /// scatter_add: block[positions] ← block[positions] + scale · entries.
 template <EntryMove Move>
@@ -27,14 +42,11 @@ struct MoveEntries {
 
   template <class Block>
   HEARSAY_DEVICE void operator()(Block& block, Shared&) const {
-    block.phase([&](unsigned t) {
-      const std::uint64_t step = std::uint64_t{block.blocks()} * entry_threads;
-      for (std::uint64_t i = std::uint64_t{block.index()} * entry_threads + t; i < count; i += step) {
-        float& value = block_values[positions[i]];
-        if constexpr (Move == EntryMove::gather) entries[i] = value;
-        if constexpr (Move == EntryMove::scatter) value = entries[i];
-        if constexpr (Move == EntryMove::scatter_add) value += scale * entries[i];
-      }
+    each_entry(block, count, [&](std::uint64_t i) {
+      float& value = block_values[positions[i]];
+      if constexpr (Move == EntryMove::gather) entries[i] = value;
+      if constexpr (Move == EntryMove::scatter) value = entries[i];
+      if constexpr (Move == EntryMove::scatter_add) value += scale * entries[i];
     });
   }
 };
@@ -42,9 +54,7 @@ struct MoveEntries {
 template <EntryMove Move, class Machine>
 void move_entries(Machine& machine, const std::uint32_t* positions, std::uint32_t count, float* entries, float* block,
                   float scale) {
-  const std::uint64_t wanted = ceil_div(count, entry_threads), most = 4 * machine.resident_blocks();
-  machine.run(static_cast<unsigned>(wanted < most ? wanted : most),
-              MoveEntries<Move>{positions, count, entries, block, scale});
+  run_entries(machine, count, MoveEntries<Move>{positions, count, entries, block, scale});
 }
 
 template <class Machine>
@@ -77,12 +87,9 @@ struct AddDifferenceAt {
 
   template <class Block>
   HEARSAY_DEVICE void operator()(Block& block, Shared&) const {
-    block.phase([&](unsigned t) {
-      const std::uint64_t step = std::uint64_t{block.blocks()} * entry_threads;
-      for (std::uint64_t i = std::uint64_t{block.index()} * entry_threads + t; i < count; i += step) {
-        const std::uint32_t at = positions[i];
-        x[at] += weight * (theirs[at] - ours[at]);
-      }
+    each_entry(block, count, [&](std::uint64_t i) {
+      const std::uint32_t at = positions[i];
+      x[at] += weight * (theirs[at] - ours[at]);
     });
   }
 };
@@ -90,9 +97,7 @@ struct AddDifferenceAt {
 template <class Machine>
 void add_difference_at(Machine& machine, float weight, const float* theirs, const float* ours,
                        const std::uint32_t* positions, std::uint32_t count, float* x) {
-  const std::uint64_t wanted = ceil_div(count, entry_threads), most = 4 * machine.resident_blocks();
-  machine.run(static_cast<unsigned>(wanted < most ? wanted : most),
-              AddDifferenceAt{positions, count, theirs, ours, x, weight});
+  run_entries(machine, count, AddDifferenceAt{positions, count, theirs, ours, x, weight});
 }
 
 /// theirs and ours step towards each other: m = weight · (theirs − ours), theirs ← theirs − m, ours ← ours + m; at
@@ -108,14 +113,11 @@ struct CloseDifference {
 
   template <class Block>
   HEARSAY_DEVICE void operator()(Block& block, Shared&) const {
-    block.phase([&](unsigned t) {
-      const std::uint64_t step = std::uint64_t{block.blocks()} * entry_threads;
-      for (std::uint64_t i = std::uint64_t{block.index()} * entry_threads + t; i < count; i += step) {
-        const std::uint64_t at = positions != nullptr ? positions[i] : i;
-        const float move = weight * (theirs[at] - ours[at]);
-        theirs[at] -= move;
-        ours[at] += move;
-      }
+    each_entry(block, count, [&](std::uint64_t i) {
+      const std::uint64_t at = positions != nullptr ? positions[i] : i;
+      const float move = weight * (theirs[at] - ours[at]);
+      theirs[at] -= move;
+      ours[at] += move;
     });
   }
 };
@@ -123,9 +125,7 @@ struct CloseDifference {
 template <class Machine>
 void close_difference_at(Machine& machine, float weight, float* theirs, float* ours, const std::uint32_t* positions,
                          std::uint64_t count) {
-  const std::uint64_t wanted = ceil_div(count, entry_threads), most = 4 * machine.resident_blocks();
-  machine.run(static_cast<unsigned>(wanted < most ? wanted : most),
-              CloseDifference{positions, count, theirs, ours, weight});
+  run_entries(machine, count, CloseDifference{positions, count, theirs, ours, weight});
 }
 
 template <class Machine>

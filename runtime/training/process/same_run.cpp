@@ -5,18 +5,6 @@
 #include "runtime/training/process/program_hash.hpp"
 
 namespace hearsay {
-namespace {
-
-/// "2, 5": the ranks whose text is not rank 0's. Known on rank 0.
-std::string ranks_that_differ(mpi::Communicator& communicator, const std::string& text) {
-  const std::vector<std::string> texts = gather_texts(communicator, text);
-  std::string ranks;
-  for (std::size_t rank = 1; rank < texts.size(); ++rank)
-    if (texts[rank] != texts[0]) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
-  return ranks;
-}
-
-}  // namespace
 
 void require_same_program(mpi::Communicator& communicator) {
   const std::string ranks = ranks_that_differ(communicator, std::to_string(program_hash()));

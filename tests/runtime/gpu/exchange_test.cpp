@@ -80,7 +80,8 @@ TEST_CASE("drift correction, and triggers on the change, are the same on a devic
   for (const auto& mixing : mixing_choices()) {
     if (mixing.rule == reference::Mixing::stale) continue;
     for (const auto& sparsify : sparsify_choices())
-      compare(ring + eventgrad(mixing.yaml, "lockstep" + drift) + trigger + sparsify.yaml, 4);
+      for (const std::string schedule : {"lockstep", "asynchronous"})
+        compare(ring + eventgrad(mixing.yaml, schedule + drift) + trigger + sparsify.yaml, 4);
   }
 }
 
