@@ -32,7 +32,8 @@ struct RankRows {
 class Words {
  public:
   explicit Words(std::span<const std::byte> bytes) : words_(bytes.size() / sizeof(std::uint64_t)) {
-    std::memcpy(words_.data(), bytes.data(), words_.size() * sizeof(std::uint64_t));
+    const std::span<std::byte> own = std::as_writable_bytes(std::span(words_));
+    std::ranges::copy(bytes.first(own.size()), own.begin());  // not memcpy: an empty span's pointer may be null
   }
   std::uint64_t next() {
     if (at_ == words_.size()) throw CommunicationError("a rank's packed ledger is too short");
