@@ -24,6 +24,9 @@ std::string staleness_text(const Summary& s) {
   const auto iterations = static_cast<double>(s.iterations);
   std::string text = line("age of mixed copies, iterations", "mean " + significant(*s.staleness_mean, 3) +
                                                                  ", at most " + significant(*s.staleness_max, 6));
+  if (s.staleness_p99_s)
+    text += line("age of mixed copies, seconds", "median " + significant(*s.staleness_median_s, 2) + ", 99 % at most " +
+                                                     significant(*s.staleness_p99_s, 2));
   if (*s.staleness_max > large_part * iterations)
     text += "  warning: the oldest of them was " + percent(*s.staleness_max / iterations, 0) +
             " of the run behind; staleness.csv says on which edge\n";
@@ -72,6 +75,11 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
     text += line("bytes", byte_count(static_cast<double>(s.totals.bytes())) + " (" + percent(s.bytes_fraction(), 1) +
                               (neighbours ? " of D-PSGD's)" : " of a dense ring all-reduce's)"));
     if (s.staleness_max) text += staleness_text(s);
+    const auto [fewest, most] = s.rank_iterations;
+    if (fewest < most)
+      text += line("iterations of a rank", with_separators(static_cast<std::uint64_t>(fewest)) + " to " +
+                                               with_separators(static_cast<std::uint64_t>(most)) + "; idle " +
+                                               duration(s.idle_s) + " on average");
     for (const auto& [name, value] : s.shares) text += line(name, significant(value, 3));
   }
   text += line("time", duration(s.wall_time_s) + " (" + duration(s.time_per_iteration_s) + " per iteration)");

@@ -139,12 +139,14 @@ Summary SyntheticRank::operator()() {
   LongWork work("simulate", "iteration", rank_ == 0);
   // Asynchronous ranks do all iterations together, fast ones more.
   const auto all = static_cast<double>(run_.simulation.iterations);
-  for (Iteration k = 0; member_.job_iterations(k) < all; ++k) {
+  Iteration k = 0;
+  for (; member_.job_iterations(k) < all; ++k) {
     work.reached(k, run_.simulation.iterations);
     iterate(k);
     record(k);
   }
   const RankResult result{.times = {.wall_s = seconds()},
+                          .iterations = k,
                           .replica_hash = replica_hash(replica_.values.span()),
                           .shares = member_.exchange().shares()};
   member_.settle();

@@ -365,6 +365,7 @@ std::string Member::summary() {
                     .rank_mean = evaluation_->accuracy_mean});
   }
   const RankResult result{.times = {.wall_s = seconds(), .evaluate_s = participant_.ledger().seconds(Phase::evaluate)},
+                          .iterations = done_,
                           .replica_hash = replica_hash(),
                           .shares = participant_.exchange().shares()};
   std::string text;

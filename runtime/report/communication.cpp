@@ -2,7 +2,7 @@
 //
 // A packed ledger is a list of 64-bit words (weights as their bits), since ranks of a job run on like machines:
 //   rank, edges in use n, segments s,
-//   n × (neighbour, weight, 8 edge counters, staleness: samples, sum, maximum, histogram), s × (4 segment counters).
+//   n × (neighbour, weight, 8 edge counters, staleness: samples, sum, maximum, longest, two histograms), s × (4 segment counters).
 #include <array>
 #include <bit>
 #include <cstring>
@@ -19,8 +19,9 @@ struct EdgeRow {
   std::uint64_t neighbour = 0;
   double weight = 0.0;
   std::array<std::uint64_t, 8> counters{};  ///< in the order of EdgeCounters
-  std::uint64_t samples = 0, sum = 0, maximum = 0;
+  std::uint64_t samples = 0, sum = 0, maximum = 0, longest_ns = 0;
   std::array<std::uint64_t, Staleness::bins> histogram{};
+  std::array<std::uint64_t, AgeBins::count> by_time{};
 };
 
 struct RankRows {
@@ -61,12 +62,13 @@ void pack_edge(const Ledger& ledger, const Neighbourhood& neighbourhood, std::si
   const Staleness& staleness = ledger.staleness(i);
   words.push_back(static_cast<std::uint64_t>(neighbourhood.neighbours[i]));
   words.push_back(std::bit_cast<std::uint64_t>(neighbourhood.weights[i]));
-  for (const Counter* counter :
-       {&edge.messages, &edge.deferred, &edge.packets, &edge.puts, &edge.payload_bytes, &edge.index_bytes,
-        &edge.header_bytes, &edge.control_bytes, &staleness.samples, &staleness.sum, &staleness.maximum}) {
+  for (const Counter* counter : {&edge.messages, &edge.deferred, &edge.packets, &edge.puts, &edge.payload_bytes,
+                                 &edge.index_bytes, &edge.header_bytes, &edge.control_bytes, &staleness.samples,
+                                 &staleness.sum, &staleness.maximum, &staleness.longest_ns}) {
     words.push_back(counter->value());
   }
   for (const Counter& counter : staleness.histogram) words.push_back(counter.value());
+  for (const Counter& counter : staleness.by_time) words.push_back(counter.value());
 }
 
 EdgeRow unpack_edge(Words& words) {
@@ -77,7 +79,9 @@ EdgeRow unpack_edge(Words& words) {
   row.samples = words.next();
   row.sum = words.next();
   row.maximum = words.next();
+  row.longest_ns = words.next();
   words.next(row.histogram);
+  words.next(row.by_time);
   return row;
 }
 
@@ -141,15 +145,22 @@ std::string segments_csv(std::span<const RankRows> ranks, const Layout& layout, 
   return out.str();
 }
 
+double age_s(const EdgeRow& edge, double q) {
+  return edge.samples == 0 ? 0.0 : AgeBins::middle_s(quantile_bin(edge.by_time, q));
+}
+
 std::string staleness_csv(std::span<const RankRows> ranks, const std::string& run_id) {
   std::ostringstream out;
-  out << "rank,neighbour,samples,mean_iterations,maximum_iterations";
+  out << "rank,neighbour,samples,mean_iterations,maximum_iterations,median_iterations,p99_iterations,median_s,p99_s,"
+         "maximum_s";
   for (std::size_t age = 0; age + 1 < Staleness::bins; ++age) out << ",samples_" << age;
   out << ",samples_" << Staleness::bins - 1 << "_or_more" << heading(run_id) << '\n';
   for (const RankRows& rank : ranks) {
     for (const EdgeRow& edge : rank.edges) {
       const double mean = edge.samples == 0 ? 0.0 : static_cast<double>(edge.sum) / static_cast<double>(edge.samples);
-      out << rank.rank << ',' << edge.neighbour << ',' << edge.samples << ',' << mean << ',' << edge.maximum;
+      out << rank.rank << ',' << edge.neighbour << ',' << edge.samples << ',' << mean << ',' << edge.maximum << ','
+          << quantile_bin(edge.histogram, 0.5) << ',' << quantile_bin(edge.histogram, 0.99) << ',' << age_s(edge, 0.5)
+          << ',' << age_s(edge, 0.99) << ',' << 1e-9 * static_cast<double>(edge.longest_ns);
       write_counters(out, edge.histogram);
       out << field(run_id) << '\n';
     }

@@ -147,7 +147,11 @@ struct Summary {
   /// ring all-reduce 2 (P − 1) · 4 bytes × parameters × iterations.
   std::uint64_t dense_payload_bytes = 0;
   /// Age in iterations of the copies of neighbours that were mixed, over all ranks; nothing where none are held.
-  std::optional<double> staleness_mean, staleness_max;
+  std::optional<double> staleness_mean, staleness_max, staleness_p99;
+  /// The same in seconds, to a tenth.
+  std::optional<double> staleness_median_s, staleness_p99_s;
+  std::pair<std::int64_t, std::int64_t> rank_iterations{};  ///< the fewest and the most of a rank
+  double idle_s = 0.0;  ///< mean over ranks: behind a rank's last iteration, while others were computing
   std::map<std::string, double> shares{};  ///< fractions that the algorithm reports, over all ranks
   double wall_time_s = 0.0, time_per_iteration_s = 0.0;
   std::vector<double> phase_seconds;          ///< mean over ranks, in the order of phase_names

@@ -58,6 +58,13 @@ void read_outcome(const Json& json, Summary& summary) {
     summary.staleness_mean = optional_number(json, "staleness_mean_iterations");
     summary.staleness_max = optional_number(json, "staleness_max_iterations");
   }
+  if (json.contains("staleness_p99_s")) {  // nor do they say this
+    summary.staleness_p99 = optional_number(json, "staleness_p99_iterations");
+    summary.staleness_median_s = optional_number(json, "staleness_median_s");
+    summary.staleness_p99_s = optional_number(json, "staleness_p99_s");
+    summary.rank_iterations = {json.at("rank_iterations_min"), json.at("rank_iterations_max")};
+    summary.idle_s = json.at("idle_s");
+  }
   summary.accuracy_mean_model = optional_number(json, "accuracy_mean_model");
   summary.accuracy_rank_min = optional_number(json, "accuracy_rank_min");
   summary.accuracy_rank_mean = optional_number(json, "accuracy_rank_mean");
@@ -224,6 +231,12 @@ Json summary_json(const Summary& s) {
   json["communicate_hidden_s"] = json_number(s.hidden_communication_s());
   json["staleness_mean_iterations"] = json_number(s.staleness_mean);
   json["staleness_max_iterations"] = json_number(s.staleness_max);
+  json["staleness_p99_iterations"] = json_number(s.staleness_p99);
+  json["staleness_median_s"] = json_number(s.staleness_median_s);
+  json["staleness_p99_s"] = json_number(s.staleness_p99_s);
+  json["rank_iterations_min"] = s.rank_iterations.first;
+  json["rank_iterations_max"] = s.rank_iterations.second;
+  json["idle_s"] = json_number(s.idle_s);
   json["shares"] = Json::object();
   for (const auto& [name, value] : s.shares) json["shares"][name] = json_number(value);
   json["replica_hash"] = Json::array();

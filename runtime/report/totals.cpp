@@ -1,7 +1,11 @@
 #include "runtime/report/totals.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <sstream>
+
+#include "runtime/report/ranks.hpp"
 
 namespace hearsay {
 namespace {
@@ -15,17 +19,50 @@ void add_shares(Summary& summary, mpi::Communicator& communicator, const std::ve
     summary.shares[std::string(shares[i].name)] = Share{{}, sums[2 * i], sums[2 * i + 1]}.fraction();
 }
 
-void add_staleness(Summary& summary, mpi::Communicator& communicator, const Ledger& ledger) {
-  std::vector<double> sums(2), largest{static_cast<double>(ledger.staleness_max())};
+/// Over the edges of a rank: samples by age in iterations, then by age in seconds, then the sum of all iterations.
+std::vector<double> ages(const Ledger& ledger) {
+  std::vector<double> sums(Staleness::bins + AgeBins::count + 1);
+  const auto add = [&](std::size_t at, const Counter& counter) { sums[at] += static_cast<double>(counter.value()); };
   for (std::size_t edge = 0; edge < ledger.neighbours(); ++edge) {
-    sums[0] += static_cast<double>(ledger.staleness(edge).sum.value());
-    sums[1] += static_cast<double>(ledger.staleness(edge).samples.value());
+    const Staleness& staleness = ledger.staleness(edge);
+    for (std::size_t bin = 0; bin < Staleness::bins; ++bin) add(bin, staleness.histogram[bin]);
+    for (std::size_t bin = 0; bin < AgeBins::count; ++bin) add(Staleness::bins + bin, staleness.by_time[bin]);
+    add(sums.size() - 1, staleness.sum);
   }
+  return sums;
+}
+
+void add_staleness(Summary& summary, mpi::Communicator& communicator, const Ledger& ledger) {
+  std::vector<double> sums = ages(ledger), largest{static_cast<double>(ledger.staleness_max())};
   communicator.sum(sums);
   communicator.maximum(largest);
-  if (sums[1] == 0.0) return;
-  summary.staleness_mean = sums[0] / sums[1];
+  const std::vector<std::uint64_t> samples(sums.begin(), sums.end() - 1);
+  const auto by_iterations = std::span(samples).first(Staleness::bins);
+  const auto by_time = std::span(samples).subspan(Staleness::bins);
+  const auto all = std::accumulate(by_iterations.begin(), by_iterations.end(), std::uint64_t{0});
+  if (all == 0) return;
+  summary.staleness_mean = sums.back() / static_cast<double>(all);
   summary.staleness_max = largest[0];
+  summary.staleness_p99 = static_cast<double>(quantile_bin(by_iterations, 0.99));
+  summary.staleness_median_s = AgeBins::middle_s(quantile_bin(by_time, 0.5));
+  summary.staleness_p99_s = AgeBins::middle_s(quantile_bin(by_time, 0.99));
+}
+
+/// Of all ranks, on rank 0.
+std::vector<RankWork> gathered_work(mpi::Communicator& communicator, const Ledger& ledger, const RankResult& result) {
+  RankWork own{.iterations = result.iterations, .wall_s = result.times.wall_s, .idle_s = result.times.idle_s};
+  for (std::size_t phase = 0; phase < phase_names.size(); ++phase)
+    own.phase_s[phase] = ledger.seconds(static_cast<Phase>(phase));
+  std::vector<RankWork> work;
+  for (const auto& bytes : communicator.gather(packed(own))) work.push_back(unpacked_work(bytes));
+  return work;
+}
+
+void add_work(Summary& summary, const std::vector<RankWork>& work) {
+  const auto by_iterations = [](const RankWork& a, const RankWork& b) { return a.iterations < b.iterations; };
+  const auto [fewest, most] = std::ranges::minmax_element(work, by_iterations);
+  summary.rank_iterations = {fewest->iterations, most->iterations};
+  for (const RankWork& rank : work) summary.idle_s += rank.idle_s / static_cast<double>(work.size());
 }
 
 std::string joined_lines(const std::vector<std::string>& lines) {
@@ -68,12 +105,16 @@ void complete_summary(Summary& summary, mpi::Communicator& communicator, const R
 
   const auto hashes = communicator.gather(std::as_bytes(std::span(&replica_hash, 1)));
   const auto ledgers = communicator.gather(pack_ledger(account.ledger, account.neighbourhood));
+  const auto work = gathered_work(communicator, account.ledger, result);
   const auto not_written = gather_texts(communicator, joined_lines(account.not_written));
   if (communicator.rank() != 0) return;
   for (const std::string& lines : not_written) append_lines(summary.not_written, lines);
+  add_work(summary, work);
   for (const auto& bytes : hashes) std::memcpy(&summary.replica_hashes.emplace_back(), bytes.data(), bytes.size());
   summary.totals =
       write_communication(account.directory, ledgers, account.layout, summary.run_id, &summary.not_written);
+  write_if_possible(summary.not_written,
+                    [&] { write_file(account.directory / "ranks.csv", ranks_csv(work, summary.run_id)); });
 }
 
 std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text) {

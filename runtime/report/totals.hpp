@@ -10,15 +10,18 @@
 
 namespace hearsay {
 
-/// How long a rank's training took, with and without evaluations.
+/// How long a rank's training took, and what of that were evaluations, and waiting for others behind its last
+/// iteration.
 struct RunTimes {
   double wall_s = 0.0;
   double evaluate_s = 0.0;
+  double idle_s = 0.0;
 };
 
 /// What one rank knows at its end beside its ledger.
 struct RankResult {
   RunTimes times;
+  Iteration iterations = 0;  ///< of this rank
   std::uint64_t replica_hash = 0;
   std::vector<Share> shares;
 };
@@ -36,8 +39,8 @@ struct RankAccount {
 /// are there already. `neighbours`: the path along the edges of a graph, else the global one.
 void count_possible(Summary& summary, bool neighbours);
 
-/// Adds what only all ranks together know: totals, times, hashes; writes communication.csv, segments.csv and
-/// staleness.csv on rank 0. What could not be written is in the summary's not_written. Collective; calls MPI.
+/// Adds what only all ranks together know: totals, times, hashes; writes communication.csv, segments.csv, staleness.csv
+/// and ranks.csv on rank 0. What could not be written is in the summary's not_written. Collective; calls MPI.
 void complete_summary(Summary& summary, mpi::Communicator& communicator, const RankAccount& account,
                       const RankResult& result);
 

@@ -45,6 +45,7 @@ class Session {
   void evaluate_at(double job_done);
   void evaluate_snapshots();
   void leave_snapshot(double job_iterations);
+  void take_from_servers();
   void evaluate(double job_done, double time_s);
   Summary finish();
   [[noreturn]] void leave_stopped();
@@ -54,6 +55,7 @@ class Session {
   RankAccount account() const;
   void write(const std::function<void()>& file);
   void write_trace();
+  void note_times();
   void finish_report(Summary& summary);
   void collect_problems();
   double compute();
@@ -142,6 +144,12 @@ void Session::write_trace() {
   if (trace_) write([this] { trace_->write(plan_.report().directory); });
 }
 
+void Session::note_times() {
+  times_ = {.wall_s = log_->seconds(),
+            .evaluate_s = participant_.ledger().seconds(Phase::evaluate),
+            .idle_s = trainer_->idle_seconds()};
+}
+
 /// Rank 0 has the other ranks' words in the summary already.
 void Session::finish_report(Summary& summary) {
   if (rank_ != 0) return;
@@ -153,6 +161,7 @@ void Session::finish_report(Summary& summary) {
 
 RankResult Session::result() const {
   return {.times = times_,
+          .iterations = trainer_->iterations_done(),
           .replica_hash = replica_hash(fetched(*model_.replica().device, model_.replica().values.span())),
           .shares = participant_.exchange().shares()};
 }
@@ -263,9 +272,25 @@ void Session::evaluate_snapshots() {
     std::vector<double> when{taken.time_s};
     participant_.engine().run([&] { communicator_.maximum(when); });
     snapshots_->load(i);
+    take_from_servers();
     evaluate(taken.job_iterations, when[0]);
   }
   if (common[0] > 0.0) snapshots_->load(last);
+}
+
+/// Where ranks serve a part of the model each, that is the model: what they hold of other parts is a little older.
+/// Collective.
+void Session::take_from_servers() {
+  if (!participant_.is_sharded() || !snapshots_) return;
+  Parameters& replica = model_.replica();
+  std::vector<float> x = fetched(*replica.device, replica.values.span());
+  participant_.engine().run([&] {
+    for (int server = 0; server < communicator_.size(); ++server) {
+      const Part part = part_of(x.size(), communicator_.size(), server);
+      communicator_.broadcast(std::as_writable_bytes(part.of(std::span(x))), server);
+    }
+  });
+  replica.device->put(std::as_bytes(std::span(x)), replica.values.span());
 }
 
 /// Where one could not be written, none follows: the i-th is of the same time on all ranks.
@@ -294,10 +319,10 @@ Summary Session::run() {
         length_, [this](Iteration k, double loss) { return observe(k, loss); },
         [this] { return may_go_on(trainer_->iterations_done()); });
     log_->last_iteration(trainer_->iterations_done() - 1, job_done(), participant_.exchange());
-    times_ = {.wall_s = log_->seconds(), .evaluate_s = participant_.ledger().seconds(Phase::evaluate)};
+    note_times();
     if (stop_.received() == 0) return finish();
   } catch (const WaitInterrupted&) {
-    times_ = {.wall_s = log_->seconds(), .evaluate_s = participant_.ledger().seconds(Phase::evaluate)};
+    note_times();
   } catch (const DivergenceError& error) {
     Summary summary = log_->summary("diverged", job_done());
     summary.message = error.what();
@@ -311,9 +336,10 @@ Summary Session::run() {
 }
 
 Summary Session::finish() {
-  participant_.settle();
+  trainer_->settle();
   write_trace();
   evaluate_snapshots();
+  take_from_servers();
   const double done = all_done();
   evaluate(done, times_.wall_s);
   const Evaluator::Ranks ranks = evaluator_.every_rank();

@@ -46,12 +46,28 @@ Iteration Trainer::run(const RunLength& length, const Observer& observe, const M
 void Trainer::accompany(const RunLength& length, const MayWait& may_wait) {
   constexpr double least_s = 1e-4, most_s = 1.0;
   const Ledger& ledger = parts_.participant.ledger();
-  const double worked = std::chrono::duration<double>(ledger.now() - began_).count();
+  const auto since = ledger.now();
+  const double worked = std::chrono::duration<double>(since - began_).count();
   const double step = std::clamp(worked / static_cast<double>(std::max<Iteration>(1, done_)), least_s, most_s);
   for (Iteration k = done_; progress(k) < static_cast<double>(length.iterations) && may_wait(); ++k) {
-    parts_.participant.idle(k);
+    serve(k);
     parts_.participant.pass_time(step);
+    idle_ = ledger.now() - since;
   }
+}
+
+// What servers are asked for while they have nothing to compute, or after it.
+void Trainer::serve(Iteration k) {
+  if (!parts_.participant.idle(k)) return;
+  parts_.optimizer.step();
+  parts_.participant.stepped(k);
+}
+
+void Trainer::settle() {
+  parts_.participant.settle();
+  if (!parts_.participant.is_sharded()) return;
+  serve(done_);
+  parts_.participant.settle();
 }
 
 double Trainer::iterate(Iteration k, const RunLength& length) {

@@ -45,18 +45,25 @@ class Trainer {
   /// Throws DivergenceError with rank, iteration, epoch and the last finite loss when a loss or a norm is not finite,
   /// WaitInterrupted from a wait for a neighbour.
   Iteration run(const RunLength& length, const Observer& observe, const MayWait& may_wait);
+  /// After `run`: everything that any rank has sent has arrived and is taken in, by servers with a last step.
+  /// Collective.
+  void settle();
   /// Iterations that are done so far: what `run` would have returned, had it not thrown.
   Iteration iterations_done() const { return done_; }
+  /// Spent behind the last iteration, while other ranks were at work.
+  double idle_seconds() const { return std::chrono::duration<double>(idle_).count(); }
 
  private:
   bool is_spent(Iteration k, const RunLength& length) const;
   double iterate(Iteration k, const RunLength& length);
+  void serve(Iteration k);
   void accompany(const RunLength& length, const MayWait& may_wait);
 
   double progress(Iteration k) const { return parts_.participant.job_iterations(k); }
 
   Parts parts_;
   std::chrono::nanoseconds began_;
+  std::chrono::nanoseconds idle_{};
   Iteration done_ = 0;
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();
 };

@@ -4,12 +4,15 @@
 
 namespace hearsay {
 
-void Staleness::record(std::int64_t iterations) {
-  const auto age = static_cast<std::uint64_t>(std::max<std::int64_t>(iterations, 0));
-  histogram[std::min<std::uint64_t>(age, bins - 1)].add(1);
-  sum.add(age);
+void Staleness::record(const Age& age) {
+  const auto iterations = static_cast<std::uint64_t>(std::max<std::int64_t>(age.iterations, 0));
+  const auto ns = static_cast<std::uint64_t>(age.time.count());
+  histogram[std::min<std::uint64_t>(iterations, bins - 1)].add(1);
+  by_time[AgeBins::of(age.time)].add(1);
+  sum.add(iterations);
   samples.add(1);
-  if (age > maximum.value()) maximum.add(age - maximum.value());
+  if (iterations > maximum.value()) maximum.add(iterations - maximum.value());
+  if (ns > longest_ns.value()) longest_ns.add(ns - longest_ns.value());
 }
 
 EdgeTable::EdgeTable(std::size_t edges) : pages_((edges + page_edges - 1) / page_edges) {}
@@ -89,12 +92,12 @@ void Ledger::taken(std::size_t edge) {
   if (observer_ != nullptr) observer_->packet_taken(edge, now());
 }
 
-void Ledger::mixed(std::size_t edge, std::int64_t staleness) {
+void Ledger::mixed(std::size_t edge, const Age& age) {
   if (!staleness_) {
     staleness_ = std::make_unique<Staleness[]>(neighbours_);
     mixed_.store(staleness_.get(), std::memory_order_release);
   }
-  staleness_[edge].record(staleness);
+  staleness_[edge].record(age);
 }
 
 const Staleness& Ledger::staleness(std::size_t edge) const {

@@ -70,12 +70,14 @@ struct SegmentCounters {
   Counter index_bytes;
 };
 
-/// How old a neighbour's newest packet was when its copy was mixed, in iterations of this rank.
+/// How old a neighbour's newest packet was when its copy was mixed.
 struct Staleness {
   static constexpr std::size_t bins = 64;
-  std::array<Counter, bins> histogram;  ///< 0, 1, …, 62, ≥ 63 iterations
-  Counter sum, samples, maximum;        ///< `maximum` only ever grows
-  void record(std::int64_t iterations);
+  std::array<Counter, bins> histogram;          ///< 0, 1, …, 62, ≥ 63 iterations
+  Counter sum, samples, maximum;                ///< of iterations; `maximum` only ever grows
+  std::array<Counter, AgeBins::count> by_time;  ///< by AgeBins
+  Counter longest_ns;                           ///< only ever grows
+  void record(const Age& age);
 };
 
 /// Where time goes; each phase has one writer, the computing thread but for the last two.
@@ -106,9 +108,6 @@ struct LedgerTotals {
   std::uint64_t payload_bytes = 0, index_bytes = 0, header_bytes = 0, control_bytes = 0;
   std::uint64_t bytes() const { return payload_bytes + index_bytes + header_bytes + control_bytes; }
 };
-
-/// A reading of the run's clock.
-using TimePoint = std::chrono::nanoseconds;
 
 /// Segments that one piece of work is about, both included.
 struct SegmentRange {
@@ -151,11 +150,14 @@ class Ledger {
   // Computing thread.
   void event(SegmentId segment) { segments_[segment].events.add(1); }
   void defer(std::size_t edge, std::size_t messages) { edges_[edge].deferred.add(messages); }
-  void mixed(std::size_t edge, std::int64_t staleness);
+  void mixed(std::size_t edge, const Age& age);
   void taken(std::size_t edge);
   void spend(const PhaseSpan& span);
 
   TimePoint now() const { return clock_(); }
+  /// All ranks at once, or nearly: their clocks begin.
+  void start_together() { start_ = now(); }
+  TimePoint since_start() const { return now() - start_; }
   bool watched() const { return observer_ != nullptr; }
   const EdgeCounters& edge(std::size_t i) const { return edges_[i]; }
   const SegmentCounters& segment(SegmentId s) const { return segments_[s]; }
@@ -169,6 +171,7 @@ class Ledger {
  private:
   std::size_t neighbours_, segment_count_;
   Clock clock_;
+  TimePoint start_{};
   EdgeTable edges_;
   std::unique_ptr<SegmentCounters[]> segments_;
   // Most of a ledger, and made when the first copy is mixed: never on the global path, where everybody is a neighbour.

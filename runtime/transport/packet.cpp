@@ -28,9 +28,10 @@ std::shared_ptr<OutgoingPacket> PacketPool::lend() {
           }};
 }
 
-void seal_packet(std::span<std::byte> packet, int sender, Iteration k, std::uint32_t segments) {
+void seal_packet(std::span<std::byte> packet, int sender, Iteration k, std::uint32_t segments, Stamp sent) {
   PacketHeader header{.checksum = 0,
                       .bytes = packet.size(),
+                      .sent = sent.count,
                       .iteration = k,
                       .sender = static_cast<std::uint32_t>(sender),
                       .segments = segments};
@@ -40,8 +41,12 @@ void seal_packet(std::span<std::byte> packet, int sender, Iteration k, std::uint
 }
 
 PacketHeader start_anew(int sender, Iteration k) {
-  PacketHeader header{
-      .checksum = 0, .bytes = 0, .iteration = k, .sender = static_cast<std::uint32_t>(sender), .segments = 0};
+  PacketHeader header{.checksum = 0,
+                      .bytes = 0,
+                      .sent = 0,
+                      .iteration = k,
+                      .sender = static_cast<std::uint32_t>(sender),
+                      .segments = 0};
   header.checksum = checksum(std::as_bytes(std::span(&header, 1)));
   return header;
 }

@@ -13,15 +13,17 @@
 
 #include "base/ids.hpp"
 #include "base/raw_bytes.hpp"
+#include "runtime/transport/age.hpp"
 
 namespace hearsay {
 
 struct PacketHeader {
-  std::uint64_t checksum;  ///< XXH3 of everything behind this word
-  std::uint64_t bytes;     ///< length of the packet, this header included; 0: go on at the start of the ring
-  std::int64_t iteration;  ///< k
-  std::uint32_t sender;    ///< rank
-  std::uint32_t segments;  ///< how many segments follow
+  std::uint64_t checksum;            ///< XXH3 of everything behind this word
+  std::uint64_t bytes : 40;          ///< length of the packet, this header included; 0: go on at the start of the ring
+  std::uint64_t sent : Stamp::bits;  ///< when
+  std::int64_t iteration;            ///< k
+  std::uint32_t sender;              ///< rank
+  std::uint32_t segments;            ///< how many segments follow
 };
 static_assert(sizeof(PacketHeader) == 32);
 
@@ -67,7 +69,7 @@ class PacketPool {
 };
 
 /// Writes header fields and the checksum into the first 32 bytes of a finished packet.
-void seal_packet(std::span<std::byte> packet, int sender, Iteration k, std::uint32_t segments);
+void seal_packet(std::span<std::byte> packet, int sender, Iteration k, std::uint32_t segments, Stamp sent = {});
 /// What stands where `sender` leaves the rest of the ring unused: a header alone, of no length. `k` is the next
 /// packet's.
 PacketHeader start_anew(int sender, Iteration k);

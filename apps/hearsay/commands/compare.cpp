@@ -12,6 +12,9 @@ namespace {
 Json comparison_json(const std::vector<ComparedRun>& runs) {
   const std::vector<std::string> names = run_names(runs);
   const LedgerTotals& baseline = runs[0].summary.totals;
+  std::vector<std::vector<Evaluated>> evaluations;
+  for (const ComparedRun& run : runs) evaluations.push_back(run.evaluations);
+  const auto common = reached_by_all(evaluations, metric_of(runs[0].summary));
   Json list = Json::array();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const LedgerTotals& totals = runs[i].summary.totals;
@@ -19,11 +22,13 @@ Json comparison_json(const std::vector<ComparedRun>& runs) {
                {"directory", runs[i].directory.string()},
                {"messages_of_baseline", json_number(fraction_of(totals.messages, baseline.messages))},
                {"bytes_of_baseline", json_number(fraction_of(totals.bytes(), baseline.bytes()))}};
+    entry["reached_after_s"] = common ? json_number(common->time_s[i]) : Json(nullptr);
     entry["summary"] = summary_json(runs[i].summary);
     list.push_back(std::move(entry));
   }
   return {{"schema_version", report_schema_version},
           {"baseline", names[0]},
+          {"reached_by_all", common ? json_number(common->value) : Json(nullptr)},
           {"runs", std::move(list)},
           {"notes", comparison_notes(runs)}};
 }
@@ -33,14 +38,16 @@ Json comparison_json(const std::vector<ComparedRun>& runs) {
 int compare_command(const std::vector<std::filesystem::path>& directories, bool json) {
   std::vector<ComparedRun> runs;
   for (const auto& directory : directories) {
-    runs.push_back({directory, read_summary(directory)});
+    runs.push_back({.directory = directory, .summary = read_summary(directory)});
     require_one_run(directory);
+    runs.back().evaluations = read_evaluations(directory, metric_of(runs.front().summary));
   }
   if (json) {
     std::printf("%s\n", comparison_json(runs).dump(2).c_str());
     return 0;
   }
   std::printf("%s", comparison_table(runs).c_str());
+  if (const std::string times = time_table(runs); !times.empty()) std::printf("\n%s", times.c_str());
   const auto notes = comparison_notes(runs);
   if (!notes.empty()) std::printf("\n");
   for (const std::string& note : notes) std::printf("note: %s\n", wrapped(note, 94, 6).c_str());

@@ -44,12 +44,6 @@ std::string number_of_percent(double fraction) {
 
 bool is_simulated(const Summary& run) { return run.clock == "simulated"; }
 
-/// What the run is judged by; accuracy where it does not say.
-Metric metric_of(const Summary& run) {
-  const auto quality = run.quality();
-  return quality ? quality->metric : accuracy_metric();
-}
-
 /// What a run that broke off has not measured is shown as missing, never as 0: it has no hashes and no evaluation.
 std::vector<std::string> row(const std::string& name, const Summary& run, const Summary& baseline) {
   const bool counted = !run.replica_hashes.empty();
@@ -90,6 +84,11 @@ std::string differences(const Summary& run, const Summary& baseline) {
 
 }  // namespace
 
+Metric metric_of(const Summary& run) {
+  const auto quality = run.quality();
+  return quality ? quality->metric : accuracy_metric();
+}
+
 double fraction_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? not_a_number : static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -113,6 +112,21 @@ std::string comparison_table(const std::vector<ComparedRun>& runs) {
                                              {"", "averaged", "rank", "distance", "", "first", "", "first", "iter."}};
   const std::vector<std::string> names = run_names(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) rows.push_back(row(names[i], runs[i].summary, runs[0].summary));
+  return aligned_table(rows);
+}
+
+std::string time_table(const std::vector<ComparedRun>& runs) {
+  const Metric metric = metric_of(runs[0].summary);
+  std::vector<std::vector<Evaluated>> evaluations;
+  for (const ComparedRun& run : runs) evaluations.push_back(run.evaluations);
+  const auto common = reached_by_all(evaluations, metric);
+  if (!common) return "";
+  std::vector<std::vector<std::string>> rows{
+      {metric_name(metric) + " " + metric_text(metric, common->value) + ", which all reach", "after", "% of first"}};
+  const std::vector<std::string> names = run_names(runs);
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    rows.push_back({shortened(names[i]), (is_simulated(runs[i].summary) ? "~" : "") + duration(common->time_s[i]),
+                    number_of_percent(common->time_s[i] / common->time_s[0])});
   return aligned_table(rows);
 }
 

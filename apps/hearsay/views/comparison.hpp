@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/hearsay/views/reached.hpp"
 #include "runtime/report/report.hpp"
 
 namespace hearsay {
@@ -11,10 +12,15 @@ namespace hearsay {
 struct ComparedRun {
   std::filesystem::path directory;
   Summary summary;
+  std::vector<Evaluated> evaluations{};  ///< by what the first run is judged by
 };
 
 /// At most 100 columns; the first run is the baseline.
 std::string comparison_table(const std::vector<ComparedRun>& runs);
+/// After how long each run reaches what all of them reach; empty where one has not been evaluated.
+std::string time_table(const std::vector<ComparedRun>& runs);
+/// What a run is judged by; accuracy where it does not say.
+Metric metric_of(const Summary& run);
 /// What a reader of the table must know: runs that did not finish, and in what runs differ from the baseline.
 /// Sentences.
 std::vector<std::string> comparison_notes(const std::vector<ComparedRun>& runs);

@@ -75,7 +75,7 @@ void spend_somehow(Ledger& ledger, Random& random) {
     ledger.header_put(edge, 32);
     ledger.control_put(edge, 8);
     ledger.defer(edge, random.below(3));
-    ledger.mixed(edge, static_cast<std::int64_t>(random.below(100)));
+    ledger.mixed(edge, {.iterations = static_cast<std::int64_t>(random.below(100)), .time = {}});
   }
 }
 
@@ -148,10 +148,10 @@ TEST_CASE("each edge keeps its own counters, neighbours and weight; staleness co
   const TemporaryFolder folder;
   Ledger ledger(2, 2);
   ledger.control_put(1, 8);
-  ledger.mixed(0, 0);
-  ledger.mixed(0, 62);
-  ledger.mixed(0, 63);
-  ledger.mixed(0, 75);
+  ledger.mixed(0, {.iterations = 0, .time = std::chrono::milliseconds(1)});
+  ledger.mixed(0, {.iterations = 62, .time = std::chrono::milliseconds(10)});
+  ledger.mixed(0, {.iterations = 63, .time = std::chrono::milliseconds(11)});
+  ledger.mixed(0, {.iterations = 75, .time = std::chrono::seconds(2)});
   const std::vector<std::vector<std::byte>> packed{pack_ledger(ledger, in_ring(0, 5))};
   write_communication(folder.path(), packed, two_segments());
   const auto edges = rows_of(folder / "communication.csv");
@@ -166,6 +166,11 @@ TEST_CASE("each edge keeps its own counters, neighbours and weight; staleness co
   CHECK(staleness[0].at("samples") == "4");
   CHECK(staleness[0].at("mean_iterations") == "50");
   CHECK(staleness[0].at("maximum_iterations") == "75");
+  CHECK(staleness[0].at("median_iterations") == "62");
+  CHECK(staleness[0].at("p99_iterations") == "63");  // or more
+  CHECK(std::stod(staleness[0].at("median_s")) == doctest::Approx(0.01).epsilon(0.1));
+  CHECK(std::stod(staleness[0].at("p99_s")) == doctest::Approx(2.0).epsilon(0.1));
+  CHECK(staleness[0].at("maximum_s") == "2");
   CHECK(staleness[0].at("samples_0") == "1");
   CHECK(staleness[0].at("samples_62") == "1");
   CHECK(staleness[0].at("samples_63_or_more") == "2");
@@ -184,7 +189,7 @@ TEST_CASE("an edge that nothing happened on has no line: on the global path most
   Neighbourhood everybody{.rank = 1000, .self_weight = 0.001, .neighbours = {}, .weights = {}};
   for (int j = 0; j < 1000; ++j) everybody.neighbours.push_back(j), everybody.weights.push_back(0.001);
   const std::vector<std::vector<std::byte>> packed{pack_ledger(ledger, everybody)};
-  CHECK(packed[0].size() < 1000);
+  CHECK(packed[0].size() < 2 * 1000);  // one edge's counters, not 1000 of them
   CHECK(write_communication(folder.path(), packed, two_segments()).bytes() == 64);
   const auto edges = rows_of(folder / "communication.csv");
   REQUIRE(edges.size() == 1);

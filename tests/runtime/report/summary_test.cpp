@@ -51,7 +51,10 @@ Summary example() {
               .control_bytes = 9};
   s.messages_possible = 64000;
   s.dense_payload_bytes = 123456789;
-  s.staleness_mean = 0.75, s.staleness_max = 12.0;
+  s.staleness_mean = 0.75, s.staleness_max = 12.0, s.staleness_p99 = 9.0;
+  s.staleness_median_s = 0.125, s.staleness_p99_s = 0.5;
+  s.rank_iterations = {240, 260};
+  s.idle_s = 0.0625;
   s.shares = {{"lost_mass_fraction", 0.125}};
   s.wall_time_s = 12.5;
   s.time_per_iteration_s = 0.0125;
@@ -99,6 +102,11 @@ TEST_CASE("a summary reads back equal, to the last bit") {
   CHECK(read.consensus_distance == written.consensus_distance);
   CHECK(!read.accuracy_rank_mean);
   CHECK(read.staleness_max == 12.0);
+  CHECK(read.staleness_p99 == 9.0);
+  CHECK(read.staleness_median_s == 0.125);
+  CHECK(read.staleness_p99_s == 0.5);
+  CHECK(read.rank_iterations == std::pair<std::int64_t, std::int64_t>{240, 260});
+  CHECK(read.idle_s == 0.0625);
   CHECK(read.clock == "simulated");
   CHECK(read.totals.payload_bytes == written.totals.payload_bytes);
   CHECK(read.totals.bytes() == written.totals.bytes());
@@ -185,6 +193,12 @@ TEST_CASE("summary.json has every field of its schema, and null where a number i
                             "communicate_hidden_s",
                             "staleness_mean_iterations",
                             "staleness_max_iterations",
+                            "staleness_p99_iterations",
+                            "staleness_median_s",
+                            "staleness_p99_s",
+                            "rank_iterations_min",
+                            "rank_iterations_max",
+                            "idle_s",
                             "replica_hash"}) {
     CAPTURE(field);
     CHECK(json.contains(field));

@@ -154,7 +154,7 @@ TEST_CASE("a length that changes after the packet has come is not used") {
     mailboxes[0].progress();
     mailboxes[1].progress();
     REQUIRE(mailboxes[1].front(0));
-    std::memcpy(&mailboxes.blocks[1][map.ring(0) + offsetof(PacketHeader, bytes)], &length, sizeof length);
+    std::memcpy(&mailboxes.blocks[1][map.ring(0) + sizeof(PacketHeader::checksum)], &length, sizeof length);
     CHECK_THROWS_WITH_AS(mailboxes[1].front(0), doctest::Contains("from rank 0 to rank 1"), CommunicationError);
     CHECK_THROWS_AS(mailboxes[1].pop(0), CommunicationError);
   }

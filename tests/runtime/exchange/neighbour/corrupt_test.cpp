@@ -144,7 +144,7 @@ TEST_CASE("a packet that says it is somebody else's or of another length") {
   check_names_both(answer(stranger));
   Bytes shorter = packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 28);
   const std::uint64_t length = 40;
-  std::memcpy(shorter.data() + offsetof(PacketHeader, bytes), &length, sizeof length);
+  std::memcpy(shorter.data() + sizeof(PacketHeader::checksum), &length, sizeof length);
   check_names_both(answer(shorter));
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("any single flipped bit is noticed") {
 TEST_CASE("a length of zero where a packet was announced") {
   Bytes marker = packet({.segment = 1, .count = 7, .bytes = 28, .kind = 1}, 28);
   const std::uint64_t length = 0;
-  std::memcpy(marker.data() + offsetof(PacketHeader, bytes), &length, sizeof length);
+  std::memcpy(marker.data() + sizeof(PacketHeader::checksum), &length, sizeof length);
   check_names_both(answer(marker));
 }
 
