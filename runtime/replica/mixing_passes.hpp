@@ -9,12 +9,16 @@ namespace hearsay {
 /// What of a segment has crossed an edge, by an event of either end, since the last mixing.
 enum Crossed : std::uint8_t { nothing = 0, all_values = 1, some_values = 2 };
 
+/// Whose event it was.
+enum Ends : std::uint8_t { own_end = 1, other_end = 2, both_ends = own_end | other_end };
+
 /// One edge {i, j} as rank i sees it after iteration k's packets were received. Spans cover the whole replica.
 struct MixEdge {
   float weight;                             ///< w_ij
   std::span<const float> theirs;            ///< x̂_j: what i last received of j
   std::span<const float> ours;              ///< x̂_i as j holds it; empty unless the rule needs it
   std::span<const std::uint8_t> crossed{};  ///< a Crossed per segment
+  std::span<const std::uint8_t> ends{};     ///< of the events that have crossed, per segment
   /// Per segment the positions in it, ascending, where `some_values` have crossed; both ends know the same.
   std::span<const std::vector<std::uint32_t>> positions{};
   /// Per segment how far a gradient moves i or j, the larger of the two; 0 where neither has said so.

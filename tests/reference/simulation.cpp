@@ -216,11 +216,24 @@ class Simulation {
       edge.part = static_cast<double>(values) / static_cast<double>(n);
     }
     const double iterations_between = std::max(edge.mean_silence / edge.part, 1.0 + static_cast<double>(setup_.delay));
-    const float rate = of_8_bits(setup_.correction / (iterations_between * setup_.learning_rate));
+    const double share = has_sent(i, first, n) && has_sent(j, first, n) ? 1.0 : share_of_one(weights(k)[i][j]);
+    const float rate = of_8_bits(share * setup_.correction / (iterations_between * setup_.learning_rate));
     for (std::size_t e = first; e < first + n; ++e) {
       if (setup_.mixing == Mixing::arrival && !crossed(i, j, e)) continue;
       drift_[i][e] += rate * (w * (theirs[e] - ours[e]));
     }
+  }
+
+  /// Whether i has sent something of these values that mixes now.
+  bool has_sent(std::size_t i, std::size_t first, std::size_t n) const {
+    const auto& sent = setup_.delay > 0 ? sent_before_ : sent_;
+    return std::find(sent[i].begin() + static_cast<std::ptrdiff_t>(first),
+                     sent[i].begin() + static_cast<std::ptrdiff_t>(first + n),
+                     true) != sent[i].begin() + static_cast<std::ptrdiff_t>(first + n);
+  }
+  static double share_of_one(double weight) {
+    const double w = static_cast<float>(weight);
+    return std::min(1.0, 2.0 * w / (1.0 - w));
   }
 
   const Setup& setup_;

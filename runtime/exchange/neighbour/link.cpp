@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "runtime/exchange/in_flight.hpp"
 
 namespace hearsay {
 namespace {
@@ -102,14 +103,7 @@ NeighbourLink::Options read_link_options(Config& exchange) {
       "whole iteration to arrive");
   exchange.require(delay == 0 || schedule == Schedule::lockstep, "delay",
                    "an asynchronous rank waits for no iteration's copies: leave it at 0, or take schedule: lockstep");
-  constexpr double most_in_flight = 64;
-  const Iteration in_flight = exchange.integer(
-      "in_flight", 1, Range::between(1, most_in_flight),
-      "asynchronous: packets of an edge that may be under way; what fires meanwhile leaves with the next one, with the "
-      "values of that moment. More of them carry older values");
-  exchange.require(in_flight == 1 || schedule == Schedule::asynchronous, "in_flight",
-                   "a lockstep iteration sends one packet along every edge: leave it at 1");
-  return {.schedule = schedule, .delay = delay, .in_flight = static_cast<std::size_t>(in_flight)};
+  return {.schedule = schedule, .delay = delay, .in_flight = read_in_flight(exchange, schedule)};
 }
 
 NeighbourLink::NeighbourLink(const ExchangeContext& context, Options options, Sparsifier sparsifier)
@@ -149,12 +143,14 @@ NeighbourLink::NeighbourLink(const ExchangeContext& context, Options options, Sp
                       .theirs = links_[e].theirs.span(),
                       .ours = ours,
                       .crossed = links_[e].news.crossed,
+                      .ends = links_[e].news.ends,
                       .positions = links_[e].news.positions});
   }
 }
 
 void NeighbourLink::send(Iteration k, std::span<const std::uint8_t> fired) {
   if (links_.empty()) return;
+  starts_.begin(context_.ledger.since_start());
   if (lockstep()) {
     send_lockstep(k, fired);
   } else {
@@ -175,6 +171,7 @@ void NeighbourLink::News::add(SegmentId s, std::span<const std::uint32_t> some) 
 void NeighbourLink::News::add(SegmentId s, const News& other) {
   if (other.crossed[s] == all_values) add_all(s);
   if (other.crossed[s] == some_values) add(s, other.positions[s]);
+  ends[s] = static_cast<std::uint8_t>(ends[s] | other.ends[s]);
 }
 
 void NeighbourLink::say_gains(std::size_t edge, std::span<const float> gains) {
@@ -203,8 +200,16 @@ void NeighbourLink::note_ages_of_own_events(Iteration k) {
   for (std::size_t e = 0; e < links_.size(); ++e) {
     const auto& crossed = links_[e].news.crossed;
     const bool any = std::ranges::any_of(crossed, [](std::uint8_t what) { return what != nothing; });
-    if (any) context_.ledger.mixed(e, k - links_[e].newest_packet);
+    if (any) note_age(e, k);
   }
+}
+
+// In lockstep the counters of both ends are the same; elsewhere this rank's own starts tell.
+void NeighbourLink::note_age(std::size_t edge, Iteration k) {
+  const TimePoint now = context_.ledger.since_start();
+  const TimePoint age = links_[edge].newest_sent.age(now);
+  const Iteration iterations = lockstep() ? k - links_[edge].newest_packet : starts_.since(now - age);
+  context_.ledger.mixed(edge, {.iterations = iterations, .time = age});
 }
 
 void NeighbourLink::mixed(std::span<const std::uint8_t> segments) {
@@ -224,7 +229,9 @@ void NeighbourLink::note_sent(std::size_t edge, std::span<const std::uint8_t> se
   Edge& link = links_[edge];
   for (SegmentId s = 0; s < segments.size(); ++s) {
     if (segments[s] == 0) continue;
-    (options_.delay > 0 ? link.next : link.news).add(s, sent_);
+    News& news = options_.delay > 0 ? link.next : link.news;
+    news.add(s, sent_);
+    news.note_end(s, own_end);
     if (link.gains.none()) continue;
     if (options_.delay == 0)
       link.gains.say(s, link.gains.own[s]);
@@ -301,7 +308,8 @@ SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> se
   }
   device_.wait();
   for (const SegmentId s : selected) append_selected(*packet, s, *own_copy, gains.bits(s));
-  seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(packet->records.size()));
+  seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(packet->records.size()),
+              Stamp::of(context_.ledger.since_start()));
   return packet;
 }
 
@@ -379,7 +387,7 @@ void NeighbourLink::receive(Iteration k) {
       while (context_.mailbox.front(e)) segments += apply_front(e);
       if (segments == 0 && !options_.repeats) continue;
     }
-    context_.ledger.mixed(e, k - links_[e].newest_packet);
+    note_age(e, k);
   }
 }
 
@@ -394,6 +402,7 @@ std::uint32_t NeighbourLink::apply_front(std::size_t edge) {
 std::uint32_t NeighbourLink::apply(std::size_t edge, std::span<const std::byte> packet) {
   const PacketHeader header = packet_header(packet);
   links_[edge].newest_packet = header.iteration;
+  links_[edge].newest_sent = {static_cast<std::uint32_t>(header.sent)};
   try {
     if (options_.by_turns && std::exchange(links_[edge].our_turn, true))
       throw CommunicationError("it has come out of turn");
@@ -424,6 +433,7 @@ void NeighbourLink::apply_segments(std::size_t edge, std::span<const std::byte> 
 
 void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body) {
   Edge& link = links_[edge];
+  link.news.note_end(header.segment, other_end);
   if (!link.gains.none()) link.gains.hear(header.segment, gain_in(header));
   const auto copy = link.theirs.segment(layout_[header.segment]);
   const Body agreed = body_of(sparsifier_, copy.size());

@@ -94,12 +94,14 @@ class NeighbourLink {
  private:
   /// What has crossed an edge.
   struct News {
-    explicit News(std::size_t segments) : crossed(segments), positions(segments) {}
+    explicit News(std::size_t segments) : crossed(segments), ends(segments), positions(segments) {}
     void add_all(SegmentId s) { crossed[s] = all_values, positions[s].clear(); }
     void add(SegmentId s, std::span<const std::uint32_t> some);
     void add(SegmentId s, const News& other);
-    void clear(SegmentId s) { crossed[s] = nothing, positions[s].clear(); }
+    void note_end(SegmentId s, Ends end) { ends[s] = static_cast<std::uint8_t>(ends[s] | end); }
+    void clear(SegmentId s) { crossed[s] = nothing, ends[s] = 0, positions[s].clear(); }
     std::vector<std::uint8_t> crossed;
+    std::vector<std::uint8_t> ends;
     std::vector<std::vector<std::uint32_t>> positions;
   };
 
@@ -120,6 +122,7 @@ class NeighbourLink {
     News next;  // with a delay: this rank's events, whose values mix an iteration later
     Gains gains{};
     Iteration newest_packet = -1;
+    Stamp newest_sent{};
     bool our_turn = false;
   };
 
@@ -132,6 +135,7 @@ class NeighbourLink {
   FloatBlock& own_copy(std::size_t edge) { return own_copies_[lockstep() ? 0 : edge]; }
   bool delays_own_copy() const { return options_.delay > 0 && options_.keep_own_copies && !own_copies_.empty(); }
   void note_positions(News& news, SegmentId s);
+  void note_age(std::size_t edge, Iteration k);
   void note_sent(std::size_t edge, std::span<const std::uint8_t> segments);
   EdgeRange out_edges(Iteration k) const;
   EdgeRange in_edges(Iteration k) const;
@@ -163,6 +167,7 @@ class NeighbourLink {
   FloatBlock own_before_;               // with a delay: the own copy of the iteration before
   const std::vector<std::uint8_t> every_segment_;
   News sent_;  // the last packet
+  IterationStarts starts_;
   std::vector<MixEdge> edges_;
   std::vector<std::uint8_t> wanted_;  // scratch: fired or pending
   std::vector<std::uint32_t> indices_;

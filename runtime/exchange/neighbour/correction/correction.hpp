@@ -60,7 +60,7 @@ class DriftCorrection {
   void listen(Iteration k, const Mixing& mixing);
   double gain(SegmentId s) const { return running_gain_ ? double{running_gain_->gains()[s]} : gain_; }
   double interval(double silence, double values_a_crossing) const;
-  float scale(double interval, const MixEdge& edge, SegmentId s) const;
+  float scale(double interval, const MixEdge& edge, SegmentId s, double share) const;
 
   Device& device_;
   const double strength_;

@@ -22,6 +22,10 @@
 // circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1
 // on average, which no pattern that was simulated has made swing (docs/method/drift_pace.py). The latest silence as τ
 // does swing: after every short one v pushes through a long one what it has learnt far too fast.
+// Where only one end has fired, c counts by min(1, 2 w_ij / (1 − w_ij)), which is 2 / degree under uniform weights: the
+// other end's copy is old, and what has moved that end along its other edges since then the two do not know. The more
+// edges it has, the further it is from its copy. With all of c eight ranks on an exponential graph diverge in
+// docs/method/drift_events.py and on MNIST; so they do not.
 // Asynchronously each end counts by its own iterations and tells the other τ times the gain; both take the larger
 // product of the two. A slow rank's edges then learn by the many steps that a fast one makes between two moves. Three
 // fifths of c count, because the pair of copies is older than in lockstep: in docs/method/turns.py that reaches the
@@ -53,18 +57,28 @@ DriftCorrection::DriftCorrection(const CorrectionPlan& plan, const ExchangeConte
       "by ParticipantOptions::step, {.learning_rate = eta} for plain SGD");
 }
 
+namespace {
+
+/// What counts of c for a move. Both ends of the edge know the same.
+double share_of(const MixEdge& edge, SegmentId s) {
+  const double w = edge.weight;
+  return edge.ends[s] == both_ends || w >= 1.0 ? 1.0 : std::min(1.0, 2.0 * w / (1.0 - w));
+}
+
+}  // namespace
+
 double DriftCorrection::interval(double silence, double values_a_crossing) const {
   return std::max(sends_ * silence / values_a_crossing, least_interval_);
 }
 
 // Of 8 significant bits: what moves are made of is then learnt exactly, and what i learns of an edge j unlearns.
 // While neither end can say how far a gradient moves it, nothing is learnt.
-float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s) const {
+float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s, double share) const {
   constexpr double share_by_turns = 0.6;
   double reach = gain_ * interval;
   if (running_gain_) reach = double{edge.gains[s]} * interval;
   if (by_turns_) reach = double{edge.gains[s]} / share_by_turns;
-  return reach > 0.0 ? of_8_bits(strength_ / reach) : 0.0F;
+  return reach > 0.0 ? of_8_bits(share * strength_ / reach) : 0.0F;
 }
 
 std::span<const float> DriftCorrection::gains(std::size_t edge, Iteration k) {
@@ -82,7 +96,7 @@ void DriftCorrection::learn(std::span<const MixEdge> edges) {
       const auto part = [&](std::span<const float> block) {
         return block.subspan(layout_[s].offset, layout_[s].length);
       };
-      device_.add_difference(scale(least_interval_, edge, s) * edge.weight, part(edge.theirs), part(edge.ours),
+      device_.add_difference(scale(least_interval_, edge, s, 1.0) * edge.weight, part(edge.theirs), part(edge.ours),
                              v_.segment(layout_[s]));
     }
   }
@@ -93,7 +107,8 @@ void DriftCorrection::learn(Iteration k, const Mixing& mixing, const MixingRule&
   rule.each_move(mixing, [&](const Move& move) {
     const Rhythm& rhythm = rhythms_[move.edge];
     const double tau = interval(rhythm.mean_silence[move.segment], rhythm.values_a_crossing[move.segment]);
-    add_move(mixing, move, scale(tau, mixing.edges[move.edge], move.segment), v_.span());
+    const MixEdge& edge = mixing.edges[move.edge];
+    add_move(mixing, move, scale(tau, edge, move.segment, share_of(edge, move.segment)), v_.span());
   });
 }
 
