@@ -214,7 +214,7 @@ Neighbourhood Topology::neighbourhood(int rank) const {
   std::sort(row.neighbours.begin(), row.neighbours.end());
   for (const int j : row.neighbours) row.weights.push_back(matrix(rank, j));
   if (directed())
-    for (const int j : row.neighbours) row.targets.push_back(matrix(j, rank) > 0.0 ? 1 : 0);
+    for (const int j : row.neighbours) row.shares.push_back(matrix(j, rank));
   row.turn_weight = turn_weight;
   for (const Turn& turn : turns) {
     const auto from = static_cast<int>(std::ranges::find(turn, rank) - turn.begin());

@@ -117,15 +117,21 @@ struct Neighbourhood {
   std::vector<double> weights;  ///< w_ij, in the order of `neighbours`; 0 for one that does not send to this rank
   std::vector<Peer> turns{};    ///< of a graph that changes: iteration k has the peer turns[k mod period]
   double turn_weight = 0.0;     ///< ... whose model has this weight
-  /// Of a directed graph: 1 for neighbours that this rank sends to. Empty: it sends to all.
-  std::vector<std::uint8_t> targets{};
+  /// Of a directed graph: w_ji, the share of what this rank has that goes to each neighbour. Empty: as `weights`.
+  std::vector<double> shares{};
 
-  bool sends_to(std::size_t e) const { return targets.empty() || targets[e] != 0; }
+  bool sends_to(std::size_t e) const { return shares.empty() || shares[e] > 0.0; }
+  /// What of this rank's goes to neighbour e in an iteration that sends to it.
+  double share_to(std::size_t e) const {
+    if (!turns.empty()) return turn_weight;
+    return shares.empty() ? weights[e] : shares[e];
+  }
   bool hears(std::size_t e) const { return weights[e] != 0.0; }
   /// Neighbours that an iteration sends to.
   std::size_t sends() const {
     if (!turns.empty()) return 1;
-    return targets.empty() ? neighbours.size() : static_cast<std::size_t>(std::ranges::count(targets, 1));
+    const auto none = static_cast<std::size_t>(std::ranges::count(shares, 0.0));
+    return neighbours.size() - none;
   }
   /// Where `neighbour` stands in `neighbours`.
   std::size_t slot(int neighbour) const {

@@ -46,9 +46,9 @@ class Exchange {
   virtual void learning_rate(double eta) { static_cast<void>(eta); }
   virtual void finish(Iteration k) = 0;
   virtual void stepped(Iteration k) { static_cast<void>(k); }
-  /// In place of an asynchronous iteration where this rank has nothing to compute: it goes on sending and mixing. k
-  /// rises on.
-  virtual void idle(Iteration k) { static_cast<void>(k); }
+  /// In place of an asynchronous iteration where this rank has nothing to compute: it goes on sending, mixing and
+  /// serving. k rises on. True where the gradient holds something for the optimizer now: its step and `stepped` follow.
+  virtual bool idle(Iteration k) { return static_cast<void>(k), false; }
   /// After the last iteration, when everything that any rank has posted has arrived: takes in what is left.
   virtual void drain() {}
   /// Whether `gradient_ready` is to be called: hooks in the backward pass cost time.

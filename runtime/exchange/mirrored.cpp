@@ -27,9 +27,11 @@ class Mirrored final : public Exchange {
     exchange_->stepped(k);
     put(mirror_.values.span(), there_.values.span());
   }
-  void idle(Iteration k) override {
-    exchange_->idle(k);
+  bool idle(Iteration k) override {
+    const bool steps = exchange_->idle(k);
+    put(mirror_.gradients.span(), there_.gradients.span());
     put(mirror_.values.span(), there_.values.span());
+    return steps;
   }
   void drain() override {
     exchange_->drain();

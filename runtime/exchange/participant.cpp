@@ -44,6 +44,7 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
       neighbourhood_(topology_->neighbourhood(transport_->rank())),
       replica_(replica),
       options_(std::move(options)),
+      sharded_(plan.laws().sharded),
       ledger_(neighbourhood_.neighbours.size(), replica.layout.count(), transport_->clock()),
       peers_(transport_->open_peers({.idle = [this] { serve(); },
                                      .sent =
@@ -62,6 +63,7 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
                                               ring_bytes(plan, replica.layout, topology_->ranks()), ledger_)
                  : nullptr),
       engine_(transport_->make_engine([this] { return progress(); })) {
+  ledger_.start_together();  // the memories were opened together, a moment ago
   if (options_.start_from_rank_0) broadcast_replica();
   exchange_ = build_exchange(plan, context());
 }

@@ -65,6 +65,8 @@ class Participant {
   void learning_rate(double eta) { exchange_->learning_rate(eta); }
   void finish(Iteration k) { exchange_->finish(k); }
   void stepped(Iteration k) { exchange_->stepped(k); }
+  /// Whether ranks are servers of a part each.
+  bool is_sharded() const { return sharded_; }
   /// Whether `gradient_ready` is to be called at all.
   bool layer_wise() const { return exchange_->layer_wise(); }
   /// Every gradient is ready: for loops that do not know when each of them was.
@@ -75,8 +77,9 @@ class Participant {
   double job_iterations(Iteration k) const;
   /// Batches that a rank has begun, as far as this one knows; in lockstep 0.
   std::uint64_t batches_of(int rank) const { return count_ ? count_->of(rank) : 0; }
-  /// In place of an iteration where this rank has nothing to compute and others have: it goes on sending and mixing.
-  void idle(Iteration k) { exchange_->idle(k); }
+  /// In place of an iteration where this rank has nothing to compute and others have: it goes on sending, mixing and
+  /// serving. True where the gradient holds something for the optimizer now: its step and `stepped` follow.
+  bool idle(Iteration k) { return exchange_->idle(k); }
 
   /// Waits until everything posted has been sent.
   void flush();
@@ -118,6 +121,7 @@ class Participant {
   Neighbourhood neighbourhood_;
   Parameters& replica_;
   ParticipantOptions options_;
+  const bool sharded_;
   Ledger ledger_;
   Peers& peers_;
   RemoteMemory* memory_;

@@ -15,6 +15,7 @@ namespace hearsay {
 struct DroppingSettings {
   SparseSgdSettings push;
   double pull_density = 0.0;  ///< 0: that of the push; 1: everything, whatever the selector
+  std::size_t in_flight = 1;  ///< asynchronous: packets from one rank to another that may be under way
 };
 
 /// The block cut among the ranks as servers, and how sparse parts of the shards travel. Positions in shards count from

@@ -3,12 +3,15 @@
 //   pulled
 //   the optimizer moves x, of which only the own shard, the master itself, is meant: the rest is put back
 //   stepped:  one packet for every other rank: v for its shard, and T(x_own − copy_i), where its ring has room
-// A push counts 1/P whenever it comes. A packet holds
+//   idle:     the same without a gradient of its own: a rank that is done goes on serving
+// A push counts 1/P whenever it comes. All that came during an iteration are one step of the server's optimizer: of
+// plain SGD the same as one each. A packet holds
 //   PacketHeader | PartHeader, sparse message | PartHeader, sparse message      (a push, a pull, or both)
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "runtime/exchange/dropping/gradient_dropping.hpp"
@@ -41,6 +44,7 @@ class AsynchronousDropping final : public Exchange {
   AsynchronousDropping(const ExchangeContext& context, const DroppingSettings& settings)
       : context_(context),
         me_(context.peers.rank()),
+        in_flight_(settings.in_flight),
         push_sparsifier_(settings.push.sparsifier->fresh()),
         pull_sparsifier_(settings.push.sparsifier->fresh()),
         shards_(*push_sparsifier_.codec, context.replica.layout, context.peers.size()),
@@ -58,22 +62,16 @@ class AsynchronousDropping final : public Exchange {
     }
   }
 
-  void start(Iteration) override {}
+  void start(Iteration) override { starts_.begin(context_.ledger.since_start()); }
 
   void finish(Iteration k) override {
-    const auto g = context_.replica.gradients.span();
-    receive(k);
-    push_.collect(g, push_sparsifier_.density(epoch_of(context_, k)));
+    receive();
+    push_.collect(context_.replica.gradients.span(), push_sparsifier_.density(epoch_of(context_, k)));
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const SparseVector own = push_.take(me_);
     push_.sent(me_, own, {});
     add_to(arrived_.span(), own);
-    std::ranges::fill(g, 0.0F);
-    const auto own_g = own_.of(g);
-    const auto ranks = static_cast<float>(shards_.count());
-    for (std::size_t i = 0; i < own_g.size(); ++i) own_g[i] = arrived_.span()[i] / ranks;
-    std::ranges::fill(arrived_.span(), 0.0F);
-    std::ranges::copy(context_.replica.values.span(), kept_.span().begin());
+    hand_over();
   }
 
   void stepped(Iteration k) override {
@@ -81,19 +79,46 @@ class AsynchronousDropping final : public Exchange {
     std::ranges::copy(kept_.span().first(own_.begin), x.begin());
     const std::size_t end = own_.begin + own_.length;
     std::ranges::copy(kept_.span().subspan(end), x.begin() + static_cast<std::ptrdiff_t>(end));
-    for (std::size_t e = 0; e < clients_.size(); ++e) send(e, k);
-    if (!clients_.empty()) context_.engine.wake();
+    send_all(k);
   }
+  bool idle(Iteration k) override {
+    starts_.begin(context_.ledger.since_start());
+    receive();
+    const bool pushed = std::exchange(pushed_, false);
+    if (pushed)
+      hand_over();
+    else
+      send_all(k);
+    return pushed;
+  }
+  /// What is left of pushes waits for one more `idle`.
+  void drain() override { receive(); }
   void add_residual(std::span<float> block) const override { push_.add_residual(block); }
 
  private:
   struct Client {
     FloatBlock copy;  // what it has of this rank's shard once it has read what is under way
-    Iteration newest_packet = -1;
+    Stamp newest_sent{};
   };
 
   std::span<float> master() { return own_.of(context_.replica.values.span()); }
   int rank_of(std::size_t edge) const { return context_.neighbourhood.neighbours[edge]; }
+
+  /// The optimizer gets what was pushed to this rank's shard since its last step.
+  void hand_over() {
+    const auto g = context_.replica.gradients.span(), own_g = own_.of(g);
+    std::ranges::fill(g, 0.0F);
+    const auto ranks = static_cast<float>(shards_.count());
+    for (std::size_t i = 0; i < own_g.size(); ++i) own_g[i] = arrived_.span()[i] / ranks;
+    std::ranges::fill(arrived_.span(), 0.0F);
+    pushed_ = false;
+    std::ranges::copy(context_.replica.values.span(), kept_.span().begin());
+  }
+
+  void send_all(Iteration k) {
+    for (std::size_t e = 0; e < clients_.size(); ++e) send(e, k);
+    if (!clients_.empty()) context_.engine.wake();
+  }
 
   void send(std::size_t edge, Iteration k) {
     const int client = rank_of(edge);
@@ -104,7 +129,7 @@ class AsynchronousDropping final : public Exchange {
     std::size_t bound = sizeof(PacketHeader);
     if (pushed > 0) bound += part_bound(shards_.wire(client), pushed);
     if (pulls) bound += part_bound(shards_.wire(me_), pull_.most(epoch));
-    if (!context_.mailbox.fits(edge, bound)) {
+    if (context_.mailbox.under_way(edge) >= in_flight_ || !context_.mailbox.fits(edge, bound)) {
       context_.ledger.defer(edge, (pushed > 0 ? 1U : 0U) + (pulls ? 1U : 0U));
       return;
     }
@@ -113,7 +138,8 @@ class AsynchronousDropping final : public Exchange {
     if (pushed > 0) append_push(*packet, client);
     if (pulls) append_pull(*packet, clients_[edge], epoch);
     if (packet->records.empty()) return;
-    seal_packet(packet->bytes, me_, k, static_cast<std::uint32_t>(packet->records.size()));
+    seal_packet(packet->bytes, me_, k, static_cast<std::uint32_t>(packet->records.size()),
+                Stamp::of(context_.ledger.since_start()));
     context_.mailbox.post(edge, packet);
   }
   void append_push(OutgoingPacket& packet, int client) {
@@ -131,19 +157,20 @@ class AsynchronousDropping final : public Exchange {
     add_to(client.copy.span(), sent.received);
   }
 
-  void receive(Iteration k) {
+  void receive() {
     const PhaseTimer timer(context_.ledger, Phase::mix);
     for (std::size_t e = 0; e < clients_.size(); ++e) {
       while (const auto packet = context_.mailbox.front(e)) {
         apply(e, *packet);
         context_.mailbox.pop(e);
       }
-      context_.ledger.mixed(e, k - clients_[e].newest_packet);
+      const TimePoint now = context_.ledger.since_start(), age = clients_[e].newest_sent.age(now);
+      context_.ledger.mixed(e, {.iterations = starts_.since(now - age), .time = age});
     }
   }
   void apply(std::size_t edge, std::span<const std::byte> packet) {
     const PacketHeader header = packet_header(packet);
-    clients_[edge].newest_packet = header.iteration;
+    clients_[edge].newest_sent = {static_cast<std::uint32_t>(header.sent)};
     try {
       apply_parts(edge, packet.subspan(sizeof header), header.segments);
     } catch (const CommunicationError& error) {
@@ -169,6 +196,7 @@ class AsynchronousDropping final : public Exchange {
     const int server = rank_of(edge);
     if (kind == Kind::push) {
       add_to(arrived_.span(), shards_.wire(me_).decode(message));
+      pushed_ = true;
     } else if (kind == Kind::pull) {
       add_to(shards_.part(server).of(context_.replica.values.span()), shards_.wire(server).decode(message));
     } else {
@@ -178,15 +206,18 @@ class AsynchronousDropping final : public Exchange {
 
   ExchangeContext context_;
   int me_;
+  std::size_t in_flight_;
   Sparsifier push_sparsifier_, pull_sparsifier_;
   Shards shards_;
   Part own_;
   PushSide push_;
   PullSide pull_;
   FloatBlock arrived_;           // pushes for this rank's shard that the optimizer has not seen
+  bool pushed_ = false;          // whether there are any of other ranks
   FloatBlock kept_;              // x while the optimizer moves it
   std::vector<Client> clients_;  // by edge: the other ranks
   PacketPool pool_;
+  IterationStarts starts_;
 };
 
 }  // namespace

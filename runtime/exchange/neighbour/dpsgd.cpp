@@ -41,9 +41,10 @@ class DPsgd final : public Exchange {
     mix(k);
     if (drift_) drift_->correct(context_.replica.gradients.span());
   }
-  void idle(Iteration k) override {
+  bool idle(Iteration k) override {
     start(k);
     mix(k);
+    return false;
   }
   void drain() override {
     if (link_.by_turns()) mix(last_);

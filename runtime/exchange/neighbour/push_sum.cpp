@@ -7,10 +7,12 @@
 // z_i does not. n_0 = x_0, w_0 = 1. With a doubly stochastic W all w_i stay 1 and it is dpsgd.
 // Deviates from the paper in: n_k is mixed while the gradient is computed (adapt while communicate); there the step
 // comes first. The scalar w travels once a tensor, behind its values. Between finish and stepped the replica holds n,
-// so that any optimizer steps on n. Asynchronous ranks would need packets that carry mass instead of copies, and are
-// refused.
+// so that any optimizer steps on n. Asynchronous ranks send mass instead of copies: push_sum_asynchronous.cpp.
 // Cost per iteration and directed edge: one message a segment, 4 (n + 1) bytes of values a segment of n; memory: one
 // block a neighbour, and one for n; time: deg + 2 memory passes to mix, 6 words for each value.
+#include "runtime/exchange/neighbour/push_sum.hpp"
+
+#include "runtime/exchange/in_flight.hpp"
 #include "runtime/exchange/neighbour/augmented.hpp"
 
 namespace hearsay {
@@ -46,8 +48,9 @@ class PushSum final : public Exchange {
 };
 
 std::unique_ptr<ExchangePlan> make(Config& exchange, Config&) {
-  read_lockstep(exchange,
-                "; that needs packets that carry mass, which this version does not have yet; leave it at lockstep");
+  const Schedule schedule = read_schedule(exchange);
+  const std::size_t in_flight = read_in_flight(exchange, schedule);
+  if (schedule == Schedule::asynchronous) return asynchronous_push_sum(in_flight);
   return augmented_plan({.beside = weight,
                          .words = 6.0,
                          .along_arcs = true,

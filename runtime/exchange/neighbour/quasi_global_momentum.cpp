@@ -54,9 +54,10 @@ class QuasiGlobalMomentum final : public Exchange {
     const auto share = static_cast<float>((1.0 - momentum_) / *eta_);
     for (std::size_t i = 0; i < m.size(); ++i) m[i] = momentum_ * m[i] + share * (before[i] - x[i]);
   }
-  void idle(Iteration k) override {
+  bool idle(Iteration k) override {
     start(k);
     link_.receive(k);
+    return false;
   }
   std::span<const std::uint8_t> events() const override { return every_segment_; }
 

@@ -4,9 +4,22 @@
 
 namespace hearsay::mpi {
 
+void PoliteFlush::started(int target, MPI_Request put) {
+  Target& state = targets_[target];
+  ++state.started;
+  if (put != MPI_REQUEST_NULL) state.puts.push_back(put);
+}
+
+bool PoliteFlush::is_open(int target) const {
+  const auto state = targets_.find(target);
+  return state != targets_.end() && state->second.flushed != state->second.started;
+}
+
+// A question that is put behind bytes which have not left may overtake them.
 bool PoliteFlush::flush(int target) {
   Target& state = targets_[target];
   if (state.flushed == state.started) return true;
+  if (!all_left(state)) return false;
   if (state.question == MPI_REQUEST_NULL) ask(target, state);
   int answered = 0;
   check(MPI_Test(&state.question, &answered, MPI_STATUS_IGNORE), "MPI_Test");
@@ -21,6 +34,16 @@ bool PoliteFlush::flush(int target) {
   return true;
 }
 
+bool PoliteFlush::all_left(Target& state) {
+  while (!state.puts.empty()) {
+    int left = 0;
+    check(MPI_Test(&state.puts.front(), &left, MPI_STATUS_IGNORE), "MPI_Test");
+    if (left == 0) return false;
+    state.puts.pop_front();
+  }
+  return true;
+}
+
 void PoliteFlush::ask(int target, Target& state) {
   constexpr int bytes = sizeof state.answer;
   check(MPI_Rget(&state.answer, bytes, MPI_BYTE, target, 0, bytes, MPI_BYTE, window_, &state.question), "MPI_Rget");
@@ -28,7 +51,10 @@ void PoliteFlush::ask(int target, Target& state) {
 }
 
 void PoliteFlush::finish() noexcept {
-  for (auto& [target, state] : targets_) MPI_Wait(&state.question, MPI_STATUS_IGNORE);
+  for (auto& [target, state] : targets_) {
+    for (MPI_Request& put : state.puts) MPI_Wait(&put, MPI_STATUS_IGNORE);
+    MPI_Wait(&state.question, MPI_STATUS_IGNORE);
+  }
 }
 
 }  // namespace hearsay::mpi

@@ -1,11 +1,15 @@
 #pragma once
 // Completing one-sided operations without standing still inside MPI. Included in runtime/mpi/real/ only.
 //
-// MPICH's MPI_Win_flush polls without ever giving the core away, and where its puts are carried out by the target's
-// library (Debian's MPICH: everywhere, also on one node) it polls until the target's thread has had a core. With more
-// ranks than cores most of every core goes into that. A small get behind the operations is answered after them, and may
-// be asked for without waiting; once the answer is there, the flush, which alone says what is complete, has nothing
-// left to wait for. The ledger counts these gets no more than what MPI sends for a flush.
+// MPI_Win_flush returns when the target has everything, and until then nobody else is served. That is too long
+//   - between hosts, for what takes long to arrive: one slow neighbour would hold up the packets to all others;
+//   - under MPICH, whose flush polls without ever giving the core away, and where puts are carried out by the target's
+//     library (Debian's MPICH: everywhere, also on one node) polls until the target's thread has had a core. With more
+//     ranks than cores most of every core goes into that.
+// So a long put is one that says when it has left, a small get behind it is answered after it, and both may be asked
+// for without waiting; once the answer is there, the flush, which alone says what is complete, has nothing left to wait
+// for. The ledger counts these gets no more than what MPI sends for a flush. Cost: a round trip more before a long
+// packet's head may go.
 #include <mpi.h>
 
 #include <cstddef>
@@ -25,10 +29,12 @@ class PoliteFlush {
   PoliteFlush(const PoliteFlush&) = delete;
   PoliteFlush& operator=(const PoliteFlush&) = delete;
 
-  /// To be called for every operation towards `target`, once it is started.
-  void started(int target) { ++targets_[target].started; }
+  /// To be called for every operation towards `target`, once it is started. A put may come with its request.
+  void started(int target, MPI_Request put = MPI_REQUEST_NULL);
   /// A copy of `word` that stays until what follows has been flushed.
   const std::uint64_t& keep(std::uint64_t word, int target) { return targets_[target].words.emplace_back(word); }
+  /// Whether something that was started towards `target` is not known to be complete.
+  bool is_open(int target) const;
   /// Whether all that was started towards `target` is complete there. Never waits for the target.
   bool flush(int target);
   /// Waits for the answers that are still to come. Before the window's epoch ends.
@@ -41,8 +47,10 @@ class PoliteFlush {
     std::uint64_t flushed = 0;
     std::uint64_t answer = 0;
     MPI_Request question = MPI_REQUEST_NULL;
+    std::deque<MPI_Request> puts;  // that have not all left yet
     std::deque<std::uint64_t> words;
   };
+  static bool all_left(Target& state);
   void ask(int target, Target& state);
 
   MPI_Win window_;

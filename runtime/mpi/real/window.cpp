@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -44,6 +45,16 @@ MPI_Aint front_of(const void* base) {
   return static_cast<MPI_Aint>(line + (line - address % line) % line);
 }
 
+bool share_a_host(MPI_Comm ranks) {
+  MPI_Comm host = MPI_COMM_NULL;
+  int here = 0, all = 0;
+  check(MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host), "MPI_Comm_split_type");
+  check(MPI_Comm_size(host, &here), "MPI_Comm_size");
+  check(MPI_Comm_size(ranks, &all), "MPI_Comm_size");
+  MPI_Comm_free(&host);
+  return here == all;
+}
+
 std::vector<MPI_Aint> fronts_of_all(MPI_Aint own, MPI_Comm communicator) {
   int ranks = 0;
   check(MPI_Comm_size(communicator, &ranks), "MPI_Comm_size");
@@ -63,8 +74,12 @@ struct Window::Handle {
   std::byte idle_byte{};
   std::span<std::byte> memory;
   std::vector<MPI_Aint> fronts;  // of all ranks: what MPI's offsets there have that ours have not
+  /// Shorter puts arrive sooner than a question about them.
+  static constexpr std::size_t long_put = 32768;
   std::optional<PoliteFlush> polite;
+  std::size_t polite_from = std::numeric_limits<std::size_t>::max();  // bytes of a put
 
+  bool is_polite_to(int target) const { return polite_from == 0 || (polite && polite->is_open(target)); }
   MPI_Aint displacement(int target, std::size_t offset) const {
     return fronts[static_cast<std::size_t>(target)] + static_cast<MPI_Aint>(offset);
   }
@@ -87,7 +102,11 @@ Window::Window(std::size_t bytes, CommunicatorHandle of) : handle_(std::make_uni
   check(MPI_Win_lock_all(MPI_MODE_NOCHECK, handle_->window), "MPI_Win_lock_all");
   std::memset(base, 0, static_cast<std::size_t>(size));
   check(MPI_Win_sync(handle_->window), "MPI_Win_sync");
-  if (library_is_mpich()) handle_->polite.emplace(handle_->window);
+  if (library_is_mpich())
+    handle_->polite_from = 0;
+  else if (!share_a_host(ranks))
+    handle_->polite_from = Handle::long_put;
+  handle_->polite.emplace(handle_->window);
   check(MPI_Comm_dup(ranks, &handle_->idle_communicator), "MPI_Comm_dup");
   check(MPI_Irecv(&handle_->idle_byte, 1, MPI_BYTE, MPI_ANY_SOURCE, 0, handle_->idle_communicator,
                   &handle_->idle_request),
@@ -115,25 +134,31 @@ std::span<std::byte> Window::own() { return handle_->memory; }
 void Window::put(std::span<const std::byte> bytes, int target, std::size_t offset) {
   // MPI counts are ints: longer packets go in pieces, which one flush completes together.
   constexpr std::size_t piece = std::size_t{1} << 30;
+  const bool polite = handle_->is_polite_to(target) || bytes.size() >= handle_->polite_from;
   for (std::size_t done = 0; done < bytes.size(); done += piece) {
     const auto count = static_cast<int>(std::min(piece, bytes.size() - done));
-    check(MPI_Put(bytes.data() + done, count, MPI_BYTE, target, handle_->displacement(target, offset + done), count,
-                  MPI_BYTE, handle_->window),
-          "MPI_Put");
+    const MPI_Aint there = handle_->displacement(target, offset + done);
+    const auto* const from = bytes.data() + done;
+    MPI_Request left = MPI_REQUEST_NULL;
+    if (polite)
+      check(MPI_Rput(from, count, MPI_BYTE, target, there, count, MPI_BYTE, handle_->window, &left), "MPI_Rput");
+    else
+      check(MPI_Put(from, count, MPI_BYTE, target, there, count, MPI_BYTE, handle_->window), "MPI_Put");
+    if (polite) handle_->polite->started(target, left);
   }
-  if (handle_->polite) handle_->polite->started(target);
 }
 
 void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
-  const std::uint64_t& source = handle_->polite ? handle_->polite->keep(word, target) : word;
+  const bool polite = handle_->is_polite_to(target);
+  const std::uint64_t& source = polite ? handle_->polite->keep(word, target) : word;
   check(MPI_Accumulate(&source, 1, MPI_UINT64_T, target, handle_->displacement(target, offset), 1, MPI_UINT64_T,
                        MPI_REPLACE, handle_->window),
         "MPI_Accumulate");
-  if (handle_->polite) handle_->polite->started(target);
+  if (polite) handle_->polite->started(target);
 }
 
 bool Window::flush(int target) {
-  if (handle_->polite) return handle_->polite->flush(target);
+  if (handle_->is_polite_to(target)) return handle_->polite->flush(target);
   check(MPI_Win_flush(target, handle_->window), "MPI_Win_flush");
   return true;
 }

@@ -28,21 +28,21 @@ class DroppingRank {
 
   /// One iteration with the gradient that `gradient` fills in.
   void iterate(const std::function<void(int rank, Iteration k, std::span<float> g)>& gradient) {
-    const auto g = rank_.replica.gradients.span(), x = rank_.replica.values.span();
+    const auto g = rank_.replica.gradients.span();
     rank_.member.start(k_);
     gradient(rank_.rank(), k_, g);
     outcome.put_in.emplace_back(g.begin(), g.end());
     rank_.member.finish(k_);
-    outcome.came_out.emplace_back(g.begin(), g.end());
-    outcome.found.push_back(own());
-    // What weight decay does to all of x; on the own shard it would be meant.
-    for (std::size_t i = 0; i < x.size(); ++i)
-      if (i < part_.begin || i >= part_.begin + part_.length) x[i] += 1000.0F;
-    for (std::size_t i = 0; i < x.size(); ++i)
-      x[i] -= static_cast<float>(times_ranks(g[i], static_cast<std::size_t>(rank_.topology.ranks())));
-    outcome.moved.push_back(own());
-    rank_.member.stepped(k_++);
-    outcome.x.emplace_back(x.begin(), x.end());
+    step();
+  }
+  /// An iteration in which it has nothing to compute. Whether it had been pushed to.
+  bool idle() {
+    const bool serves = rank_.member.idle(k_);
+    if (serves)
+      step();
+    else
+      ++k_;
+    return serves;
   }
   Vector residual() const {
     Vector r(rank_.replica.layout.size());
@@ -58,6 +58,20 @@ class DroppingRank {
   DroppingOutcome outcome;
 
  private:
+  void step() {
+    const auto g = rank_.replica.gradients.span(), x = rank_.replica.values.span();
+    outcome.came_out.emplace_back(g.begin(), g.end());
+    outcome.found.push_back(own());
+    // What weight decay does to all of x; on the own shard it would be meant.
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (i < part_.begin || i >= part_.begin + part_.length) x[i] += 1000.0F;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] -= static_cast<float>(times_ranks(g[i], static_cast<std::size_t>(rank_.topology.ranks())));
+    outcome.moved.push_back(own());
+    rank_.member.stepped(k_++);
+    outcome.x.emplace_back(x.begin(), x.end());
+  }
+
   LocalRank& rank_;
   Part part_;
   Iteration k_ = 0;

@@ -57,6 +57,28 @@ TEST_CASE("a late push counts 1/P, once, whenever it comes") {
   CHECK(own(3) + own(4) == 3.0F + 4.0F);
 }
 
+TEST_CASE("a rank that has nothing to compute goes on serving: pushes move its master, clients pull that") {
+  Pair pair(dropping("name: topk, density: 1.0"));
+  const Vector start = pair.a.own();
+  CHECK_FALSE(pair.a.idle());
+  for (int k = 0; k < 3; ++k) {
+    pair.b.iterate(constant(6.0F));
+    pair.a.idle();
+  }
+  for (int k = 0; k < 4; ++k) {  // what could not leave at once does now
+    pair.b.iterate(no_gradient);
+    pair.a.idle();
+  }
+  CHECK_FALSE(pair.a.idle());
+  CHECK(pair.a.own()[0] == start[0] - 3 * 6.0F);
+  for (int k = 0; k < 4; ++k) {
+    pair.b.iterate(no_gradient);
+    pair.a.idle();
+  }
+  const Vector mine = pair.a.own();
+  CHECK(std::ranges::equal(mine, std::span(pair.b.outcome.x.back()).first(mine.size())));
+}
+
 TEST_CASE("a client that was away gets the server's change in one piece") {
   Pair pair(dropping("name: topk, density: 1.0"));
   const Vector start = pair.b.own();
@@ -202,7 +224,7 @@ TEST_CASE("the age of what came from the others is on record") {
   Pair pair(dropping("name: topk, density: 0.1"));
   for (int k = 0; k < 3; ++k) pair.b.iterate(integer_gradient);
   for (int k = 0; k < 6; ++k) pair.a.iterate(integer_gradient);
-  CHECK(pair.first->ledger.staleness(0).maximum.value() == 5 - 2);
+  CHECK(pair.first->ledger.staleness(0).maximum.value() == 6);  // begun since the last one was sent
 }
 
 namespace {

@@ -176,7 +176,7 @@ TEST_CASE("what does not push sums refuses directed graphs, and so do weights th
   for (const std::string weights : {"metropolis", "max_degree", "best_constant", "edge_list"})
     CHECK(refusal("topology: {graph: {name: directed_ring}, weights: {name: " + weights + "}}\n" + push_sum)
               .find("use weights: {name: uniform}") != std::string::npos);
-  CHECK(refusal("exchange: {name: push_sum, schedule: asynchronous}").find("does not have yet") != std::string::npos);
+  CHECK(refusal("exchange: {name: push_sum, in_flight: 2}").find("leave it at 1") != std::string::npos);
 }
 
 }  // namespace

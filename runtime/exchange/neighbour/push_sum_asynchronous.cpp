@@ -1,0 +1,223 @@
+// Push-sum without waiting: packets carry mass, not copies.
+//   start:    to every j that has taken i's last packet: p_ji (n_i, w_i);  i keeps the rest of (n_i, w_i)
+//   finish:   (n_i, w_i) ← (n_i, w_i) + all that has come;  the optimizer steps on n_i: n_i ← n_i − η g_i(z_i)
+//   stepped:  z_i ← n_i / w_i, the replica that the model sees
+// assran2021asynchronous, Algorithm 1. What a packet carries has left its sender, so Σ n_i and Σ w_i are kept with what
+// is under way counted in, whatever the speeds are. A neighbour that is slow to take is sent to less often, by a larger
+// share of what is there by then.
+// Deviates from the paper in: as the lockstep rule does (push_sum.cpp); and a packet is sent only when at most
+// `in_flight` − 1 are under way, so that mass does not pile up in front of a slow rank.
+// Cost per packet: a message a segment, 4 (n + 1) bytes of values a segment of n; memory: a block for n and one a packet
+// under way; time: 2 memory passes a packet sent, 2 a packet taken, 3 for z.
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/push_sum.hpp"
+
+namespace hearsay {
+namespace {
+
+/// Bytes of a packet: the n floats of every segment, then its w.
+std::size_t packet_bytes(const Layout& layout) {
+  return sizeof(PacketHeader) + layout.count() * sizeof(SegmentHeader) +
+         (layout.size() + layout.count()) * sizeof(float);
+}
+
+class AsynchronousPushSum final : public Exchange {
+ public:
+  AsynchronousPushSum(const ExchangeContext& context, std::size_t in_flight)
+      : context_(context),
+        layout_(context.replica.layout),
+        in_flight_(in_flight),
+        n_(layout_.size()),
+        w_(layout_.count(), 1.0F),
+        newest_(context.neighbourhood.neighbours.size()),
+        every_segment_(layout_.count(), std::uint8_t{1}) {}
+
+  void start(Iteration k) override {
+    if (!begun_) std::ranges::copy(context_.replica.values.span(), n_.span().begin());  // what the replica holds by now
+    begun_ = true;
+    starts_.begin(context_.ledger.since_start());
+    for (SegmentId s = 0; s < every_segment_.size(); ++s) context_.ledger.event(s);
+    send(k);
+  }
+  void finish(Iteration) override {
+    receive();
+    std::ranges::copy(n_.span(), context_.replica.values.span().begin());
+  }
+  void stepped(Iteration) override {
+    std::ranges::copy(context_.replica.values.span(), n_.span().begin());
+    divide();
+  }
+  bool idle(Iteration k) override {
+    start(k);
+    drain();
+    return false;
+  }
+  void drain() override {
+    receive();
+    divide();
+  }
+  std::span<const std::uint8_t> events() const override { return every_segment_; }
+
+ private:
+  bool sends_to(std::size_t edge, Iteration k) const {
+    const auto& turns = context_.neighbourhood.turns;
+    if (turns.empty()) return context_.neighbourhood.sends_to(edge);
+    return turns[static_cast<std::size_t>(k) % turns.size()].to == edge;
+  }
+  bool may_send(std::size_t edge) const {
+    return context_.mailbox.under_way(edge) < in_flight_ && context_.mailbox.fits(edge, packet_bytes(layout_));
+  }
+
+  // All packets are of what was there before the first of them.
+  void send(Iteration k) {
+    const PhaseTimer timer(context_.ledger, Phase::encode);
+    double kept = 1.0;
+    std::vector<std::size_t> edges;
+    for (std::size_t e = 0; e < newest_.size(); ++e) {
+      if (!sends_to(e, k)) continue;
+      if (may_send(e))
+        edges.push_back(e);
+      else
+        context_.ledger.defer(e, layout_.count());
+    }
+    for (const std::size_t e : edges) {
+      const double share = context_.neighbourhood.share_to(e);
+      context_.mailbox.post(e, packed(static_cast<float>(share), k));
+      kept -= share;
+    }
+    if (!edges.empty()) scale(static_cast<float>(kept));
+    context_.engine.wake();  // also where nothing may be sent: what has been taken is heard of so
+  }
+
+  void scale(float kept) {
+    for (float& n : n_.span()) n *= kept;
+    for (float& w : w_) w *= kept;
+  }
+
+  SharedPacket packed(float share, Iteration k) {
+    auto packet = pool_.lend();
+    packet->bytes.resize(packet_bytes(layout_));
+    auto rest = std::span(packet->bytes).subspan(sizeof(PacketHeader));
+    const auto put = [&](const void* from, std::size_t bytes) {
+      std::memcpy(rest.data(), from, bytes);
+      rest = rest.subspan(bytes);
+    };
+    for (SegmentId s = 0; s < layout_.count(); ++s) {
+      sent_.assign(n_.segment(layout_[s]).begin(), n_.segment(layout_[s]).end());
+      sent_.push_back(w_[s]);
+      for (float& value : sent_) value *= share;
+      const std::size_t bytes = sent_.size() * sizeof(float);
+      const SegmentHeader header{.segment = s, .count = 0, .bytes = bytes, .kind = whole_segment};
+      put(&header, sizeof header);
+      put(sent_.data(), bytes);
+      packet->records.push_back({.segment = s, .payload_bytes = bytes, .index_bytes = 0});
+    }
+    seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(layout_.count()),
+                Stamp::of(context_.ledger.since_start()));
+    return packet;
+  }
+
+  void receive() {
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    for (std::size_t e = 0; e < newest_.size(); ++e) {
+      bool any = false;
+      for (; const auto packet = context_.mailbox.front(e); any = true) {
+        take(e, *packet);
+        context_.mailbox.pop(e);
+      }
+      const TimePoint now = context_.ledger.since_start(), age = newest_[e].age(now);
+      if (any) context_.ledger.mixed(e, {.iterations = starts_.since(now - age), .time = age});
+    }
+  }
+
+  void take(std::size_t edge, std::span<const std::byte> packet) {
+    const PacketHeader header = packet_header(packet);
+    newest_[edge] = {static_cast<std::uint32_t>(header.sent)};
+    if (packet.size() != packet_bytes(layout_) || header.segments != layout_.count())
+      throw unfit(header, std::to_string(packet.size()) + " bytes in " + std::to_string(header.segments) +
+                              " segments instead of " + std::to_string(packet_bytes(layout_)) + " in " +
+                              std::to_string(layout_.count()));
+    auto rest = packet.subspan(sizeof header);
+    for (SegmentId s = 0; s < layout_.count(); ++s) {
+      SegmentHeader of;
+      std::memcpy(&of, rest.data(), sizeof of);
+      const auto n = n_.segment(layout_[s]);
+      if (of.segment != s || of.kind != whole_segment || of.bytes != n.size_bytes() + sizeof(float))
+        throw unfit(header, "its segment " + std::to_string(s) + " is another one");
+      arrived_.resize(n.size() + 1);
+      std::memcpy(arrived_.data(), rest.data() + sizeof of, of.bytes);
+      for (std::size_t i = 0; i < n.size(); ++i) n[i] += arrived_[i];
+      w_[s] += arrived_.back();
+      rest = rest.subspan(sizeof of + of.bytes);
+    }
+  }
+
+  CommunicationError unfit(const PacketHeader& header, const std::string& what) const {
+    return CommunicationError("the packet of iteration " + std::to_string(header.iteration) + " from rank " +
+                              std::to_string(header.sender) + " to rank " +
+                              std::to_string(context_.neighbourhood.rank) + " does not fit this rank's model: " + what +
+                              ". The ranks run different models, configurations or versions");
+  }
+
+  void divide() {
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    for (SegmentId s = 0; s < layout_.count(); ++s) {
+      const auto n = n_.segment(layout_[s]), z = context_.replica.values.segment(layout_[s]);
+      for (std::size_t i = 0; i < n.size(); ++i) z[i] = n[i] / w_[s];
+    }
+  }
+
+  ExchangeContext context_;
+  const Layout& layout_;
+  std::size_t in_flight_;
+  FloatBlock n_;
+  std::vector<float> w_;       // one a segment
+  std::vector<Stamp> newest_;  // by edge: when the newest packet taken was sent
+  IterationStarts starts_;
+  PacketPool pool_;
+  std::vector<std::uint8_t> every_segment_;
+  std::vector<float> sent_, arrived_;  // scratch
+  bool begun_ = false;
+};
+
+class AsynchronousPushSumPlan final : public ExchangePlan {
+ public:
+  explicit AsynchronousPushSumPlan(std::size_t in_flight) : in_flight_(in_flight) {}
+
+  std::size_t packet_bound(const Layout& layout, int) const override { return packet_bytes(layout); }
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    constexpr double words_for_z = 3.0;
+    ExchangeCost cost = link_cost(layout, topology, packet_bytes(layout), {}, false, {.hosts = assumptions.hosts});
+    cost.local =
+        cost.local + LocalWork{.moved_bytes = words_for_z * sizeof(float) * static_cast<double>(layout.size())};
+    cost.waits = false;
+    return cost;
+  }
+  std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
+    return std::make_unique<AsynchronousPushSum>(context, in_flight_);
+  }
+  std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int) const override {
+    return layout.size() * sizeof(float) + neighbours * in_flight_ * packet_bytes(layout);
+  }
+  Schedule schedule() const override { return Schedule::asynchronous; }
+  std::optional<std::size_t> in_flight() const override { return in_flight_; }
+  ExchangeLaws laws() const override { return {.along_graph = true, .follows_turns = true, .along_arcs = true}; }
+
+ private:
+  std::size_t in_flight_;
+};
+
+}  // namespace
+
+std::unique_ptr<ExchangePlan> asynchronous_push_sum(std::size_t in_flight) {
+  return std::make_unique<AsynchronousPushSumPlan>(in_flight);
+}
+
+}  // namespace hearsay
