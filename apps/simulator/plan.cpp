@@ -1,6 +1,7 @@
 #include "apps/simulator/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/random.hpp"
 
@@ -31,6 +32,12 @@ SimulationPlan read_simulation(Config& root) {
       simulate.real("compute_s", 0.1, Range::at_least(0.0), "seconds that a rank computes in one iteration");
   plan.jitter = simulate.real("jitter", 0.0, Range::fraction_below_one(),
                               "each iteration's compute time is drawn uniformly from compute_s (1 ± jitter)");
+  plan.spread = simulate.real("spread", 0.0, Range::between(0.0, 2.0),
+                              "each iteration's compute time is drawn from a log-normal distribution of this sigma, "
+                              "whose mean is compute_s");
+  simulate.require(plan.jitter == 0.0 || plan.spread == 0.0, "spread",
+                   "give either jitter or spread: both say how long "
+                   "an iteration takes");
   plan.slow_ranks = simulate.integers("slow_ranks", {}, Range::at_least(0), "stragglers");
   plan.slow_factor = simulate.real("slow_factor", 1.0, Range::above(0.0), "how many times as long stragglers compute");
   plan.scale = simulate.real("scale", 1.0, Range::at_least(1.0),
@@ -42,8 +49,9 @@ SimulationPlan read_simulation(Config& root) {
 
 std::function<double(Iteration k)> SimulationPlan::compute_time(std::uint64_t seed, int rank) const {
   const bool slow = std::ranges::find(slow_ranks, rank) != slow_ranks.end();
-  return [mean = compute_s * (slow ? slow_factor : 1.0), jitter_ = jitter,
+  return [mean = compute_s * (slow ? slow_factor : 1.0), jitter_ = jitter, sigma = spread,
           random = Random(stream_seed(seed, "compute time", static_cast<std::uint64_t>(rank)))](Iteration) mutable {
+    if (sigma > 0.0) return mean * std::exp(sigma * random.normal() - 0.5 * sigma * sigma);
     return jitter_ > 0.0 ? mean * random.uniform(1.0 - jitter_, 1.0 + jitter_) : mean;
   };
 }

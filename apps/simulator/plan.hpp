@@ -16,6 +16,7 @@ struct SimulationPlan {
   Gradients gradients = Gradients::synthetic;
   double compute_s = 0.0;                ///< of a rank, in one iteration
   double jitter = 0.0;                   ///< ... times a factor in [1 − jitter, 1 + jitter], drawn for each iteration
+  double spread = 0.0;                   ///< ... or times a log-normal one of this sigma and mean 1
   std::vector<std::int64_t> slow_ranks;  ///< ... times `slow_factor` on these
   double slow_factor = 1.0;
   double scale = 1.0;  ///< bandwidths are divided by it
