@@ -122,6 +122,22 @@ void Participant::settle() {
   exchange_->drain();
 }
 
+// What an exchange sends again was counted before.
+void Participant::state(Archive& archive) {
+  flush();
+  exchange_->state(archive);
+  flush();
+  engine_->run([&] {
+    if (count_) count_->state(archive);
+    ledger_.state(archive);
+  });
+}
+
+void Participant::begin_at(Iteration k, std::span<const float> owed) {
+  if (count_) engine_->run([&] { count_->begin_at(static_cast<std::uint64_t>(k)); });
+  if (!owed.empty()) exchange_->take_residual(owed);
+}
+
 void Participant::leave() {
   exchange_.reset();
   engine_.reset();

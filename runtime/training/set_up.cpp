@@ -57,6 +57,13 @@ Model make_model(const RunPlan::Parts& plan, const DataSet& data, std::uint64_t 
   return model;
 }
 
+Model started_model(const RunPlan::Parts& plan, const DataSet& data, int rank, int rank_on_host) {
+  Model model = make_model(plan, data, static_cast<std::uint64_t>(rank));
+  if (rank == 0 && !plan.initial_model.empty()) model.load(plan.initial_model);
+  move_to_device(model, plan.device, rank_on_host, plan.threads);
+  return model;
+}
+
 TrainingBatches make_batches(const RunPlan::Parts& plan, const DataSet& data, int ranks, int rank) {
   const auto stream = static_cast<std::uint64_t>(rank);
   Random common(stream_seed(plan.seed, "partition"));

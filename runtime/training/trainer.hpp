@@ -40,13 +40,16 @@ class Trainer {
   };
   explicit Trainer(Parts parts) : parts_(std::move(parts)), began_(parts_.participant.ledger().now()) {}
 
-  /// Iterations 0, 1, … until the budget is spent or until `observe` returns false; returns how many are done. A rank
+  /// Iterations 0, 1, …, or those behind what was done before, until the budget is spent or until `observe` returns false; returns how many are done. A rank
   /// whose own budget is spent goes on sending and mixing, without gradients, until that of all ranks is.
   /// Throws DivergenceError with rank, iteration, epoch and the last finite loss when a loss or a norm is not finite,
   /// WaitInterrupted from a wait for a neighbour.
   Iteration run(const RunLength& length, const Observer& observe, const MayWait& may_wait);
   /// Iterations that are done so far: what `run` would have returned, had it not thrown.
   Iteration iterations_done() const { return done_; }
+  /// `run` goes on behind `done` iterations.
+  void begin_at(Iteration done) { done_ = resumed_at_ = done; }
+  void state(Archive& archive);
 
  private:
   bool is_spent(Iteration k, const RunLength& length) const;
@@ -57,6 +60,7 @@ class Trainer {
 
   Parts parts_;
   std::chrono::nanoseconds began_;
+  Iteration resumed_at_ = 0;
   Iteration done_ = 0;
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();
 };

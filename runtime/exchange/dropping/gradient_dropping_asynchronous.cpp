@@ -85,6 +85,19 @@ class AsynchronousDropping final : public Exchange {
     if (!clients_.empty()) context_.engine.wake();
   }
   void add_residual(std::span<float> block) const override { push_.add_residual(block); }
+  void take_residual(std::span<const float> sum) override { push_.take_residual(sum); }
+  void drain() override { take_arrived(); }
+  void state(Archive& archive) override {
+    push_sparsifier_.selector->state(archive);
+    pull_sparsifier_.selector->state(archive);
+    push_.state(archive);
+    archive.values("pushes that have arrived", arrived_.span());
+    for (Client& client : clients_) {
+      archive.values("what a client holds", client.copy.span());
+      archive.value("newest packet", client.newest_packet);
+      if (client.newest_packet < -1) archive.refuse("newest packet", "is before the first");
+    }
+  }
 
  private:
   struct Client {
@@ -133,12 +146,15 @@ class AsynchronousDropping final : public Exchange {
 
   void receive(Iteration k) {
     const PhaseTimer timer(context_.ledger, Phase::mix);
+    take_arrived();
+    for (std::size_t e = 0; e < clients_.size(); ++e) context_.ledger.mixed(e, k - clients_[e].newest_packet);
+  }
+  void take_arrived() {
     for (std::size_t e = 0; e < clients_.size(); ++e) {
       while (const auto packet = context_.mailbox.front(e)) {
         apply(e, *packet);
         context_.mailbox.pop(e);
       }
-      context_.ledger.mixed(e, k - clients_[e].newest_packet);
     }
   }
   void apply(std::size_t edge, std::span<const std::byte> packet) {

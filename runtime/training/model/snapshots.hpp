@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/state/archive.hpp"
 #include "runtime/training/model/model.hpp"
 
 namespace hearsay {
@@ -30,6 +31,11 @@ class Snapshots {
   /// The model as it is. Throws DataError if it cannot be written.
   void leave(const Taken& taken);
   const std::vector<Taken>& taken() const { return taken_; }
+  /// How many there are, and of when. Saving brings them to the disk and keeps the file when the object goes; loading
+  /// opens the file again. Throws DataError where it is gone.
+  void state(Archive& archive);
+  /// The file goes with the object after all.
+  void keep_file(bool keep) { kept_ = keep; }
   /// The model ← snapshot i, buffers included. Throws DataError if it cannot be read.
   void load(std::size_t i);
 
@@ -41,6 +47,7 @@ class Snapshots {
   std::string run_id_;
   std::fstream file_;
   std::vector<Taken> taken_;
+  bool kept_ = false;
 };
 
 }  // namespace hearsay

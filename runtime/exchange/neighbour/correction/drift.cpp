@@ -29,9 +29,11 @@
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>
+#include <string>
 
 #include "base/error.hpp"
 #include "runtime/exchange/neighbour/correction/correction.hpp"
+#include "runtime/replica/block_state.hpp"
 
 namespace hearsay {
 
@@ -51,6 +53,18 @@ DriftCorrection::DriftCorrection(const CorrectionPlan& plan, const ExchangeConte
       "exchange.correction: drift needs to know how far a gradient moves the model. A training loop of one's own says "
       "it "
       "by ParticipantOptions::step, {.learning_rate = eta} for plain SGD");
+}
+
+void DriftCorrection::state(Archive& archive) {
+  block_state(archive, "drift", device_, v_.span());
+  if (running_gain_) running_gain_->state(archive);
+  for (Rhythm& rhythm : rhythms_) {
+    archive.values("iterations of the last crossing", std::span(rhythm.last));
+    for (const Iteration k : rhythm.last)
+      if (k < -1) archive.refuse("iterations of the last crossing", "are " + std::to_string(k));
+    archive.values("mean silences", std::span(rhythm.mean_silence));
+    archive.values("parts that cross", std::span(rhythm.values_a_crossing));
+  }
 }
 
 double DriftCorrection::interval(double silence, double values_a_crossing) const {
