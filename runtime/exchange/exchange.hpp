@@ -61,11 +61,11 @@ class Exchange {
   virtual std::span<const std::uint8_t> events() const { return {}; }
   /// Adds what this rank still owes to the sum over ranks, its residual, to `block` of n floats.
   virtual void add_residual(std::span<float> block) const { static_cast<void>(block); }
-  /// Takes its part of what all ranks together owe, `sum` of n floats: all ranks together take all of it. For ranks that
-  /// go on where others have stopped.
+  /// Takes its part of what all ranks together owe, `sum` of n floats: all ranks together take all of it. For ranks
+  /// that go on where others have stopped.
   virtual void take_residual(std::span<const float> sum) { static_cast<void>(sum); }
-  /// All that it knows beside x, between two iterations (base/state/archive.hpp): asked for after `stepped`, loaded into
-  /// a new one before its first `start`, which has the next k. Asynchronous ranks have settled before
+  /// All that it knows beside x, between two iterations (base/state/archive.hpp): asked for after `stepped`, loaded
+  /// into a new one before its first `start`, which has the next k. Asynchronous ranks have settled before
   /// (Participant::settle). What a lockstep rank has sent, and nobody has used, it sends again when it loads.
   virtual void state(Archive& archive) { static_cast<void>(archive); }
   /// What only this algorithm can say of itself, summed up since the start on this rank.

@@ -91,7 +91,7 @@ fs::path CheckpointFolder::state_file(std::uint64_t number, int rank) const {
   return folder(number) / rank_name(rank, state_ending);
 }
 
-void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::byte> state) const {
+void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::byte> state, bool durable) const {
   const fs::path place = folder(manifest.number);
   std::error_code error;
   fs::create_directories(place, error);
@@ -109,9 +109,10 @@ void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::b
                   {"ranks", manifest.ranks},
                   {"bytes", manifest.bytes},
                   {"hash", hash}};
-  write_durable_file(state_file(manifest.number, manifest.rank),
-                     {first_line, {reinterpret_cast<const char*>(state.data()), state.size()}});
-  write_durable_file(place / rank_name(manifest.rank, manifest_ending), {json.dump() + "\n"});
+  write_file(state_file(manifest.number, manifest.rank),
+             {first_line, {reinterpret_cast<const char*>(state.data()), state.size()}}, durable);
+  const std::string text = json.dump() + "\n";
+  write_file(place / rank_name(manifest.rank, manifest_ending), {text}, durable);
 }
 
 std::vector<std::uint64_t> CheckpointFolder::numbers() const {
@@ -223,11 +224,11 @@ RawBytes& CheckpointWriter::buffer() {
   return buffer_;
 }
 
-void CheckpointWriter::write(const CheckpointManifest& manifest) {
+void CheckpointWriter::write(const CheckpointManifest& manifest, bool durable) {
   wait();
-  writing_ = std::async(std::launch::async, [this, manifest]() -> std::string {
+  writing_ = std::async(std::launch::async, [this, manifest, durable]() -> std::string {
     try {
-      folder_.write(manifest, buffer_);
+      folder_.write(manifest, buffer_, durable);
       folder_.prune(manifest.rank, keep_);
       return {};
     } catch (const std::exception& error) {

@@ -54,7 +54,8 @@ class CheckpointFolder {
 
   /// Writes a rank's state and then its manifest, of which `bytes` and `hash` are filled in. Throws DataError; what is
   /// left behind then is no complete checkpoint.
-  void write(CheckpointManifest manifest, std::span<const std::byte> state) const;
+  /// `durable`: a machine that stops has it, too, and not only a process that is killed; the disk takes its time.
+  void write(CheckpointManifest manifest, std::span<const std::byte> state, bool durable = true) const;
   /// Removes this rank's files of those that are older than the `keep` newest complete ones. Where a rank cannot see
   /// other ranks' files: than its own `keep` + 2 newest.
   void prune(int rank, std::size_t keep) const;
@@ -95,8 +96,9 @@ class CheckpointWriter {
 
   /// Empty, for the next state: once the one before has been written.
   RawBytes& buffer();
-  /// Begins to write what the buffer holds.
-  void write(const CheckpointManifest& manifest);
+  /// Begins to write what the buffer holds. Where there is no time to lose it is left to the system to bring it to the
+  /// disk.
+  void write(const CheckpointManifest& manifest, bool durable = true);
   void wait();
   /// What could not be written since this was asked last.
   std::vector<std::string> problems();

@@ -82,9 +82,9 @@ void bring_names_to_disk(const std::filesystem::path& directory) {
 
 void write_file(const std::filesystem::path& file, std::string_view text) { write_parts(file, {text}, false); }
 
-void write_durable_file(const std::filesystem::path& file, std::initializer_list<std::string_view> parts) {
-  write_parts(file, parts, true);
-  bring_names_to_disk(file.parent_path());
+void write_file(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, bool durable) {
+  write_parts(file, parts, durable);
+  if (durable) bring_names_to_disk(file.parent_path());
 }
 
 namespace {

@@ -13,9 +13,9 @@ namespace hearsay {
 /// writers at once, the last one's text stays. Throws DataError; nothing is left behind then.
 void write_file(const std::filesystem::path& file, std::string_view text);
 
-/// The same of several parts, and on the disk before it takes its name: a machine that stops has the whole file, or the
-/// one before it.
-void write_durable_file(const std::filesystem::path& file, std::initializer_list<std::string_view> parts);
+/// The same of several parts. `durable`: on the disk before it takes its name, so that a machine that stops has the
+/// whole file, or the one before it.
+void write_file(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, bool durable);
 
 /// Cuts a plain file to `size` bytes, if it has more. Throws DataError.
 void cut_file(const std::filesystem::path& file, std::uintmax_t size);

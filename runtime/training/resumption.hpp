@@ -28,8 +28,8 @@ Resumption find_checkpoint(CommunicationEngine& engine, mpi::Communicator& commu
 void load_part(std::span<const std::byte> state, const char* name, const std::string& file,
                const std::function<void(Archive&)>& load);
 
-/// On another number of ranks. Collective. The model ← the mean over all saved ranks, buffers included. Returns what all
-/// of them owed together, or nothing if they did not.
+/// On another number of ranks. Collective. The model ← the mean over all saved ranks, buffers included. Returns what
+/// all of them owed together, or nothing if they did not.
 std::vector<float> load_mean(const Resumption& found, CommunicationEngine& engine, mpi::Communicator& communicator,
                              const CheckpointFolder& folder, Model& model);
 

@@ -25,7 +25,7 @@ class RunLog {
     int rank;
     const std::string& host;
     const std::string& run_id;
-    std::vector<Iteration> resumed_at{};  ///< where, so far
+    const std::vector<Iteration>& resumed_at;  ///< iterations of this rank, so far
   };
   /// A new diary; or one that goes on, whose `state` is loaded before anything is recorded.
   enum class Begin { anew, resumed };

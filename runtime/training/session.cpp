@@ -253,6 +253,8 @@ void Session::parts(const std::function<void(const char*, const std::function<vo
 void Session::checkpoint() {
   const PhaseTimer timer(participant_.ledger(), Phase::evaluate);
   RawBytes& bytes = checkpoint_writer_.buffer();
+  bytes.reserve(checkpoint_bytes(plan_.parts(), model_.replica().layout, participant_.neighbourhood().neighbours.size(),
+                                 participant_.topology().ranks()));
   Archive archive = Archive::saving(bytes);
   parts([&](const char* name, const std::function<void(Archive&)>& state) { archive.part(name, state); });
   archive.part("residual", [this](Archive& part) {
@@ -265,7 +267,8 @@ void Session::checkpoint() {
                             .iteration = trainer_->iterations_done(),
                             .epoch = length_.epoch(job_done()),
                             .rank = rank_,
-                            .ranks = participant_.topology().ranks()});
+                            .ranks = participant_.topology().ranks()},
+                           stop_.received() == 0 && signal_ == 0);
   note_unwritten_checkpoints();
 }
 
@@ -436,7 +439,11 @@ void Session::evaluate_snapshots() {
   leave_snapshot(job_done());
   std::vector<double> common{snapshots_->taken().size() > last ? static_cast<double>(last) : 0.0};
   participant_.engine().run([&] { communicator_.minimum(common); });
-  for (std::size_t i = 0; i < static_cast<std::size_t>(common[0]); ++i) {
+  std::vector<double> lost{static_cast<double>(snapshots_->lost())};
+  participant_.engine().run([&] { communicator_.maximum(lost); });
+  if (lost[0] > 0.0 && rank_ == 0 && options_.warned)
+    options_.warned("the models before the resumption were evaluated and removed: they are not evaluated again");
+  for (auto i = static_cast<std::size_t>(lost[0]); i < static_cast<std::size_t>(common[0]); ++i) {
     const Snapshots::Taken& taken = snapshots_->taken()[i];
     std::vector<double> when{taken.time_s};
     participant_.engine().run([&] { communicator_.maximum(when); });
@@ -523,11 +530,12 @@ Summary Session::finish() {
     finish_report(summary);
     communicator_.barrier();
   });
+  if (plan_.parts().checkpoint.periodic()) checkpoint_folder_.prune(rank_, plan_.parts().checkpoint.keep);
   return summary;
 }
 
-/// What is worth most comes first: the launcher may kill the job a second after the signal. That is the checkpoint where
-/// all ranks have left after the same iteration, else the replica.
+/// What is worth most comes first: the launcher may kill the job a second after the signal. That is the checkpoint
+/// where all ranks have left after the same iteration, else the replica.
 void Session::leave_stopped() {
   constexpr double patience_s = 10.0;
   training_ = false;  // nothing interrupts what follows

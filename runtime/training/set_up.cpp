@@ -84,6 +84,12 @@ TrainingBatches make_batches(const RunPlan::Parts& plan, const DataSet& data, in
           stream_seed(plan.seed, "augmentation", stream)};
 }
 
+std::size_t checkpoint_bytes(const RunPlan::Parts& plan, const Layout& layout, std::size_t neighbours, int ranks) {
+  const std::size_t block = layout.size() * sizeof(float);
+  return (2 + static_cast<std::size_t>(plan.optimizer->blocks())) * block +
+         plan.exchange->kept_bytes(layout, neighbours, ranks);
+}
+
 void broadcast_other_state(Model& model, mpi::Communicator& communicator) {
   const torch::NoGradGuard no_gradient;
   const ComputeTurn turn(*model.replica().device);

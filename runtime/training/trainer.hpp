@@ -40,8 +40,9 @@ class Trainer {
   };
   explicit Trainer(Parts parts) : parts_(std::move(parts)), began_(parts_.participant.ledger().now()) {}
 
-  /// Iterations 0, 1, …, or those behind what was done before, until the budget is spent or until `observe` returns false; returns how many are done. A rank
-  /// whose own budget is spent goes on sending and mixing, without gradients, until that of all ranks is.
+  /// Iterations 0, 1, …, or those behind what was done before, until the budget is spent or until `observe` returns
+  /// false; returns how many are done. A rank whose own budget is spent goes on sending and mixing, without gradients,
+  /// until that of all ranks is.
   /// Throws DivergenceError with rank, iteration, epoch and the last finite loss when a loss or a norm is not finite,
   /// WaitInterrupted from a wait for a neighbour.
   Iteration run(const RunLength& length, const Observer& observe, const MayWait& may_wait);

@@ -6,9 +6,9 @@ source "$(dirname "$0")/expect.sh"
 three_ranks=("$mpiexec" "${mpiexec_args[@]}" -n 3)
 cat >base.yaml <<'YAML'
 seed: 3
-model: {name: mlp, hidden: [32], dropout: 0.2}
+model: {name: mlp, hidden: [128]}
 data: {name: synthetic_digits, train_size: 1536, test_size: 64, batch_size: 8}
-train: {epochs: 20, evaluate_every_epochs: 4}
+train: {epochs: 12, evaluate_every_epochs: 3}
 report: {every_iterations: 7}
 YAML
 
@@ -34,6 +34,7 @@ begin() {
   "$@" >begun.log 2>&1 </dev/null &
   job=$!
   for _ in $(seq 600); do
+    kill -0 "$job" 2>/dev/null || break
     compgen -G "$folder/checkpoints/checkpoint-*/rank0002.json" >begun.found && break
     sleep 0.05
   done
@@ -48,19 +49,22 @@ same_end() { # same_end NAME WHOLE RESUMED
 }
 
 settings=(
-  "exchange={name: eventgrad, mixing: {name: difference, gamma: 0.4}, delay: 1}|optimizer={name: adam, learning_rate: 0.002}"
-  "exchange={name: lkgs}|optimizer={name: sgd, momentum: 0.9, learning_rate: 0.02, schedule: {name: cosine}}"
-  "exchange={name: dpsgd, correction: {name: drift}}|optimizer={name: adamw, amsgrad: true, learning_rate: 0.002}"
-  "exchange={name: gtopk}|optimizer={name: adagrad}"
+  "{name: eventgrad, mixing: {name: difference, gamma: 0.4}, delay: 1}|{name: adam, learning_rate: 0.002}"
+  "{name: lkgs}|{name: sgd, momentum: 0.9, learning_rate: 0.02, schedule: {name: cosine}}|{name: mnist_cnn}"
+  "{name: dpsgd, correction: {name: drift}}|{name: adamw, amsgrad: true, learning_rate: 0.002}"
+  "{name: gtopk}|{name: adagrad}"
 )
 # ---------------------------------------------------------------- killed and stopped
 for i in "${!settings[@]}"; do
-  IFS='|' read -r exchange optimizer <<<"${settings[$i]}"
-  train=("${three_ranks[@]}" "$hearsay" train base.yaml --progress off --set "$exchange" --set "$optimizer")
+  IFS='|' read -r exchange optimizer model <<<"${settings[$i]}"
+  train=("${three_ranks[@]}" "$hearsay" train base.yaml --progress off --set "exchange=$exchange")
+  train+=(--set "optimizer=$optimizer")
+  # One with dropout, whose draws go on, too.
+  if [ -n "$model" ]; then train+=(--set "model=$model" --set train.epochs=3 --set train.evaluate_every_epochs=1); fi
   expect 0 "$exchange, whole" -- "${train[@]}" --output "runs/whole-$i"
   folder=runs/resumed-$i
   # A checkpoint costs time here: the run is still going on when it is killed.
-  begin "$folder" "${train[@]}" --set train.checkpoint.every_iterations=50 --output "$folder"
+  begin "$folder" "${train[@]}" --set train.checkpoint.every_iterations=40 --output "$folder"
   victim=$(pgrep -f "^$hearsay .*--output $folder\$" | tail -n 1)
   if [ -n "$victim" ]; then kill -KILL "$victim"; fi
   wait "$job" 2>/dev/null
@@ -72,7 +76,7 @@ done
 
 train=("${three_ranks[@]}" "$hearsay" train base.yaml --progress off)
 expect 0 "whole" -- "${train[@]}" --output runs/whole
-begin runs/stopped "${train[@]}" --set train.checkpoint.every_s=0.3 --output runs/stopped
+begin runs/stopped "${train[@]}" --set train.checkpoint.every_s=0.5 --output runs/stopped
 kill -TERM "$job"
 wait "$job" 2>/dev/null
 cp begun.log output
@@ -92,9 +96,9 @@ wait "$job" 2>/dev/null
 expect 0 "asynchronous, resumed" "goes on from checkpoint" finished -- \
   "${three_ranks[@]}" "$hearsay" train --resume runs/alone --progress lines
 expect 0 "on fewer ranks, and longer" "is of 3 ranks, and there are 2: all ranks start from the mean" -- \
-  "${two_ranks[@]}" "$hearsay" train --resume runs/alone --progress lines --set train.epochs=24
+  "${two_ranks[@]}" "$hearsay" train --resume runs/alone --progress lines --set train.epochs=14
 expect 0 "on more ranks" "is of 3 ranks, and there are 4" residuals -- \
-  "$mpiexec" "${mpiexec_args[@]}" -n 4 "$hearsay" train --resume runs/resumed-3 --progress lines --set train.epochs=22
+  "$mpiexec" "${mpiexec_args[@]}" -n 4 "$hearsay" train --resume runs/resumed-3 --progress lines --set train.epochs=14
 
 # ---------------------------------------------------------------- damaged, refused
 newest=$(printf '%s\n' runs/resumed-1/checkpoints/* | tail -n 1)

@@ -192,7 +192,8 @@ void Model::save(const std::filesystem::path& file, const std::string& run_id) c
 
 void Model::load(const std::filesystem::path& file) {
   if (dynamic_cast<const OwnFormat*>(module_.get()) != nullptr)
-    throw ConfigError(file.string() + ": cannot be loaded here, for this model is a file itself: name it in model.path");
+    throw ConfigError(file.string() +
+                      ": cannot be loaded here, for this model is a file itself: name it in model.path");
   const auto wrong = [&](const std::string& why) { return DataError(file.string() + ": " + why); };
   constexpr std::size_t most = std::size_t{1} << 40;
   const std::string bytes = file_text(file, most);

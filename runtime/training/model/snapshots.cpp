@@ -35,10 +35,7 @@ std::streamoff Snapshots::place(std::size_t i) const {
 }
 
 void Snapshots::leave(const Taken& taken) {
-  if (taken_.empty()) {
-    file_.open(path_, std::ios::in | std::ios::out | std::ios::binary | std::ios::trunc);
-    file_ << run_id_;
-  }
+  if (taken_.empty()) make_file();
   const std::vector<float> x = fetched(*model_.replica().device, model_.replica().values.span());
   file_.seekp(place(taken_.size()));
   file_.write(reinterpret_cast<const char*>(x.data()), static_cast<std::streamsize>(x.size() * sizeof(float)));
@@ -73,10 +70,14 @@ void Snapshots::state(Archive& archive) {
   const auto size = std::filesystem::file_size(path_, error);
   if (!error && size >= static_cast<std::uintmax_t>(place(taken_.size())))
     file_.open(path_, std::ios::in | std::ios::out | std::ios::binary);
-  if (!file_.is_open())
-    throw DataError(path_.string() +
-                    ": the models that were to be evaluated when the run is over are gone, so it cannot be resumed "
-                    "with its evaluations; --set train.evaluate_every_epochs=0 does without");
+  if (file_.is_open()) return;
+  lost_ = taken_.size();
+  make_file();
+}
+
+void Snapshots::make_file() {
+  file_.open(path_, std::ios::in | std::ios::out | std::ios::binary | std::ios::trunc);
+  file_ << run_id_;
 }
 
 void Snapshots::load(std::size_t i) {

@@ -31,9 +31,11 @@ class Snapshots {
   /// The model as it is. Throws DataError if it cannot be written.
   void leave(const Taken& taken);
   const std::vector<Taken>& taken() const { return taken_; }
-  /// How many there are, and of when. Saving brings them to the disk and keeps the file when the object goes; loading
-  /// opens the file again. Throws DataError where it is gone.
+  /// How many there are, and of when. Saving keeps the file when the object goes; loading opens it again. Where it is
+  /// gone, because they have been evaluated, `lost` says so.
   void state(Archive& archive);
+  /// The first so many cannot be loaded.
+  std::size_t lost() const { return lost_; }
   /// The file goes with the object after all.
   void keep_file(bool keep) { kept_ = keep; }
   /// The model ← snapshot i, buffers included. Throws DataError if it cannot be read.
@@ -41,12 +43,14 @@ class Snapshots {
 
  private:
   std::streamoff place(std::size_t i) const;
+  void make_file();
 
   Model& model_;
   std::filesystem::path path_;
   std::string run_id_;
   std::fstream file_;
   std::vector<Taken> taken_;
+  std::size_t lost_ = 0;
   bool kept_ = false;
 };
 

@@ -26,7 +26,7 @@ class Agreement {
     bool checkpoint = false;  ///< one is due
   };
 
-  static constexpr double seconds_between = 0.2;
+  static constexpr double seconds_between = 0.1;
 
   /// The communicator must outlive what is under way: it, and this, are made before the participant.
   explicit Agreement(mpi::Communicator& communicator) : communicator_(communicator) {}

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/configuration.hpp"
+#include "tests/runtime/exchange/stepwise.hpp"
 #include "tests/runtime/exchange/train.hpp"
 #include "trigger/trigger.hpp"
 
@@ -28,6 +29,12 @@ struct ResumedJob {
 /// What all ranks were when the job stopped: an archive each.
 using Saved = std::vector<RawBytes>;
 
+void load(const RawBytes& saved, RankTrainer& trainer) {
+  Archive archive = Archive::loading(saved, "the checkpoint");
+  trainer.state(archive);
+  if (archive.left() > 0) throw std::logic_error("a rank has not read all of its checkpoint");
+}
+
 /// Iterations [from, until) of a job, from what was saved before; saves what it leaves, where it is asked to.
 JobOutcome run_part(const ResumedJob& job, Iteration from, Iteration until, const Saved& before, Saved* after) {
   const Layout layout = reference::small_layout();
@@ -47,11 +54,7 @@ JobOutcome run_part(const ResumedJob& job, Iteration from, Iteration until, cons
   run_local_ranks(local, [&](LocalRank& rank) {
     const auto me = static_cast<std::size_t>(rank.rank());
     RankTrainer trainer(rank.member, problem, job.descent);
-    if (from > 0) {
-      Archive archive = Archive::loading(before[me], "the checkpoint");
-      trainer.state(archive);
-      if (archive.left() > 0) throw std::logic_error("a rank has not read all of its checkpoint");
-    }
+    if (from > 0) load(before[me], trainer);
     for (Iteration k = from; k < until; ++k) {
       trainer.start(k);
       trainer.finish(k);
@@ -174,6 +177,100 @@ TEST_CASE("so has one whose communication has threads, or whose graph changes, o
     for (const char* mixing : {"{name: arrival}", "{name: difference, gamma: 0.1}, delay: 1"})
       check_resumed({.yaml = exchange_section("eventgrad", std::string(", mixing: ") + mixing) +
                              trigger_section("adaptive") + "sparsify: " + sparsify + "\n"});
+}
+
+namespace {
+
+/// Σ over ranks of x and of what an exchange owes beside it.
+double total(const std::vector<std::vector<float>>& blocks) {
+  double sum = 0.0;
+  for (const auto& block : blocks)
+    for (const float value : block) sum += static_cast<double>(value);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("asynchronous ranks that meet, stop and go on keep their mean, and the ends of an edge agree on turns") {
+  for (const std::string yaml : {exchange_section("dpsgd", ", schedule: asynchronous, correction: {name: drift}"),
+                                 exchange_section("eventgrad", ", schedule: asynchronous, mixing: {name: arrival}"),
+                                 exchange_section("eventgrad", ", schedule: asynchronous, mixing: {name: arrival}") +
+                                     sparsify_section("topk")}) {
+    CAPTURE(yaml);
+    constexpr int ranks = 4;
+    const Layout layout = reference::small_layout();
+    const std::vector<float> initial(layout.size(), 1.0F);
+    const ParticipantPlan plan(Config::from_text(yaml));
+    const auto topology = plan.topology(ranks);
+    const LocalJob local{.topology = *topology, .layout = layout, .initial = initial, .plan = plan.exchange()};
+    const ZeroGradient nothing;
+    std::vector<std::vector<float>> x(ranks);
+    Saved saved(ranks), next(ranks);
+    Iteration from = 0;
+    double expected = 0.0;
+    for (int part = 0; part < 4; ++part) {
+      run_local_ranks(local, [&](LocalRank& rank) {
+        const auto me = static_cast<std::size_t>(rank.rank());
+        RankTrainer trainer(rank.member, nothing, {});
+        const auto values = rank.replica.values.span();
+        if (part == 0)
+          whole_numbers(rank.rank(), 0, 1 << 10, values);
+        else
+          load(saved[me], trainer);
+        for (Iteration k = from; k < from + 25 + rank.rank(); ++k) {
+          trainer.start(k);
+          trainer.finish(k);
+        }
+        rank.member.settle();
+        next[me].clear();
+        Archive archive = Archive::saving(next[me]);
+        trainer.state(archive);
+        x[me].assign(values.begin(), values.end());
+        rank.member.leave();
+      });
+      saved.swap(next);
+      from += 25 + ranks;
+      if (part == 0) expected = total(x);
+      CHECK(std::abs(total(x) - expected) < 1.0);
+    }
+    for (std::size_t e = 0; e < layout.size(); ++e)  // they have mixed all the time
+      CHECK(std::abs(static_cast<double>(x[0][e]) - x[2][e]) < 4096.0);
+  }
+}
+
+TEST_CASE("another number of ranks takes over what was owed, all of it and nothing twice") {
+  for (const ExchangeEntry& exchange : exchanges()) {
+    for (const std::string more : {"", ", node_size: 2", ", feedback: {momentum: 0.9}"}) {
+      const std::string yaml = exchange_section(exchange.name, more);
+      if (!takes(yaml)) continue;
+      const ParticipantPlan plan(Config::from_text(yaml));
+      if (plan.exchange().laws().mixes != ExchangeLaws::Mixes::gradients || exchange.name == "allreduce") continue;
+      for (const int ranks : {1, 2, 4, 6}) {
+        CAPTURE(yaml);
+        CAPTURE(ranks);
+        if (more.find("node_size") != std::string::npos && ranks % 2 != 0) continue;
+        const Layout layout = reference::small_layout();
+        const std::vector<float> initial(layout.size(), 1.0F);
+        const auto topology = plan.topology(ranks);
+        std::vector<float> owed(layout.size());
+        whole_numbers(0, 1, 3, owed);
+        std::vector<std::vector<float>> taken(static_cast<std::size_t>(ranks));
+        run_local_ranks({.topology = *topology, .layout = layout, .initial = initial, .plan = plan.exchange()},
+                        [&](LocalRank& rank) {
+                          rank.member.begin_at(7, owed);
+                          auto& own = taken[static_cast<std::size_t>(rank.rank())];
+                          own.assign(owed.size(), 0.0F);
+                          rank.member.exchange().add_residual(own);
+                          rank.member.leave();
+                        });
+        for (std::size_t e = 0; e < owed.size(); ++e) {
+          float sum = 0.0F;
+          for (const auto& own : taken) sum += own[e];
+          REQUIRE(sum == owed[e]);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace hearsay
