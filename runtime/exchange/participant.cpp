@@ -133,7 +133,9 @@ void Participant::state(Archive& archive) {
   });
 }
 
-void Participant::begin_at(Iteration k, std::span<const float> owed) {
+void Participant::begin_at(Iteration k, const ExchangePlan& plan, std::span<const float> owed) {
+  exchange_.reset();
+  exchange_ = build_exchange(plan, context());
   if (count_) engine_->run([&] { count_->begin_at(static_cast<std::uint64_t>(k)); });
   if (!owed.empty()) exchange_->take_residual(owed);
 }

@@ -88,9 +88,10 @@ class Participant {
   /// no other rank. To load: into a participant that has not started, made alike on all ranks, before any of them
   /// starts the next iteration.
   void state(Archive& archive);
-  /// In place of a state: the next iteration is k, as if all ranks had done k and remembered nothing. `owed`, of n
-  /// floats, is what the ranks of the job before owed together (Exchange::add_residual), or empty.
-  void begin_at(Iteration k, std::span<const float> owed);
+  /// In place of a state: the next iteration is k, as if all ranks had done k and remembered nothing but x, which is
+  /// the same on all of them. `owed`, of n floats, is what the ranks of the job before owed together
+  /// (Exchange::add_residual), or empty. `plan`: the participant's. All ranks together.
+  void begin_at(Iteration k, const ExchangePlan& plan, std::span<const float> owed);
   /// Ends the exchange and the communication of this rank; what is counted stays.
   void leave();
 

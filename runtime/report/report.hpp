@@ -44,7 +44,7 @@ class RunFolder {
   /// file that no run has written is in the way; DataError if it cannot be written. Overwriting removes the files of a
   /// run and nothing else, and none of them where it throws.
   explicit RunFolder(const ReportOptions& options);
-  /// The folder of a run that goes on: locked for this process. What it holds stays, but for the summary. Throws
+  /// The folder of a run that goes on: locked for this process. What it holds stays. Throws
   /// ConfigError if it holds no run, or one is being written there.
   static RunFolder resumed(const std::filesystem::path& directory);
   /// The run's name for itself, which stands in every file of it.

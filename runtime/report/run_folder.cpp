@@ -229,9 +229,6 @@ RunFolder RunFolder::resumed(const fs::path& directory) {
                       ": holds no run that could be resumed (there is no manifest.json with a run's name); --resume "
                       "takes the run folder of `hearsay train`");
   RunLock lock(directory, id);
-  std::error_code error;
-  fs::remove(directory / "summary.json", error);
-  if (error) unusable(directory, error.message());
   return {std::move(id), std::move(lock)};
 }
 

@@ -219,10 +219,13 @@ void Session::prepare() {
                                                       .learning_rate = *plan_.parts().learning_rate,
                                                       .rank = rank_});
   if (!lockstep()) snapshots_.emplace(model_, plan_.report().directory, rank_, run_id_);
-  if (options_.resume)
+  if (options_.resume) {
     resume();
-  else
+    std::error_code gone;  // of the part before; another one comes
+    if (rank_ == 0) std::filesystem::remove(plan_.report().directory / "summary.json", gone);
+  } else {
     log_.emplace(sources());
+  }
   participant_.engine().run([&] {
     const auto hosts = gather_texts(communicator_, host_);
     if (rank_ == 0) write_start(sources(), hosts);
@@ -251,7 +254,6 @@ void Session::parts(const std::function<void(const char*, const std::function<vo
 /// Of this rank, between two iterations. Its bytes are gathered here and written while training goes on. Asynchronous
 /// ranks have settled.
 void Session::checkpoint() {
-  const PhaseTimer timer(participant_.ledger(), Phase::evaluate);
   RawBytes& bytes = checkpoint_writer_.buffer();
   bytes.reserve(checkpoint_bytes(plan_.parts(), model_.replica().layout, participant_.neighbourhood().neighbours.size(),
                                  participant_.topology().ranks()));
@@ -302,7 +304,7 @@ void Session::begin_with_mean(const Resumption& found) {
   const std::vector<float> owed = load_mean(found, participant_.engine(), communicator_, checkpoint_folder_, model_);
   const auto done =
       static_cast<Iteration>(std::llround(found.epoch * static_cast<double>(length_.iterations_per_epoch)));
-  participant_.begin_at(done, owed);
+  participant_.begin_at(done, *plan_.parts().exchange, owed);
   trainer_->begin_at(done);
   batches_.skip(done);
   log_.emplace(sources(), RunLog::Begin::resumed);

@@ -241,6 +241,7 @@ void NeighbourLink::send_lockstep(Iteration k, std::span<const std::uint8_t> fir
     const PhaseTimer timer(context_.ledger, Phase::encode);
     packet = encode(k, fired, own_copies_.empty() ? nullptr : &own_copies_.front(), links_.front().gains);
   }
+  if (first_ < 0) first_ = k;
   if (options_.delay > 0) last_packet_ = packet;
   const auto [first, end] = out_edges(k);
   for (std::size_t e = first; e < end; ++e) {
@@ -367,7 +368,7 @@ void NeighbourLink::wait_for(const std::function<bool()>& ready) {
 }
 
 void NeighbourLink::receive(Iteration k) {
-  if (k < options_.delay) return;
+  if (lockstep() && k - options_.delay < first_) return;  // nobody has sent that
   const auto [first, end] = in_edges(k);
   for (std::size_t e = first; e < end; ++e) {
     if (!context_.neighbourhood.hears(e)) continue;
@@ -413,6 +414,7 @@ void NeighbourLink::Gains::state(Archive& archive, std::size_t segments) {
 }
 
 void NeighbourLink::state(Archive& archive) {
+  archive.value("first iteration", first_);
   if (sparsifier_.selector) sparsifier_.selector->state(archive);
   for (std::size_t e = 0; e < links_.size(); ++e) {
     Edge& link = links_[e];

@@ -169,7 +169,8 @@ class NeighbourLink {
   std::vector<Edge> links_;
   std::vector<FloatBlock> own_copies_;  // none, one (lockstep) or one an edge
   FloatBlock own_before_;               // with a delay: the own copy of the iteration before
-  SharedPacket last_packet_;            // with a delay: not used by any neighbour yet
+  Iteration first_ = -1;  // lockstep: the iteration of the first packet of this rank and its neighbours; -1: none yet
+  SharedPacket last_packet_;  // with a delay: not used by any neighbour yet
   const std::vector<std::uint8_t> every_segment_;
   News sent_;  // the last packet
   std::vector<MixEdge> edges_;

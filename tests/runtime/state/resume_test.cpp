@@ -257,7 +257,7 @@ TEST_CASE("another number of ranks takes over what was owed, all of it and nothi
         std::vector<std::vector<float>> taken(static_cast<std::size_t>(ranks));
         run_local_ranks({.topology = *topology, .layout = layout, .initial = initial, .plan = plan.exchange()},
                         [&](LocalRank& rank) {
-                          rank.member.begin_at(7, owed);
+                          rank.member.begin_at(7, plan.exchange(), owed);
                           auto& own = taken[static_cast<std::size_t>(rank.rank())];
                           own.assign(owed.size(), 0.0F);
                           rank.member.exchange().add_residual(own);
@@ -269,6 +269,51 @@ TEST_CASE("another number of ranks takes over what was owed, all of it and nothi
           REQUIRE(sum == owed[e]);
         }
       }
+    }
+  }
+}
+
+TEST_CASE("ranks that begin at iteration k with the same model do what ranks do that begin with it at 0") {
+  for (const ExchangeEntry& exchange : exchanges()) {
+    for (const std::string more : {"", ", delay: 1", ", mixing: {name: arrival}", ", correction: {name: drift}"}) {
+      const std::string yaml = exchange_section(exchange.name, more);
+      if (!takes(yaml)) continue;
+      CAPTURE(yaml);
+      constexpr int ranks = 4;
+      constexpr Iteration before = 10, iterations = 6;  // the graph's period and the epochs' densities stay in step
+      const Layout layout = reference::small_layout();
+      const reference::Quadratic problem(layout, ranks, 3);
+      const ParticipantPlan plan(Config::from_text(yaml));
+      const auto topology = plan.topology(ranks);
+      std::vector<std::uint64_t> hashes[2];
+      for (const Iteration from : {Iteration{0}, before}) {
+        auto& of = hashes[from == 0 ? 0 : 1];
+        of.resize(ranks);
+        const std::vector<float> other(layout.size(), 9.0F);  // what ranks are made with is forgotten
+        const LocalJob local{.topology = *topology,
+                             .layout = layout,
+                             .initial = from == 0 ? std::span<const float>(problem.initial()) : other,
+                             .plan = plan.exchange()};
+        run_local_ranks(local, [&](LocalRank& rank) {
+          const auto x = rank.replica.values.span(), g = rank.replica.gradients.span();
+          if (from > 0) {
+            std::ranges::copy(problem.initial(), x.begin());
+            rank.member.begin_at(from, plan.exchange(), {});
+          }
+          for (Iteration k = 0; k < iterations; ++k) {
+            rank.member.start(from + k);
+            problem.gradient(rank.rank(), k, x, g);
+            rank.member.all_gradients_ready();
+            rank.member.learning_rate(0.1);
+            rank.member.finish(from + k);
+            for (std::size_t e = 0; e < x.size(); ++e) x[e] -= 0.1F * g[e];
+            rank.member.stepped(from + k);
+          }
+          rank.member.leave();
+          of[static_cast<std::size_t>(rank.rank())] = replica_hash(x);
+        });
+      }
+      CHECK(hashes[0] == hashes[1]);
     }
   }
 }
