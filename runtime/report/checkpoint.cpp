@@ -176,9 +176,16 @@ RawBytes CheckpointFolder::read(const CheckpointManifest& manifest) const {
 
 void CheckpointFolder::prune(int rank, std::size_t keep) const {
   std::size_t complete_ones = 0, own = 0;
-  std::vector<std::uint64_t> all = numbers();
+  const std::vector<std::uint64_t> all = numbers();
+  // A rank that others see and whose disk is full must not cost them what is complete.
+  const bool alone = std::ranges::none_of(all, [&](std::uint64_t number) {
+    return std::ranges::any_of(entries(folder(number)), [&](const fs::path& file) {
+      const auto other = number_in(file.filename().string(), rank_prefix, manifest_ending);
+      return other && *other != static_cast<std::uint64_t>(rank);
+    });
+  });
   for (auto number = all.rbegin(); number != all.rend(); ++number) {
-    const bool superfluous = complete_ones >= keep || own >= keep + 2;
+    const bool superfluous = complete_ones >= keep || (alone && own >= keep + 2);
     if (manifest(*number, rank)) ++own;
     if (complete(*number)) ++complete_ones;
     if (!superfluous) continue;
