@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/config/table.hpp"
+#include "base/state/archive.hpp"
 
 namespace hearsay {
 
@@ -46,6 +47,8 @@ class Selector {
   virtual std::size_t most(std::size_t k, std::size_t n) const = 0;
   /// The fraction ρ to keep that its section asks for, k = kept_count(ρ, n); 1 where it does not ask.
   virtual double density() const { return 1.0; }
+  /// What decides later draws (base/state/archive.hpp).
+  virtual void state(Archive& archive) { static_cast<void>(archive); }
   /// For predictions: how often `select` reads the values to find k of them, where that is far from what `topk` does;
   /// else 0.
   virtual double reads(std::size_t k) const {

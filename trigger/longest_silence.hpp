@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "base/state/archive.hpp"
 
 namespace hearsay {
 
@@ -23,6 +24,7 @@ class LongestSilence {
   }
   /// Iterations, ≥ 1.
   double longest(SegmentId s) const { return peaks_[s]; }
+  void state(Archive& archive) { archive.values("longest silences", std::span(peaks_)); }
 
  private:
   std::vector<double> peaks_;  // (segments)

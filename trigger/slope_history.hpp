@@ -32,6 +32,11 @@ class SlopeHistory {
     return std::accumulate(first, first + static_cast<std::ptrdiff_t>(length_), 0.0);
   }
 
+  void state(Archive& archive) {
+    archive.values("slopes", std::span(slopes_));
+    archive.values("numbers of slopes", std::span(count_));
+  }
+
  private:
   std::span<double> slots(SegmentId s) { return std::span(slopes_).subspan(s * length_, length_); }
 

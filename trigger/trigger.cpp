@@ -113,6 +113,17 @@ void TriggerEngine::decide(Iteration k, std::span<const double> norms, std::span
   }
 }
 
+void TriggerEngine::state(Archive& archive) {
+  archive.value("iteration of the last decision", last_iteration_);
+  archive.values("norms at the last event", std::span(norm_at_event_));
+  archive.values("iterations of the last event", std::span(iteration_of_event_));
+  for (const Iteration k : iteration_of_event_)
+    if (k < -1 || k > last_iteration_) archive.refuse("iterations of the last event", "are not before the next one");
+  archive.values("thresholds", std::span(thresholds_));
+  longest_silence_.state(archive);
+  policy_->state(archive);
+}
+
 bool TriggerEngine::too_silent(const Observation& observation) const {
   const Iteration silence = observation.silence();
   const double longest = longest_silence_.longest(observation.segment);

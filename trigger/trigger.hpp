@@ -11,6 +11,7 @@
 
 #include "base/config/table.hpp"
 #include "base/ids.hpp"
+#include "base/state/archive.hpp"
 #include "trigger/longest_silence.hpp"
 
 namespace hearsay {
@@ -47,6 +48,8 @@ class Trigger {
   virtual double threshold(const Observation& observation) const = 0;
   /// The segment fired, for whatever reason; `observation` still describes the previous event.
   virtual void fired(const Observation& observation) { static_cast<void>(observation); }
+  /// What the policy remembers (base/state/archive.hpp).
+  virtual void state(Archive& archive) { static_cast<void>(archive); }
   /// True for policies whose iterations between events are local steps: the exchange then mixes only when events fire.
   virtual bool local_steps_between_events() const { return false; }
   /// Whether no segment is silent for longer and longer, whatever it does.
@@ -99,6 +102,7 @@ class TriggerEngine {
   std::span<const Iteration> iterations_of_events() const { return iteration_of_event_; }
   bool local_steps_between_events() const { return policy_->local_steps_between_events(); }
   Measure measure() const { return measure_; }
+  void state(Archive& archive);
 
  private:
   void require_right_call(Iteration k, std::size_t norms, std::size_t changes, std::size_t flags) const;

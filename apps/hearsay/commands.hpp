@@ -22,6 +22,7 @@ struct ConfigArguments {
 
 struct TrainArguments {
   ConfigArguments config;
+  std::optional<std::filesystem::path> resume;  ///< the run folder whose configuration and checkpoints count
   std::optional<std::string> output;
   bool overwrite = false;
   bool dry_run = false;
@@ -29,6 +30,12 @@ struct TrainArguments {
   bool dump_config = false;
   ProgressMode progress = ProgressMode::automatic;
   std::string command;  ///< the whole command line, for the manifest
+};
+
+struct EvaluateArguments {
+  std::filesystem::path run;
+  std::optional<std::filesystem::path> model;  ///< model.pt of the run if left out
+  bool json = false;
 };
 
 struct TopologyArguments {
@@ -111,6 +118,7 @@ int advise_command(const AdviseArguments& arguments);
 int bench_exchanges_command(const BenchExchangesArguments& arguments, const Words& words, MpiSlot& mpi);
 int bench_training_command(const BenchTrainingArguments& arguments, const Words& words, MpiSlot& mpi);
 int version_command();
+int evaluate_command(const EvaluateArguments& arguments);
 
 /// Throws ConfigError unless it can be the number of ranks that -n says.
 void require_ranks(int ranks);

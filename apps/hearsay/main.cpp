@@ -17,6 +17,7 @@ struct CommandLine {
   TrainArguments train;
   std::optional<std::string> kind;
   std::vector<std::string> names;
+  EvaluateArguments evaluate;
   TopologyArguments topology;
   std::vector<std::filesystem::path> runs;
   bool json = false;
@@ -44,8 +45,17 @@ void add_config(CLI::App& command, ConfigArguments& config) {
 void add_train(CLI::App& app, TrainArguments& train) {
   CLI::App& command = *app.add_subcommand("train", "Train as a configuration says, on all ranks of the MPI job");
   add_config(command, train.config);
-  command.add_option("-o,--output", train.output, "Run folder; instead of report.directory")->type_name("DIR");
-  command.add_flag("--overwrite", train.overwrite, "Replace the run that the run folder holds");
+  command.get_option("CONFIG")->required(false);
+  CLI::Option* resume =
+      command
+          .add_option("--resume", train.resume,
+                      "Go on with the run of this folder from its newest complete checkpoint (train.checkpoint)")
+          ->type_name("RUN")
+          ->excludes("CONFIG");
+  command.add_option("-o,--output", train.output, "Run folder; instead of report.directory")
+      ->type_name("DIR")
+      ->excludes(resume);
+  command.add_flag("--overwrite", train.overwrite, "Replace the run that the run folder holds")->excludes(resume);
   const std::map<std::string, ProgressMode> modes{{"auto", ProgressMode::automatic},
                                                   {"bar", ProgressMode::bar},
                                                   {"lines", ProgressMode::lines},
@@ -68,9 +78,20 @@ void add_train(CLI::App& app, TrainArguments& train) {
       "  mpirun -n 4 hearsay train configs/digits/eventgrad.yaml \\\n"
       "      --set trigger.horizon=0.95 --set train.epochs=2 --output runs/shorter\n"
       "  hearsay train configs/digits/dpsgd.yaml --dry-run -n 16\n"
-      "At the end the averaged model is in model.pt of the run folder. Python opens it with LibTorch's own name for "
+      "  mpirun -n 4 hearsay train --resume runs/shorter --set train.epochs=4\n"
+      "At the end the averaged model is in the run folder: state_dict.pt for Python, with LibTorch's own name for "
       "every\n"
-      "parameter: net.load_state_dict(torch.jit.load('model.pt').state_dict())");
+      "parameter, net.load_state_dict(torch.load('state_dict.pt')), and model.pt for `hearsay evaluate`,\n"
+      "train.initial_model and torch.jit.load('model.pt').");
+}
+
+void add_evaluate(CLI::App& app, EvaluateArguments& evaluate) {
+  CLI::App& command = *app.add_subcommand("evaluate", "Score a run's averaged model on its test set");
+  command.add_option("RUN", evaluate.run, "Run folder")->required();
+  command.add_option("--model", evaluate.model, "Another model of this kind, e.g. one rank's: RUN/model.rank0001.pt")
+      ->type_name("FILE");
+  command.add_flag("--json", evaluate.json, "JSON instead of text");
+  command.footer("Example:\n  hearsay evaluate runs/eventgrad-mnist_cnn");
 }
 
 void add_list_and_describe(CLI::App& app, CommandLine& line) {
@@ -261,6 +282,7 @@ int run_bench(const CLI::App& bench, const CommandLine& line, MpiSlot& mpi) {
 int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (line.version) return version_command();
   if (app.got_subcommand("train")) return train_command(line.train, mpi);
+  if (app.got_subcommand("evaluate")) return evaluate_command(line.evaluate);
   if (app.got_subcommand("list")) return list_command(line.kind);
   if (app.got_subcommand("describe")) return describe_command(line.names);
   if (app.got_subcommand("topology")) return topology_command(line.topology);
@@ -272,7 +294,8 @@ int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (app.got_subcommand("plan")) return plan_command(line.plan);
   if (app.got_subcommand("advise")) return advise_command(line.advise);
   throw ConfigError(
-      "no command; one of train, list, describe, topology, compare, watch, bench, probe, plan, advise, simulate (see "
+      "no command; one of train, evaluate, list, describe, topology, compare, watch, bench, probe, plan, advise, "
+      "simulate (see "
       "hearsay "
       "--help)");
 }
@@ -293,6 +316,7 @@ int run(int argc, char** argv, MpiSlot& mpi) {
   if (argc > 2) line.words.assign(argv + 2, argv + argc);
   app.add_flag("--version", line.version, "Version, commit, MPI, LibTorch, compiler and build type");
   add_train(app, line.train);
+  add_evaluate(app, line.evaluate);
   add_list_and_describe(app, line);
   add_topology(app, line.topology);
   add_compare(app, line);

@@ -29,6 +29,10 @@ std::span<const std::uint32_t> Sampler::next() {
   return batch;
 }
 
+void Sampler::skip(std::int64_t batches) {
+  for (std::int64_t i = 0; i < batches; ++i) static_cast<void>(next());
+}
+
 std::size_t Sampler::next_size() const {
   const std::size_t left = epoch_.size() - position_;
   if (batches_ == Batches::whole) return std::min(batch_size_, left);

@@ -32,6 +32,9 @@ class Sampler {
   /// From now on every epoch has the share that is dealt for it, e = 0, 1, …
   void deal(std::function<std::vector<std::uint32_t>(std::uint64_t e)> share_of_epoch);
 
+  /// As if `batches` more had been asked for: what a rank sees is a function of the seed and of how many it has seen.
+  /// Cost: the shuffles of so many epochs.
+  void skip(std::int64_t batches);
   /// The next batch; valid until the next call.
   std::span<const std::uint32_t> next();
 

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/state/archive.hpp"
 #include "runtime/exchange/cost/cost.hpp"
 #include "runtime/replica/device.hpp"
 #include "runtime/replica/parameters.hpp"
@@ -49,7 +50,8 @@ class Exchange {
   /// In place of an asynchronous iteration where this rank has nothing to compute: it goes on sending, mixing and
   /// serving. k rises on. True where the gradient holds something for the optimizer now: its step and `stepped` follow.
   virtual bool idle(Iteration k) { return static_cast<void>(k), false; }
-  /// After the last iteration, when everything that any rank has posted has arrived: takes in what is left.
+  /// Everything that any rank has posted has arrived: takes in what is left. After the last iteration, or, where ranks
+  /// are asynchronous, between two of them.
   virtual void drain() {}
   /// Whether `gradient_ready` is to be called: hooks in the backward pass cost time.
   virtual bool layer_wise() const { return false; }
@@ -59,6 +61,13 @@ class Exchange {
   virtual std::span<const std::uint8_t> events() const { return {}; }
   /// Adds what this rank still owes to the sum over ranks, its residual, to `block` of n floats.
   virtual void add_residual(std::span<float> block) const { static_cast<void>(block); }
+  /// Takes its part of what all ranks together owe, `sum` of n floats: all ranks together take all of it. For ranks
+  /// that go on where others have stopped.
+  virtual void take_residual(std::span<const float> sum) { static_cast<void>(sum); }
+  /// All that it knows beside x, between two iterations (base/state/archive.hpp): asked for after `stepped`, loaded
+  /// into a new one before its first `start`, which has the next k. Asynchronous ranks have settled before
+  /// (Participant::settle). What a lockstep rank has sent, and nobody has used, it sends again when it loads.
+  virtual void state(Archive& archive) { static_cast<void>(archive); }
   /// What only this algorithm can say of itself, summed up since the start on this rank.
   virtual std::vector<Share> shares() const { return {}; }
 };

@@ -41,6 +41,11 @@ class Mirrored final : public Exchange {
   std::span<const double> norms() const override { return exchange_->norms(); }
   std::span<const std::uint8_t> events() const override { return exchange_->events(); }
   void add_residual(std::span<float> block) const override { exchange_->add_residual(block); }
+  void take_residual(std::span<const float> sum) override { exchange_->take_residual(sum); }
+  void state(Archive& archive) override {
+    archive.values("mirror", mirror_.values.span());
+    exchange_->state(archive);
+  }
   std::vector<Share> shares() const override { return exchange_->shares(); }
 
  private:

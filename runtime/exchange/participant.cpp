@@ -124,6 +124,24 @@ void Participant::settle() {
   exchange_->drain();
 }
 
+// What an exchange sends again was counted before.
+void Participant::state(Archive& archive) {
+  flush();
+  exchange_->state(archive);
+  flush();
+  engine_->run([&] {
+    if (count_) count_->state(archive);
+    ledger_.state(archive);
+  });
+}
+
+void Participant::begin_at(Iteration k, const ExchangePlan& plan, std::span<const float> owed) {
+  exchange_.reset();
+  exchange_ = build_exchange(plan, context());
+  if (count_) engine_->run([&] { count_->begin_at(static_cast<std::uint64_t>(k)); });
+  if (!owed.empty()) exchange_->take_residual(owed);
+}
+
 void Participant::leave() {
   exchange_.reset();
   engine_.reset();

@@ -86,6 +86,15 @@ class Participant {
   /// After the last iteration: everything that any rank has posted has arrived and is taken in. Collective: no rank
   /// returns while another may still need it.
   void settle();
+  /// All that this rank's end of the job knows beside x, between two iterations (base/state/archive.hpp). Where ranks
+  /// are asynchronous, all of them have settled before. It waits until what this rank has posted has been sent, and for
+  /// no other rank. To load: into a participant that has not started, made alike on all ranks, before any of them
+  /// starts the next iteration.
+  void state(Archive& archive);
+  /// In place of a state: the next iteration is k, as if all ranks had done k and remembered nothing but x, which is
+  /// the same on all of them. `owed`, of n floats, is what the ranks of the job before owed together
+  /// (Exchange::add_residual), or empty. `plan`: the participant's. All ranks together.
+  void begin_at(Iteration k, const ExchangePlan& plan, std::span<const float> owed);
   /// Ends the exchange and the communication of this rank; what is counted stays.
   void leave();
 

@@ -40,6 +40,7 @@ class Layout {
 struct Part {
   std::size_t begin = 0, length = 0;
   std::span<float> of(std::span<float> values) const { return values.subspan(begin, length); }
+  std::span<const float> of(std::span<const float> values) const { return values.subspan(begin, length); }
 };
 Part part_of(std::size_t n, int parts, int index);
 

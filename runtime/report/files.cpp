@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -46,11 +47,15 @@ bool write_all(int descriptor, std::string_view text) {
 
 }  // namespace
 
-void write_file(const std::filesystem::path& file, std::string_view text) {
+namespace {
+
+void write_parts(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, bool durable) {
   const std::filesystem::path unfinished = unfinished_name(file);
   const int descriptor = make(unfinished);
   if (descriptor < 0) cannot_write(file, words_of_errno());
-  bool whole = write_all(descriptor, text);
+  bool whole = true;
+  for (const std::string_view part : parts) whole = whole && write_all(descriptor, part);
+  if (durable) whole = whole && ::fsync(descriptor) == 0;
   const int why = whole ? 0 : errno;
   whole = ::close(descriptor) == 0 && whole;  // some file systems notice only here that a disk is full
   if (!whole) {
@@ -62,6 +67,66 @@ void write_file(const std::filesystem::path& file, std::string_view text) {
     const std::string words = words_of_errno();
     ::unlink(unfinished.c_str());
     cannot_write(file, words);
+  }
+}
+
+/// So that a new name is there after the machine has stopped. Some file systems cannot.
+void bring_names_to_disk(const std::filesystem::path& directory) {
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+void write_file(const std::filesystem::path& file, std::string_view text) { write_parts(file, {text}, false); }
+
+void write_file(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, bool durable) {
+  write_parts(file, parts, durable);
+  if (durable) bring_names_to_disk(file.parent_path());
+}
+
+namespace {
+
+/// An existing plain file of `size` bytes, open for writing; −1 (errno) where there is none.
+int reopen(const std::filesystem::path& file, std::uintmax_t& size) {
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  struct stat open {};
+  if (descriptor < 0 || ::fstat(descriptor, &open) != 0) return -1;
+  if (!S_ISREG(open.st_mode)) {
+    ::close(descriptor);
+    throw DataError(file.string() + ": is no plain file, so the run cannot go on writing it");
+  }
+  size = static_cast<std::uintmax_t>(open.st_size);
+  return descriptor;
+}
+
+}  // namespace
+
+void cut_file(const std::filesystem::path& file, std::uintmax_t size) {
+  std::uintmax_t there = 0;
+  const int descriptor = reopen(file, there);
+  if (descriptor < 0) return;
+  const bool cut = there <= size || ::ftruncate(descriptor, static_cast<off_t>(size)) == 0;
+  const std::string why = words_of_errno();
+  ::close(descriptor);
+  if (!cut) cannot_write(file, why);
+}
+
+AppendedFile::AppendedFile(std::filesystem::path file, std::uintmax_t keep)
+    : file_(std::move(file)), flushed_(std::chrono::steady_clock::now()) {
+  std::uintmax_t there = 0;
+  descriptor_ = reopen(file_, there);
+  if (descriptor_ < 0) descriptor_ = make(file_);
+  if (descriptor_ < 0) throw DataError(file_.string() + ": cannot be opened again (" + words_of_errno() + ")");
+  size_ = std::min(there, keep);
+  if (there < keep) reason_ = "records of an earlier part of the run are gone";
+  if (::ftruncate(descriptor_, static_cast<off_t>(size_)) != 0 ||
+      ::lseek(descriptor_, static_cast<off_t>(size_), SEEK_SET) < 0) {
+    const std::string why = words_of_errno();
+    ::close(std::exchange(descriptor_, -1));
+    cannot_write(file_, why);
   }
 }
 

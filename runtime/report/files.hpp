@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,13 @@ namespace hearsay {
 /// writers at once, the last one's text stays. Throws DataError; nothing is left behind then.
 void write_file(const std::filesystem::path& file, std::string_view text);
 
+/// The same of several parts. `durable`: on the disk before it takes its name, so that a machine that stops has the
+/// whole file, or the one before it.
+void write_file(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, bool durable);
+
+/// Cuts a plain file to `size` bytes, if it has more. Throws DataError.
+void cut_file(const std::filesystem::path& file, std::uintmax_t size);
+
 /// A file that grows while a run goes on, record by record; what is appended reaches the disk every second or so, and
 /// when the file closes. A record that cannot be written is lost as a whole, and said to be so: what the file has is
 /// whole records, and the run goes on. Move-only.
@@ -19,6 +27,10 @@ class AppendedFile {
  public:
   /// A new file. Throws DataError, also where there is one of this name already.
   explicit AppendedFile(std::filesystem::path file);
+  /// One that an earlier part of the run has written: its first `keep` bytes stay, and what is appended follows. Where
+  /// they are not there any more, it begins with what there is, and `problem` says so. Throws DataError if it is no
+  /// plain file.
+  AppendedFile(std::filesystem::path file, std::uintmax_t keep);
   AppendedFile(AppendedFile&& other) noexcept;
   AppendedFile& operator=(AppendedFile&&) = delete;
   ~AppendedFile();
@@ -28,6 +40,9 @@ class AppendedFile {
   void flush();
   /// What could not be written, and why; empty if nothing was lost.
   std::string problem() const;
+  const std::filesystem::path& path() const { return file_; }
+  /// Bytes of whole records that are in the file.
+  std::uintmax_t size() const { return size_; }
 
  private:
   std::filesystem::path file_;

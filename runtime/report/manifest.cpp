@@ -65,6 +65,7 @@ void write_manifest(const std::filesystem::path& directory, const Manifest& mani
                   {"versions", manifest.versions},
                   {"seed", manifest.seed},
                   {"iterations", manifest.iterations},
+                  {"resumed_at_iterations", manifest.resumed_at},
                   {"model", manifest.model},
                   {"dataset", manifest.dataset},
                   {"exchange", manifest.exchange},

@@ -6,12 +6,6 @@
 namespace hearsay {
 namespace {
 
-std::filesystem::path metrics_file(const std::filesystem::path& directory, int rank) {
-  char name[40];
-  std::snprintf(name, sizeof name, "metrics.rank%04d.jsonl", rank);
-  return directory / name;
-}
-
 Json json_numbers(std::span<const double> values) {
   Json list = Json::array();
   for (const double x : values) list.push_back(json_number(x));
@@ -19,6 +13,12 @@ Json json_numbers(std::span<const double> values) {
 }
 
 }  // namespace
+
+std::filesystem::path metrics_file(const std::filesystem::path& directory, int rank) {
+  char name[40];
+  std::snprintf(name, sizeof name, "metrics.rank%04d.jsonl", rank);
+  return directory / name;
+}
 
 double IterationRecord::messages_fraction() const {
   return messages_possible == 0 ? 0.0 : static_cast<double>(totals.messages) / static_cast<double>(messages_possible);
@@ -28,6 +28,9 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& directory, int rank, c
     : file_(metrics_file(directory, rank)), rank_(rank) {
   if (!run_id.empty()) write_line(Json{{"record", "run"}, {"rank", rank}, {"run_id", run_id}}.dump());
 }
+
+MetricsWriter::MetricsWriter(const std::filesystem::path& directory, int rank, std::uintmax_t keep)
+    : file_(metrics_file(directory, rank), keep), rank_(rank) {}
 
 void MetricsWriter::write(const IterationRecord& record) {
   Json json{{"record", "iteration"},

@@ -44,10 +44,14 @@ class RunFolder {
   /// file that no run has written is in the way; DataError if it cannot be written. Overwriting removes the files of a
   /// run and nothing else, and none of them where it throws.
   explicit RunFolder(const ReportOptions& options);
+  /// The folder of a run that goes on: locked for this process. What it holds stays. Throws
+  /// ConfigError if it holds no run, or one is being written there.
+  static RunFolder resumed(const std::filesystem::path& directory);
   /// The run's name for itself, which stands in every file of it.
   const std::string& id() const { return id_; }
 
  private:
+  RunFolder(std::string id, RunLock lock) : id_(std::move(id)), lock_(std::move(lock)) {}
   std::string id_;
   RunLock lock_;
 };
@@ -79,12 +83,17 @@ struct EvaluationRecord {
   std::vector<MetricValue> metrics{};  ///< of the averaged model; the task's own first
 };
 
+/// `directory`/metrics.rankNNNN.jsonl
+std::filesystem::path metrics_file(const std::filesystem::path& directory, int rank);
+
 /// Writes metrics.rankNNNN.jsonl; lines reach the disk every second or so. Lines that cannot be written are lost, and
 /// `file` says so.
 class MetricsWriter {
  public:
   /// Throws DataError if the file cannot be made. `run_id`: in the first line, if there is one.
   MetricsWriter(const std::filesystem::path& directory, int rank, const std::string& run_id = "");
+  /// Goes on behind the first `keep` bytes of the file that an earlier part of the run has written; see AppendedFile.
+  MetricsWriter(const std::filesystem::path& directory, int rank, std::uintmax_t keep);
   const AppendedFile& file() const { return file_; }
   void flush() { file_.flush(); }
   void write(const IterationRecord& record);
@@ -109,6 +118,7 @@ struct Manifest {
   std::uint64_t seed = 0;
   std::int64_t iterations = 0;  ///< of the whole run
   std::string model, dataset, exchange;
+  std::vector<Iteration> resumed_at{};  ///< where the run was resumed, so far
 };
 void write_manifest(const std::filesystem::path& directory, const Manifest& manifest, const Topology& topology,
                     const Layout& layout);
@@ -125,6 +135,7 @@ struct Summary {
   std::string status = "finished";         ///< finished, diverged, stopped
   std::string message;                     ///< why, if not finished
   std::string run_id{};                    ///< the run's name for itself; runs of older versions have none
+  std::vector<Iteration> resumed_at{};     ///< iterations of rank 0 at which the run was resumed
   std::vector<std::string> not_written{};  ///< files that could not be written, or not wholly, and why
   int ranks = 1;
   std::int64_t iterations = 0;

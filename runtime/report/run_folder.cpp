@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/regular_file.hpp"
+#include "runtime/report/checkpoint.hpp"
 #include "runtime/report/event_file.hpp"
 #include "runtime/report/events/encoding.hpp"
 #include "runtime/report/files.hpp"
@@ -19,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 8> single_files{"manifest.json",     "config.yaml",  "summary.json",
+constexpr std::array<std::string_view, 9> single_files{"manifest.json",     "config.yaml",  "summary.json",
                                                        "communication.csv", "segments.csv", "staleness.csv",
-                                                       "ranks.csv",         "model.pt"};
+                                                       "ranks.csv",         "model.pt",     "state_dict.pt"};
 
 /// One file a rank, such as metrics.rank0012.jsonl.
 struct RankFile {
@@ -68,6 +69,8 @@ std::vector<fs::path> run_files(const fs::path& directory) {
   std::sort(files.begin(), files.end());
   const std::vector<fs::path> events = find_event_files(directory);
   files.insert(files.end(), events.begin(), events.end());
+  const std::vector<fs::path> checkpoints = find_checkpoint_files(directory / "checkpoints");
+  files.insert(files.end(), checkpoints.begin(), checkpoints.end());
   return files;
 }
 
@@ -116,6 +119,8 @@ bool was_written_by(const EarlierRun& run, const fs::path& file) {
     const bool marked = text.starts_with("# ") && find_run_id(text.substr(0, first));
     return run.has_manifest && (marked ? text.substr(first) : text) == run.config_yaml;
   }
+  // Parameters by their names and nothing else: it goes by the model beside it.
+  if (name == "state_dict.pt") return was_written_by(run, file.parent_path() / "model.pt");
   if (run.has_manifest && !run.has_id) return true;
   if (name.ends_with(".csv") && is_heading_only(file)) return true;
   return find_run_id(name) || run_id_in_file(file);
@@ -146,14 +151,18 @@ void clear_folder(const ReportOptions& options) {
   for (const fs::path& file : old) {
     if (!was_written_by(run, file)) foreign(file);
     if (!options.overwrite)
-      throw ConfigError(options.directory.string() + " already holds a run (" + file.filename().string() +
-                        "); replace it with --overwrite or choose another folder with --output DIR");
+      throw ConfigError(
+          options.directory.string() + " already holds a run (" + file.filename().string() +
+          "); go on with it with --resume, replace it with --overwrite or choose another folder with --output "
+          "DIR");
   }
   for (const fs::path& file : old) {
     std::error_code error;
     if (!fs::remove(file, error) && error) unusable(options.directory, error.message());
   }
-  if (!old.empty()) remove_event_folders(options.directory);
+  if (old.empty()) return;
+  remove_event_folders(options.directory);
+  remove_checkpoint_folders(options.directory / "checkpoints");
 }
 
 /// The lock says who writes there; the folder is looked at once nobody else does.
@@ -204,6 +213,23 @@ void require_one_run(const fs::path& directory) {
                       first_id + ", " + name + " of " + *id + "; train again with --overwrite");
     }
   }
+}
+
+RunFolder RunFolder::resumed(const fs::path& directory) {
+  constexpr std::size_t most = std::size_t{1} << 30;
+  std::string id;
+  try {
+    const Json manifest = Json::parse(file_text(directory / "manifest.json", most), nullptr, false);
+    if (manifest.is_object() && manifest.contains("run_id") && manifest["run_id"].is_string())
+      id = find_run_id(manifest["run_id"].get<std::string>()).value_or("");
+  } catch (const DataError&) {
+  }
+  if (id.empty())
+    throw ConfigError(directory.string() +
+                      ": holds no run that could be resumed (there is no manifest.json with a run's name); --resume "
+                      "takes the run folder of `hearsay train`");
+  RunLock lock(directory, id);
+  return {std::move(id), std::move(lock)};
 }
 
 RunFolder::RunFolder(const ReportOptions& options) : id_(new_run_id()), lock_(locked(options, id_)) {}

@@ -91,6 +91,7 @@ Summary summary_from(const Json& json) {
   json.at("schedule").get_to(summary.schedule);
   summary.run_id = json.value("run_id", "");  // nor do they have this
   summary.not_written = json.value("not_written", summary.not_written);
+  summary.resumed_at = json.value("resumed_at_iterations", summary.resumed_at);
   summary.clock = json.value("clock", summary.clock);  // runs of older versions do not say
   json.at("ranks").get_to(summary.ranks);
   json.at("iterations").get_to(summary.iterations);
@@ -192,6 +193,7 @@ Json summary_json(const Summary& s) {
             {"message", s.message},
             {"run_id", s.run_id},
             {"not_written", s.not_written},
+            {"resumed_at_iterations", s.resumed_at},
             {"model", s.model},
             {"dataset", s.dataset},
             {"exchange", s.exchange},

@@ -35,11 +35,15 @@ std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, const Layout& 
   const std::size_t block = layout.size() * sizeof(float), degree = highest_degree(topology);
   // The mean model, what it stands in for meanwhile, and the library's own block while it adds.
   const std::size_t evaluation = (topology.ranks() > 1 ? 3 : 2) * block;
-  return {{"program, data, model and one step", resident_bytes()},
-          {"window", Participant::window_bytes(*plan.exchange, layout, degree, topology.ranks())},
-          {"exchange", plan.exchange->kept_bytes(layout, degree, topology.ranks())},
-          {"optimizer", static_cast<std::size_t>(plan.optimizer->blocks()) * block},
-          {"evaluation", evaluation}};
+  std::vector<DryRun::Memory> memory{
+      {"program, data, model and one step", resident_bytes()},
+      {"window", Participant::window_bytes(*plan.exchange, layout, degree, topology.ranks())},
+      {"exchange", plan.exchange->kept_bytes(layout, degree, topology.ranks())},
+      {"optimizer", static_cast<std::size_t>(plan.optimizer->blocks()) * block},
+      {"evaluation", evaluation}};
+  if (plan.checkpoint.periodic())
+    memory.push_back({"checkpoint, while it is written", checkpoint_bytes(plan, layout, degree, topology.ranks())});
+  return memory;
 }
 
 }  // namespace

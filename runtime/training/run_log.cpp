@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
@@ -27,12 +28,49 @@ std::string command_line() {
 
 }  // namespace
 
-RunLog::RunLog(const Sources& sources)
+RunLog::RunLog(const Sources& sources, Begin begin)
     : sources_(sources),
       sends_(sources.topology.neighbourhood(sources.rank).sends()),
-      metrics_(sources.plan.report().directory, sources.rank, sources.run_id),
       events_(open_event_file(sources.plan.report(), sources.rank, sources.host, sources.run_id)),
-      start_(sources.ledger.now()) {}
+      start_(sources.ledger.now()) {
+  if (begin == Begin::anew) metrics_.emplace(sources.plan.report().directory, sources.rank, sources.run_id);
+}
+
+// What is in the file is what a reader has seen: nothing is written twice, whatever a killed run wrote afterwards.
+void RunLog::state(Archive& archive) {
+  constexpr std::size_t longest_name = 4096;
+  std::uint64_t bytes = 0, event_bytes = 0;
+  std::string events;
+  if (!archive.loads()) {
+    metrics_->flush();
+    bytes = metrics_->file().size();
+    seconds_before_ = seconds();
+    start_ = sources_.ledger.now();
+    if (events_) {
+      events_->flush();
+      events = events_->file().path().filename().string();
+      event_bytes = events_->file().size();
+    }
+  }
+  archive.value("seconds of training", seconds_before_);
+  archive.value("sum of losses", loss_sum_);
+  archive.value("number of losses", loss_count_);
+  archive.value("bytes of the metrics", bytes);
+  archive.text("file of events", events, longest_name);
+  archive.value("bytes of the events", event_bytes);
+  if (!archive.loads()) return;
+  if (!(seconds_before_ >= 0.0)) archive.refuse("seconds of training", "are " + std::to_string(seconds_before_));
+  metrics_.emplace(sources_.plan.report().directory, sources_.rank, bytes);
+  if (events.find('/') != std::string::npos) archive.refuse("file of events", "is in another folder");
+  if (events_ && !events.empty()) cut_file(events_->file().path().parent_path() / events, event_bytes);
+}
+
+void RunLog::begin_behind_nothing() {
+  std::error_code none;
+  const ReportOptions& report = sources_.plan.report();
+  std::filesystem::remove(metrics_file(report.directory, sources_.rank), none);
+  metrics_.emplace(report.directory, sources_.rank, sources_.run_id);
+}
 
 void RunLog::start_clock() {
   start_ = sources_.ledger.now();
@@ -40,12 +78,14 @@ void RunLog::start_clock() {
   if (events_) events_->start_clock();
 }
 
-double RunLog::seconds() const { return std::chrono::duration<double>(sources_.ledger.now() - start_).count(); }
+double RunLog::seconds() const {
+  return seconds_before_ + std::chrono::duration<double>(sources_.ledger.now() - start_).count();
+}
 
 void RunLog::iteration(Iteration k, double job_done, double loss, const Exchange& exchange) {
   const ReportOptions& report = sources_.plan.report();
   const bool last = job_done >= static_cast<double>(sources_.length.iterations);
-  if (report.segments) metrics_.write_segments(k, exchange.norms(), exchange.thresholds(), exchange.events());
+  if (report.segments) metrics_->write_segments(k, exchange.norms(), exchange.thresholds(), exchange.events());
   loss_sum_ += loss;
   ++loss_count_;
   if (last || (k + 1) % report.every_iterations == 0) write(k, job_done, exchange);
@@ -63,7 +103,7 @@ void RunLog::last_iteration(Iteration k, double job_done, const Exchange& exchan
 void RunLog::write(Iteration k, double job_done, const Exchange& exchange) {
   const double mean_loss = std::exchange(loss_sum_, 0.0) / static_cast<double>(std::exchange(loss_count_, 0));
   const IterationRecord now = record(k, job_done, mean_loss, exchange.shares());
-  metrics_.write(now);
+  metrics_->write(now);
   if (events_) {
     events_->write(now);
     if (sources_.plan.report().segments)
@@ -73,10 +113,10 @@ void RunLog::write(Iteration k, double job_done, const Exchange& exchange) {
 }
 
 void RunLog::warn_once() {
-  if (warned_ || metrics_.file().problem().empty()) return;
+  if (warned_ || metrics_->file().problem().empty()) return;
   warned_ = true;
   if (sources_.options.warned)
-    sources_.options.warned("cannot be written any more: " + metrics_.file().problem() + "; training goes on");
+    sources_.options.warned("cannot be written any more: " + metrics_->file().problem() + "; training goes on");
 }
 
 std::vector<std::string> RunLog::not_written() {
@@ -85,7 +125,7 @@ std::vector<std::string> RunLog::not_written() {
     writer.flush();
     if (auto problem = writer.file().problem(); !problem.empty()) problems.push_back(std::move(problem));
   };
-  ask(metrics_);
+  ask(*metrics_);
   if (events_) ask(*events_);
   return problems;
 }
@@ -122,7 +162,7 @@ void RunLog::report_progress(Iteration k, double job_done, double loss) {
   const double done = static_cast<double>(k + 1);
   const bool neighbours = sources_.plan.parts().exchange->laws().along_graph;
   const double possible = neighbours ? done * static_cast<double>(sources_.layout.count() * sends_) : 0.0;
-  const double rate = job_done / std::max(seconds(), 1e-9);
+  const double rate = job_done / std::max(seconds(), 1e-9);  // of all parts of the run
   sources_.options.progress(
       {.iteration = std::min(static_cast<Iteration>(job_done), length.iterations),
        .iterations = length.iterations,
@@ -144,7 +184,7 @@ void RunLog::evaluation(double job_done, double time_s, const std::vector<Metric
                                 .loss_mean_model = loss,
                                 .consensus_distance = consensus_distance,
                                 .metrics = metrics};
-  metrics_.write(record);
+  metrics_->write(record);
   if (events_) events_->write(record);
   if (sources_.options.evaluated) sources_.options.evaluated(record);
 }
@@ -153,6 +193,7 @@ Summary RunLog::summary(const std::string& status, double job_done) const {
   const RunPlan::Parts& plan = sources_.plan.parts();
   Summary summary;
   summary.run_id = sources_.run_id;
+  summary.resumed_at = sources_.resumed_at;
   summary.status = status;
   summary.ranks = sources_.topology.ranks();
   summary.iterations = static_cast<Iteration>(job_done);
@@ -186,7 +227,8 @@ void write_start(const RunLog::Sources& sources, const std::vector<std::string>&
                   .iterations = sources.length.iterations,
                   .model = plan.task.model_name,
                   .dataset = plan.task.dataset_name,
-                  .exchange = plan.exchange_name},
+                  .exchange = plan.exchange_name,
+                  .resumed_at = sources.resumed_at},
                  sources.topology, sources.layout);
 }
 

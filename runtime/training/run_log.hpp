@@ -25,10 +25,13 @@ class RunLog {
     int rank;
     const std::string& host;
     const std::string& run_id;
+    const std::vector<Iteration>& resumed_at;  ///< iterations of this rank, so far
   };
-  explicit RunLog(const Sources& sources);
+  /// A new diary; or one that goes on, whose `state` is loaded before anything is recorded.
+  enum class Begin { anew, resumed };
+  explicit RunLog(const Sources& sources, Begin begin = Begin::anew);
 
-  /// Time, by the ledger's clock, counts from here.
+  /// Time, by the ledger's clock, counts from here; on top of that of the parts before.
   void start_clock();
   double seconds() const;  ///< since start_clock
 
@@ -44,6 +47,10 @@ class RunLog {
   std::vector<std::string> not_written();
   /// The fields that every rank knows; totals and times are zero.
   Summary summary(const std::string& status, double job_done) const;
+  /// How far the files are and what they do not have yet; loading cuts them there.
+  void state(Archive& archive);
+  /// For a rank that has no state to load: goes on behind the record of the run's name, if there is a file.
+  void begin_behind_nothing();
 
  private:
   IterationRecord record(Iteration k, double job_done, double loss, const std::vector<Share>& shares) const;
@@ -57,7 +64,8 @@ class RunLog {
   std::uint64_t sends_;    // neighbours that an iteration sends to
   double loss_sum_ = 0.0;  // since the last record, over loss_count_ iterations
   std::uint64_t loss_count_ = 0;
-  MetricsWriter metrics_;
+  std::optional<MetricsWriter> metrics_;
+  double seconds_before_ = 0.0;  // in the parts of the run before this one
   std::optional<EventFile> events_;
   bool warned_ = false;
   std::chrono::nanoseconds start_;

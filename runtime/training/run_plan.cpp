@@ -72,6 +72,11 @@ void read_train(Config& root, RunPlan::Parts& parts) {
                                  "they stay on their rank and are averaged for evaluation only");
   train.require(!parts.mix_buffers || parts.exchange->laws().mixes == ExchangeLaws::Mixes::models, "mix_buffers",
                 "buffers can be mixed on the neighbour path only; on the global path they are averaged for evaluation");
+  Config checkpoint = train.section("checkpoint");
+  parts.checkpoint = read_checkpoint_options(checkpoint);
+  parts.initial_model =
+      train.path("initial_model", "",
+                 "the model that training starts from: a model.pt of a run with this model; empty: random parameters");
   parts.common_dropout = train.flag("common_dropout", false,
                                     "all ranks drop the same units, as the released EventGraD code's equal seeds do; "
                                     "false: every rank draws its own");

@@ -12,6 +12,7 @@
 #include "runtime/data/partition.hpp"
 #include "runtime/data/sampler.hpp"
 #include "runtime/exchange/exchange.hpp"
+#include "runtime/report/checkpoint.hpp"
 #include "runtime/report/report.hpp"
 #include "runtime/training/model/learning_rate.hpp"
 #include "runtime/training/model/optimizer.hpp"
@@ -52,6 +53,8 @@ class RunPlan {
     std::int64_t epochs;
     Iteration most_iterations;  ///< 0: as many as the epochs have
     RunLength::Budget budget;
+    CheckpointOptions checkpoint;
+    std::string initial_model;           ///< a file to start from; empty: none
     double most_seconds;                 ///< 0: as long as it takes
     std::int64_t evaluate_every_epochs;  ///< 0: at the end only
     bool mix_buffers;

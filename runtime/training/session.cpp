@@ -1,5 +1,6 @@
 #include "runtime/training/session.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include "base/error.hpp"
 #include "runtime/exchange/participant.hpp"
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/report/checkpoint.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/identity/run_id.hpp"
 #include "runtime/report/trace.hpp"
@@ -15,9 +17,11 @@
 #include "runtime/training/model/evaluator.hpp"
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/model/snapshots.hpp"
+#include "runtime/training/process/agreement.hpp"
 #include "runtime/training/process/rank_generator.hpp"
 #include "runtime/training/process/same_run.hpp"
 #include "runtime/training/process/threads.hpp"
+#include "runtime/training/resumption.hpp"
 #include "runtime/training/run_log.hpp"
 #include "runtime/training/set_up.hpp"
 
@@ -40,6 +44,19 @@ class Session {
   void prepare();
   bool observe(Iteration k, double loss);
   bool may_go_on(Iteration done);
+  bool lockstep() const { return plan_.parts().exchange->schedule() == Schedule::lockstep; }
+  /// Where ranks are threads of a process all see the same signal, at times of their own.
+  bool ends_together() const { return lockstep() && !options_.shares_process; }
+  bool interrupted();
+  bool go_on_together(Iteration done);
+  bool go_on_alone();
+  bool checkpoint_is_due() const;
+  void meet(bool for_checkpoint);
+  void parts(const std::function<void(const char* name, const std::function<void(Archive&)>& state)>& tell);
+  void checkpoint();
+  void note_unwritten_checkpoints();
+  void resume();
+  void begin_with_mean(const Resumption& found);
   double job_done() const { return participant_.job_iterations(trainer_->iterations_done()); }
   double all_done();
   void evaluate_at(double job_done);
@@ -49,6 +66,7 @@ class Session {
   void evaluate(double job_done, double time_s);
   Summary finish();
   [[noreturn]] void leave_stopped();
+  void settle_for_checkpoint();
   void watch();
   RunLog::Sources sources() const;
   RankResult result() const;
@@ -73,9 +91,11 @@ class Session {
   const RunLength length_;
   std::optional<Trace> trace_;
   std::atomic<bool> training_{false};  // a signal ends waits from then on
-  mpi::Communicator communicator_;     // not to be used any more after that
-  mpi::Communicator farewell_;         // for ranks that a signal has stopped
-  Participant participant_;            // from now on MPI belongs to its engine
+  std::atomic<std::int64_t> signal_seen_ns_{0};
+  mpi::Communicator communicator_;  // not to be used any more after that
+  Agreement agreement_;             // lockstep ranks only
+  mpi::Communicator farewell_;      // for ranks that a signal has stopped
+  Participant participant_;         // from now on MPI belongs to its engine
   Evaluator evaluator_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Trainer> trainer_;
@@ -85,6 +105,15 @@ class Session {
   std::int64_t evaluations_ = 0;  // during training
   Evaluator::MeanModel mean_model_{};
   std::vector<std::string> not_written_{};
+  CheckpointFolder checkpoint_folder_;
+  CheckpointWriter checkpoint_writer_;
+  std::uint64_t checkpoints_ = 0;  // written so far, those of the parts of the run before included
+  double checkpoint_due_s_ = 0.0;  // the next by time
+  Iteration checkpoint_due_ = 0;   // the next by iterations; 0: none
+  std::vector<Iteration> resumed_at_{};
+  int signal_ = 0;              // that ranks have agreed to end at
+  bool left_in_order_ = false;  // between two iterations
+  bool together_ = false;       // all ranks have left training after the same iteration
   RunTimes times_;
 };
 
@@ -95,19 +124,34 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
       host_(environment.host()),
       run_id_(std::move(run_id)),
       data_(load_data(plan.parts())),
-      model_(make_model(plan.parts(), data_, static_cast<std::uint64_t>(rank_), environment.rank_on_host())),
+      model_(started_model(plan.parts(), data_, rank_, environment.rank_on_host())),
       random_(options.shares_process),
       batches_(make_batches(plan.parts(), data_, environment.ranks(), rank_)),
       length_(plan.length(data_.train->size(), environment.ranks())),
       communicator_([this] { participant_.serve(); }, environment.communicator()),
+      agreement_(communicator_),
       farewell_([this] { participant_.progress(); }, environment.communicator()),
       participant_(environment.communicator(), std::make_shared<const Topology>(plan.topology(environment.ranks())),
                    *plan.parts().exchange, model_.replica(),
                    {.iterations_per_epoch = length_.iterations_per_epoch,
                     .step = plan.parts().optimizer->response(),
-                    .interrupted = [this] { return training_ && stop_.received() != 0; }}),
+                    .interrupted = [this] { return interrupted(); }}),
       evaluator_(model_, test_set(data_), communicator_, participant_.engine(), participant_.ledger()),
-      optimizer_(plan.parts().optimizer->build(model_)) {}
+      optimizer_(plan.parts().optimizer->build(model_)),
+      checkpoint_folder_(checkpoint_directory(plan.parts().checkpoint, plan.report().directory, run_id_), run_id_),
+      checkpoint_writer_(checkpoint_folder_, plan.parts().checkpoint.keep) {}
+
+/// Whether waits end. Lockstep ranks end training in the same iteration: until they are there, they go on; a rank that
+/// waits for so long waits for somebody who does not come.
+bool Session::interrupted() {
+  constexpr std::int64_t patience_ns = 15'000'000'000;
+  if (!training_ || stop_.received() == 0) return false;
+  if (!ends_together()) return true;
+  const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+  std::int64_t none = 0;
+  signal_seen_ns_.compare_exchange_strong(none, now);
+  return now - signal_seen_ns_ > patience_ns;
+}
 
 RunLog::Sources Session::sources() const {
   return {.plan = plan_,
@@ -118,7 +162,8 @@ RunLog::Sources Session::sources() const {
           .length = length_,
           .rank = rank_,
           .host = host_,
-          .run_id = run_id_};
+          .run_id = run_id_,
+          .resumed_at = resumed_at_};
 }
 
 RankAccount Session::account() const {
@@ -168,11 +213,7 @@ RankResult Session::result() const {
 
 /// All ranks start from the same model and together.
 void Session::prepare() {
-  participant_.engine().run([&] {
-    broadcast_other_state(model_, communicator_);
-    const auto hosts = gather_texts(communicator_, host_);
-    if (rank_ == 0) write_start(sources(), hosts);
-  });
+  participant_.engine().run([&] { broadcast_other_state(model_, communicator_); });
   if (participant_.layer_wise()) {
     model_.on_gradient([this](SegmentId s) {
       if (trace_) trace_->gradient(s, participant_.ledger().now());
@@ -186,10 +227,111 @@ void Session::prepare() {
                                                       .optimizer = *optimizer_,
                                                       .learning_rate = *plan_.parts().learning_rate,
                                                       .rank = rank_});
-  log_.emplace(sources());
-  if (plan_.parts().exchange->schedule() == Schedule::asynchronous)
-    snapshots_.emplace(model_, plan_.report().directory, rank_, run_id_);
-  participant_.engine().run([&] { communicator_.barrier(); });
+  if (!lockstep()) snapshots_.emplace(model_, plan_.report().directory, rank_, run_id_);
+  if (options_.resume) {
+    resume();
+    std::error_code gone;  // of the part before; another one comes
+    if (rank_ == 0) std::filesystem::remove(plan_.report().directory / "summary.json", gone);
+  } else {
+    log_.emplace(sources());
+  }
+  participant_.engine().run([&] {
+    const auto hosts = gather_texts(communicator_, host_);
+    if (rank_ == 0) write_start(sources(), hosts);
+    communicator_.barrier();
+  });
+}
+
+/// What a rank is made of: each part says its own state.
+void Session::parts(const std::function<void(const char*, const std::function<void(Archive&)>&)>& tell) {
+  tell("model", [this](Archive& archive) { model_.state(archive); });
+  tell("optimizer", [this](Archive& archive) { optimizer_->state(archive); });
+  tell("participant", [this](Archive& archive) { participant_.state(archive); });
+  tell("log", [this](Archive& archive) { log_->state(archive); });
+  tell("training", [this](Archive& archive) {
+    constexpr std::size_t most_resumptions = 1'000'000;
+    trainer_->state(archive);
+    if (archive.loads()) batches_.skip(trainer_->iterations_done());
+    batches_.state(archive);
+    random_.state(archive, plan_.parts().device != "cpu");
+    archive.value("evaluations", evaluations_);
+    archive.list("iterations of resumptions", resumed_at_, most_resumptions);
+    if (snapshots_) snapshots_->state(archive);
+  });
+}
+
+/// Of this rank, between two iterations. Its bytes are gathered here and written while training goes on. Asynchronous
+/// ranks have settled.
+void Session::checkpoint() {
+  RawBytes& bytes = checkpoint_writer_.buffer();
+  bytes.reserve(checkpoint_bytes(plan_.parts(), model_.replica().layout, participant_.neighbourhood().neighbours.size(),
+                                 participant_.topology().ranks()));
+  Archive archive = Archive::saving(bytes);
+  parts([&](const char* name, const std::function<void(Archive&)>& state) { archive.part(name, state); });
+  archive.part("residual", [this](Archive& part) {
+    std::vector<float> owed(model_.replica().layout.size());
+    participant_.exchange().add_residual(owed);
+    if (std::ranges::all_of(owed, [](float value) { return value == 0.0F; })) owed.clear();
+    part.list("residual", owed, owed.size());
+  });
+  checkpoint_writer_.write({.number = ++checkpoints_,
+                            .iteration = trainer_->iterations_done(),
+                            .epoch = length_.epoch(job_done()),
+                            .rank = rank_,
+                            .ranks = participant_.topology().ranks()},
+                           stop_.received() == 0 && signal_ == 0);
+  note_unwritten_checkpoints();
+}
+
+void Session::note_unwritten_checkpoints() {
+  for (const std::string& problem : checkpoint_writer_.problems()) {
+    const std::string words = "a checkpoint: " + problem;
+    if (std::ranges::find(not_written_, words) != not_written_.end()) continue;
+    not_written_.push_back(words);
+    if (options_.warned) options_.warned("a checkpoint could not be written: " + problem + "; training goes on");
+  }
+}
+
+/// From the newest complete checkpoint that all ranks can read.
+void Session::resume() {
+  const Resumption found = find_checkpoint(participant_.engine(), communicator_, checkpoint_folder_);
+  if (found.ranks != participant_.topology().ranks()) return begin_with_mean(found);
+  const std::string file = checkpoint_folder_.state_file(found.number, rank_).string();
+  log_.emplace(sources(), RunLog::Begin::resumed);
+  parts([&](const char* name, const std::function<void(Archive&)>& state) {
+    load_part(found.states.front(), name, file, state);
+  });
+  checkpoints_ = found.number;
+  resumed_at_.push_back(trainer_->iterations_done());
+  if (rank_ == 0 && options_.resumed)
+    options_.resumed("goes on from checkpoint " + std::to_string(found.number) + ", iteration " +
+                     std::to_string(trainer_->iterations_done()));
+}
+
+/// On another number of ranks. What a rank alone remembers has no place any more.
+void Session::begin_with_mean(const Resumption& found) {
+  const std::vector<float> owed = load_mean(found, participant_.engine(), communicator_, checkpoint_folder_, model_);
+  const auto done =
+      static_cast<Iteration>(std::llround(found.epoch * static_cast<double>(length_.iterations_per_epoch)));
+  participant_.begin_at(done, *plan_.parts().exchange, owed);
+  trainer_->begin_at(done);
+  batches_.skip(done);
+  log_.emplace(sources(), RunLog::Begin::resumed);
+  if (rank_ < found.ranks)
+    load_part(found.states.front(), "log", checkpoint_folder_.state_file(found.number, rank_).string(),
+              [this](Archive& archive) { log_->state(archive); });
+  else
+    log_->begin_behind_nothing();
+  if (plan_.parts().evaluate_every_epochs > 0)
+    evaluations_ = done / (plan_.parts().evaluate_every_epochs * length_.iterations_per_epoch);
+  checkpoints_ = found.number;
+  resumed_at_.push_back(done);
+  if (rank_ == 0 && options_.resumed)
+    options_.resumed("checkpoint " + std::to_string(found.number) + " is of " + std::to_string(found.ranks) +
+                     " ranks, and there are " + std::to_string(participant_.topology().ranks()) +
+                     ": all ranks start from the mean of their models at iteration " + std::to_string(done) +
+                     (owed.empty() ? "" : ", residuals are handed out") +
+                     "; moments, triggers and corrections begin anew, and counts begin at 0");
 }
 
 /// Draws the time line from now on, if the configuration asks for one.
@@ -224,20 +366,61 @@ bool Session::observe(Iteration k, double loss) {
   return may_go_on(k + 1);
 }
 
-/// Whether neither a signal nor the clock ends training. Lockstep ranks stop in the same iteration: now and then they
-/// ask each other.
+/// Between two iterations: whether neither a signal nor the clock ends training. Writes a checkpoint that is due.
 bool Session::may_go_on(Iteration done) {
-  constexpr Iteration between = 10;
+  note_unwritten_checkpoints();
+  return lockstep() ? go_on_together(done) : go_on_alone();
+}
+
+/// Lockstep ranks stop in the same iteration, and write checkpoints in the same one.
+bool Session::go_on_together(Iteration done) {
+  const CheckpointOptions& options = plan_.parts().checkpoint;
   const double most_s = plan_.parts().most_seconds;
-  if (stop_.received() != 0) return false;
-  if (most_s == 0.0) return true;
-  double late = log_->seconds() < most_s ? 0.0 : 1.0;
-  if (!snapshots_) {
-    if (done % between != 0) return true;
-    participant_.flush();
-    participant_.engine().run([&] { communicator_.maximum({&late, 1}); });
+  const double now = log_->seconds();
+  bool due = options.every_iterations > 0 && done % options.every_iterations == 0;
+  if (ends_together() || most_s > 0.0 || options.every_s > 0.0) {
+    const auto agreed = agreement_.arrived(participant_, done).value_or(Agreement::Wish{});
+    if (agreed.checkpoint) checkpoint_due_s_ = now + options.every_s;
+    due = due || agreed.checkpoint;
+    signal_ = agreed.signal;
+    together_ = signal_ != 0;
+    if (together_ || agreed.time_is_up) return false;
+    agreement_.ask(participant_, done, now,
+                   {.signal = ends_together() ? stop_.received() : 0,
+                    .time_is_up = most_s > 0.0 && now >= most_s,
+                    .checkpoint = options.every_s > 0.0 && now >= checkpoint_due_s_});
   }
-  return late == 0.0;
+  if (due) checkpoint();
+  return ends_together() || stop_.received() == 0;
+}
+
+/// Asynchronous ranks end by themselves. For a checkpoint they meet: nothing is under way then, and none begins before
+/// all have finished what they are at.
+bool Session::go_on_alone() {
+  const CheckpointOptions& options = plan_.parts().checkpoint;
+  const bool by_time = options.every_s > 0.0 && log_->seconds() >= checkpoint_due_s_;
+  const bool by_iterations = checkpoint_due_ > 0 && job_done() >= static_cast<double>(checkpoint_due_);
+  if (stop_.received() == 0 && (by_time || by_iterations)) meet(true);
+  if (stop_.received() != 0) return false;
+  return plan_.parts().most_seconds == 0.0 || log_->seconds() < plan_.parts().most_seconds;
+}
+
+/// Asynchronous ranks come here for a checkpoint, or because they have ended: as long as others come for a checkpoint,
+/// those that have ended take part.
+void Session::meet(bool for_checkpoint) {
+  const CheckpointOptions& options = plan_.parts().checkpoint;
+  if (!options.periodic()) return;
+  for (bool again = true; again;) {
+    double checkpoint_wanted = for_checkpoint ? 1.0 : 0.0;
+    participant_.flush();
+    participant_.engine().run([&] { communicator_.maximum({&checkpoint_wanted, 1}); });
+    again = checkpoint_wanted > 0.0 && !for_checkpoint;
+    if (checkpoint_wanted == 0.0) return;
+    participant_.settle();
+    checkpoint();
+    if (options.every_s > 0.0) checkpoint_due_s_ = std::max(checkpoint_due_s_, log_->seconds()) + options.every_s;
+    if (options.every_iterations > 0) checkpoint_due_ += options.every_iterations;
+  }
 }
 
 /// The next evaluation that is due once the job is so far. What is due at the end is evaluated there.
@@ -267,7 +450,11 @@ void Session::evaluate_snapshots() {
   leave_snapshot(job_done());
   std::vector<double> common{snapshots_->taken().size() > last ? static_cast<double>(last) : 0.0};
   participant_.engine().run([&] { communicator_.minimum(common); });
-  for (std::size_t i = 0; i < static_cast<std::size_t>(common[0]); ++i) {
+  std::vector<double> lost{static_cast<double>(snapshots_->lost())};
+  participant_.engine().run([&] { communicator_.maximum(lost); });
+  if (lost[0] > 0.0 && rank_ == 0 && options_.warned)
+    options_.warned("the models before the resumption were evaluated and removed: they are not evaluated again");
+  for (auto i = static_cast<std::size_t>(lost[0]); i < static_cast<std::size_t>(common[0]); ++i) {
     const Snapshots::Taken& taken = snapshots_->taken()[i];
     std::vector<double> when{taken.time_s};
     participant_.engine().run([&] { communicator_.maximum(when); });
@@ -311,16 +498,22 @@ void Session::evaluate(double job_done, double time_s) {
 
 Summary Session::run() {
   prepare();
+  const CheckpointOptions& options = plan_.parts().checkpoint;
   training_ = true;
   log_->start_clock();
+  checkpoint_due_s_ = log_->seconds() + options.every_s;
+  if (options.every_iterations > 0)
+    checkpoint_due_ = (static_cast<Iteration>(job_done()) / options.every_iterations + 1) * options.every_iterations;
   watch();
   try {
     trainer_->run(
         length_, [this](Iteration k, double loss) { return observe(k, loss); },
         [this] { return may_go_on(trainer_->iterations_done()); });
-    log_->last_iteration(trainer_->iterations_done() - 1, job_done(), participant_.exchange());
+    if (!together_ && !lockstep() && stop_.received() == 0) meet(false);
+    if (!together_) log_->last_iteration(trainer_->iterations_done() - 1, job_done(), participant_.exchange());
     note_times();
-    if (stop_.received() == 0) return finish();
+    if (signal_ == 0 && (ends_together() || stop_.received() == 0)) return finish();
+    left_in_order_ = true;
   } catch (const WaitInterrupted&) {
     note_times();
   } catch (const DivergenceError& error) {
@@ -345,8 +538,12 @@ Summary Session::finish() {
   const Evaluator::Ranks ranks = evaluator_.every_rank();
   if (plan_.parts().save_model) {
     const std::filesystem::path file = plan_.report().directory / "model.pt";
-    write([&] { evaluator_.save_mean_model(file, run_id_); });
+    const std::filesystem::path dictionary = plan_.report().directory / "state_dict.pt";
+    write([&] { evaluator_.save_mean_model(file, dictionary, run_id_); });
   }
+  checkpoint_writer_.wait();
+  note_unwritten_checkpoints();
+  if (snapshots_) snapshots_->keep_file(false);
   collect_problems();
   Summary summary = log_->summary("finished", done);
   for (std::size_t i = 0; i < ranks.mean.size(); ++i)
@@ -361,26 +558,47 @@ Summary Session::finish() {
     finish_report(summary);
     communicator_.barrier();
   });
+  if (plan_.parts().checkpoint.periodic()) checkpoint_folder_.prune(rank_, plan_.parts().checkpoint.keep);
   return summary;
 }
 
-/// The replica is saved before anything else: the launcher may kill the job a second after the signal.
+/// What is worth most comes first: the launcher may kill the job a second after the signal. That is the checkpoint
+/// where all ranks have left after the same iteration, else the replica.
 void Session::leave_stopped() {
   constexpr double patience_s = 10.0;
-  const Stopped stopped(stop_.received());
+  training_ = false;  // nothing interrupts what follows
+  const Stopped stopped(signal_ != 0 ? signal_ : stop_.received());
+  if (together_) checkpoint();
   write([this] { model_.save(replica_file(plan_, rank_), run_id_); });
   write_trace();
+  bool all_here = false;
+  participant_.engine().run([&] { all_here = farewell_.barrier_within(patience_s); });
+  if (all_here && !together_) settle_for_checkpoint();
+  checkpoint_writer_.wait();
+  note_unwritten_checkpoints();
   collect_problems();
   Summary summary = log_->summary("stopped", job_done());
   summary.message = stopped.what();
   participant_.engine().run([&] {
-    if (farewell_.barrier_within(patience_s))
+    if (all_here)
       complete_summary(summary, farewell_, account(), result());
     else
       summary.message += "; not every rank has received the signal";
     finish_report(summary);
   });
   throw stopped;
+}
+
+/// Asynchronous ranks that have left training, each between two iterations of its own. Not where one of them was
+/// interrupted within an iteration, nor in a simulation.
+void Session::settle_for_checkpoint() {
+  if (lockstep() || options_.shares_process) return;
+  double in_order = left_in_order_ ? 1.0 : 0.0;
+  participant_.flush();
+  participant_.engine().run([&] { farewell_.minimum({&in_order, 1}); });
+  if (in_order == 0.0) return;
+  participant_.settle();
+  checkpoint();
 }
 
 /// Rank 0's, on every rank. Collective.
@@ -399,7 +617,10 @@ Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOpt
     mpi::Communicator communicator;
     require_same_run(communicator, plan.config_yaml());
     static_cast<void>(plan.topology(environment.ranks()));  // a P that does not fit leaves no run folder
-    if (environment.rank() == 0 && run_id.empty()) run_id = folder.emplace(plan.report()).id();
+    if (environment.rank() == 0 && run_id.empty())
+      run_id =
+          (options.resume ? folder.emplace(RunFolder::resumed(plan.report().directory)) : folder.emplace(plan.report()))
+              .id();
     run_id = common_run_id(communicator, std::move(run_id));
   }
   use_threads(plan.parts().threads);

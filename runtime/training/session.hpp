@@ -35,6 +35,10 @@ struct TrainOptions {
   std::function<void(const std::string&)> warned{};
   /// Of the run folder, where the caller has made it (rank 0); empty: `train` makes it.
   std::string run_id{};
+  /// The run folder holds a run that goes on from its newest complete checkpoint.
+  bool resume = false;
+  /// Told on rank 0 what a resumed run begins with, in a sentence.
+  std::function<void(const std::string&)> resumed{};
   bool shares_process = false;  ///< ranks are threads of one process, of which one runs at a time
 };
 

@@ -57,6 +57,13 @@ Model make_model(const RunPlan::Parts& plan, const DataSet& data, std::uint64_t 
   return model;
 }
 
+Model started_model(const RunPlan::Parts& plan, const DataSet& data, int rank, int rank_on_host) {
+  Model model = make_model(plan, data, static_cast<std::uint64_t>(rank));
+  if (rank == 0 && !plan.initial_model.empty()) model.load(plan.initial_model);
+  move_to_device(model, plan.device, rank_on_host, plan.threads);
+  return model;
+}
+
 TrainingBatches make_batches(const RunPlan::Parts& plan, const DataSet& data, int ranks, int rank) {
   const auto stream = static_cast<std::uint64_t>(rank);
   Random common(stream_seed(plan.seed, "partition"));
@@ -75,6 +82,12 @@ TrainingBatches make_batches(const RunPlan::Parts& plan, const DataSet& data, in
   }
   return {data, std::move(sampler), plan.augmentation != Augmentation::none,
           stream_seed(plan.seed, "augmentation", stream)};
+}
+
+std::size_t checkpoint_bytes(const RunPlan::Parts& plan, const Layout& layout, std::size_t neighbours, int ranks) {
+  const std::size_t block = layout.size() * sizeof(float);
+  return (2 + static_cast<std::size_t>(plan.optimizer->blocks())) * block +
+         plan.exchange->kept_bytes(layout, neighbours, ranks);
 }
 
 void broadcast_other_state(Model& model, mpi::Communicator& communicator) {

@@ -19,8 +19,14 @@ void move_to_device(Model& model, const std::string& name, int rank_on_host, int
 /// The same as above, on the plan's device.
 Model make_model(const RunPlan::Parts& plan, const DataSet& data, std::uint64_t rank, int rank_on_host);
 
+/// The same, on rank 0 with the values of train.initial_model, if there is one: all ranks get rank 0's.
+Model started_model(const RunPlan::Parts& plan, const DataSet& data, int rank, int rank_on_host);
+
 /// All ranks compute the same partition; this is the stream of batches from one rank's share.
 TrainingBatches make_batches(const RunPlan::Parts& plan, const DataSet& data, int ranks, int rank);
+
+/// About what a checkpoint of a rank with so many neighbours takes: model, moments, what the exchange keeps and owes.
+std::size_t checkpoint_bytes(const RunPlan::Parts& plan, const Layout& layout, std::size_t neighbours, int ranks);
 
 /// Rank 0's buffers (what belongs to the model and is no parameter) everywhere. Collective; calls MPI.
 void broadcast_other_state(Model& model, mpi::Communicator& communicator);

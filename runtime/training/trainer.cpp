@@ -29,7 +29,7 @@ bool Trainer::is_spent(Iteration k, const RunLength& length) const {
 }
 
 Iteration Trainer::run(const RunLength& length, const Observer& observe, const MayWait& may_wait) {
-  for (Iteration k = 0; !is_spent(k, length); ++k) {
+  for (Iteration k = done_; !is_spent(k, length); ++k) {
     try {
       last_loss_ = iterate(k, length);
     } catch (const DivergenceError& error) {
@@ -42,13 +42,21 @@ Iteration Trainer::run(const RunLength& length, const Observer& observe, const M
   return done_;
 }
 
+void Trainer::state(Archive& archive) {
+  archive.value("iterations done", done_);
+  archive.value("last loss", last_loss_);
+  if (done_ < 0) archive.refuse("iterations done", "are " + std::to_string(done_));
+  if (archive.loads()) resumed_at_ = done_;
+}
+
 // In steps as long as this rank's iterations were: its neighbours hear of it as often as before.
 void Trainer::accompany(const RunLength& length, const MayWait& may_wait) {
   constexpr double least_s = 1e-4, most_s = 1.0;
   const Ledger& ledger = parts_.participant.ledger();
   const auto since = ledger.now();
   const double worked = std::chrono::duration<double>(since - began_).count();
-  const double step = std::clamp(worked / static_cast<double>(std::max<Iteration>(1, done_)), least_s, most_s);
+  const double step =
+      std::clamp(worked / static_cast<double>(std::max<Iteration>(1, done_ - resumed_at_)), least_s, most_s);
   for (Iteration k = done_; progress(k) < static_cast<double>(length.iterations) && may_wait(); ++k) {
     serve(k);
     parts_.participant.pass_time(step);

@@ -40,8 +40,9 @@ class Trainer {
   };
   explicit Trainer(Parts parts) : parts_(std::move(parts)), began_(parts_.participant.ledger().now()) {}
 
-  /// Iterations 0, 1, … until the budget is spent or until `observe` returns false; returns how many are done. A rank
-  /// whose own budget is spent goes on sending and mixing, without gradients, until that of all ranks is.
+  /// Iterations 0, 1, …, or those behind what was done before, until the budget is spent or until `observe` returns
+  /// false; returns how many are done. A rank whose own budget is spent goes on sending and mixing, without gradients,
+  /// until that of all ranks is.
   /// Throws DivergenceError with rank, iteration, epoch and the last finite loss when a loss or a norm is not finite,
   /// WaitInterrupted from a wait for a neighbour.
   Iteration run(const RunLength& length, const Observer& observe, const MayWait& may_wait);
@@ -52,6 +53,9 @@ class Trainer {
   Iteration iterations_done() const { return done_; }
   /// Spent behind the last iteration, while other ranks were at work.
   double idle_seconds() const { return std::chrono::duration<double>(idle_).count(); }
+  /// `run` goes on behind `done` iterations.
+  void begin_at(Iteration done) { done_ = resumed_at_ = done; }
+  void state(Archive& archive);
 
  private:
   bool is_spent(Iteration k, const RunLength& length) const;
@@ -64,6 +68,7 @@ class Trainer {
   Parts parts_;
   std::chrono::nanoseconds began_;
   std::chrono::nanoseconds idle_{};
+  Iteration resumed_at_ = 0;
   Iteration done_ = 0;
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();
 };

@@ -48,6 +48,18 @@ std::uint64_t JobCount::total() const {
   return sum;
 }
 
+void JobCount::state(Archive& archive) {
+  std::vector<std::uint64_t> counts;
+  for (const auto& count : counts_) counts.push_back(count.load(std::memory_order_relaxed));
+  archive.values("batches of the ranks", std::span(counts));
+  for (std::size_t r = 0; archive.loads() && r < counts.size(); ++r)
+    counts_[r].store(counts[r], std::memory_order_relaxed);
+}
+
+void JobCount::begin_at(std::uint64_t batches) {
+  for (auto& count : counts_) count.store(batches, std::memory_order_relaxed);
+}
+
 // One neighbour's words a call: communication polls, and counts are no hurry.
 bool JobCount::progress() {
   if (neighbours_.empty()) return false;

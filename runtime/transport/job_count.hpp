@@ -42,6 +42,9 @@ class JobCount {
   /// Batches begun, as far as this rank knows: of one rank, of all ranks.
   std::uint64_t of(int rank) const;
   std::uint64_t total() const;
+  void state(Archive& archive);
+  /// As if every rank had begun so many.
+  void begin_at(std::uint64_t batches);
 
   // --- communication thread ---
   /// True if anything moved.

@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace hearsay {
+namespace {
+
+void counters_state(Archive& archive, const char* name, const std::vector<Counter*>& counters) {
+  std::vector<std::uint64_t> values;
+  for (const Counter* counter : counters) values.push_back(counter->value());
+  archive.values(name, std::span(values));
+  for (std::size_t i = 0; archive.loads() && i < values.size(); ++i) counters[i]->set(values[i]);
+}
+
+}  // namespace
 
 void Staleness::record(const Age& age) {
   const auto iterations = static_cast<std::uint64_t>(std::max<std::int64_t>(age.iterations, 0));
@@ -92,12 +102,43 @@ void Ledger::taken(std::size_t edge) {
   if (observer_ != nullptr) observer_->packet_taken(edge, now());
 }
 
-void Ledger::mixed(std::size_t edge, const Age& age) {
+Staleness& Ledger::staleness_of(std::size_t edge) {
   if (!staleness_) {
     staleness_ = std::make_unique<Staleness[]>(neighbours_);
     mixed_.store(staleness_.get(), std::memory_order_release);
   }
-  staleness_[edge].record(age);
+  return staleness_[edge];
+}
+
+void Ledger::mixed(std::size_t edge, const Age& age) { staleness_of(edge).record(age); }
+
+// A page of edges that were never counted is not made.
+void Ledger::state(Archive& archive) {
+  for (std::size_t e = 0; e < neighbours_; ++e) {
+    bool counted = edge(e).puts.value() > 0 || edge(e).deferred.value() > 0;
+    archive.value("an edge is counted", counted);
+    if (!counted) continue;
+    EdgeCounters& own = edges_[e];
+    counters_state(archive, "counts of an edge",
+                   {&own.messages, &own.deferred, &own.packets, &own.puts, &own.payload_bytes, &own.index_bytes,
+                    &own.header_bytes, &own.control_bytes});
+  }
+  for (std::size_t s = 0; s < segment_count_; ++s)
+    counters_state(
+        archive, "counts of a segment",
+        {&segments_[s].events, &segments_[s].messages, &segments_[s].payload_bytes, &segments_[s].index_bytes});
+  bool mixed = staleness_ != nullptr;
+  archive.value("copies were mixed", mixed);
+  for (std::size_t e = 0; mixed && e < neighbours_; ++e) {
+    Staleness& of = staleness_of(e);
+    std::vector<Counter*> counters{&of.sum, &of.samples, &of.maximum, &of.longest_ns};
+    for (Counter& bin : of.histogram) counters.push_back(&bin);
+    for (Counter& bin : of.by_time) counters.push_back(&bin);
+    counters_state(archive, "ages of copies", counters);
+  }
+  std::vector<Counter*> times;
+  for (Counter& phase : nanoseconds_) times.push_back(&phase);
+  counters_state(archive, "times", times);
 }
 
 const Staleness& Ledger::staleness(std::size_t edge) const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/state/archive.hpp"
 #include "runtime/transport/packet.hpp"
 #include "sparsify/sparsify.hpp"
 
@@ -25,6 +26,7 @@ class Counter {
  public:
   void add(std::uint64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
   std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+  void set(std::uint64_t n) { value_.store(n, std::memory_order_relaxed); }
 
  private:
   std::atomic<std::uint64_t> value_{0};
@@ -167,8 +169,12 @@ class Ledger {
   double seconds(Phase phase) const;
   std::uint64_t staleness_max() const;  ///< over all in-edges, since the start
   LedgerTotals totals() const;
+  /// All counters and times. Loading replaces them: while nothing else counts.
+  void state(Archive& archive);
 
  private:
+  Staleness& staleness_of(std::size_t edge);
+
   std::size_t neighbours_, segment_count_;
   Clock clock_;
   TimePoint start_{};

@@ -135,6 +135,7 @@ class MsTopK final : public Selector {
   }
   std::size_t most(std::size_t k, std::size_t) const override { return k; }
   double density() const override { return density_; }
+  void state(Archive& archive) override { archive.value("selections so far", calls_); }
   // In a normal tail the k-th and the next magnitude are about 1/(k t) apart, t the k-th, in standard deviations:
   // log2(k t (high − low)) halvings separate them, and then the count is k.
   double reads(std::size_t k) const override {

@@ -37,6 +37,7 @@ class RandomK final : public Selector {
   }
   std::size_t most(std::size_t k, std::size_t) const override { return k; }
   double density() const override { return density_; }
+  void state(Archive& archive) override { archive.value("selections so far", calls_); }
 
  private:
   /// drawn_ ← `few` ≤ n/2 different positions, ascending.

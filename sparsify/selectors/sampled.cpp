@@ -53,6 +53,7 @@ class Sampled final : public Selector {
   }
   std::size_t most(std::size_t k, std::size_t n) const override { return std::min(13 * k / 10, n); }
   double density() const override { return density_; }
+  void state(Archive& archive) override { archive.value("selections so far", calls_); }
   double reads(std::size_t) const override { return 2.0; }  // finite? the collection
 
  private:

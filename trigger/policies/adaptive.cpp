@@ -42,6 +42,11 @@ class Adaptive final : public Trigger {
     thresholds_[s] = horizon_ * (slopes_.sum(s) / static_cast<double>(slopes_.count(s)));
   }
 
+  void state(Archive& archive) override {
+    slopes_.state(archive);
+    archive.values("thresholds held", std::span(thresholds_));
+  }
+
  private:
   double horizon_;
   SlopeHistory slopes_;

@@ -48,6 +48,11 @@ class AdaptiveCompounding final : public Trigger {
     means_[s] = slopes_.sum(s) / static_cast<double>(slopes_.length());
   }
 
+  void state(Archive& archive) override {
+    slopes_.state(archive);
+    archive.values("mean slopes", std::span(means_));
+  }
+
  private:
   double horizon_;
   SlopeHistory slopes_;

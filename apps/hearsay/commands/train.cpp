@@ -1,7 +1,11 @@
 // hearsay train CONFIG: the chosen run and the session, put together.
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <system_error>
 
 #include "apps/hearsay/commands.hpp"
 #include "apps/hearsay/views/progress.hpp"
@@ -25,7 +29,38 @@ ChosenRun read_run(const ConfigArguments& arguments, const std::vector<std::stri
   return read_configuration(arguments.file, assignments, [](Config config) { return ChosenRun(std::move(config)); });
 }
 
+/// What may change when a run goes on: how long it goes on, and what it says of itself.
+void require_resumable(const std::vector<std::string>& assignments) {
+  constexpr std::array<std::string_view, 7> keys{
+      "train.epochs",     "train.iterations", "train.seconds",    "train.evaluate_every_epochs",
+      "train.checkpoint", "train.threads",    "report.save_model"};
+  for (const std::string& assignment : assignments) {
+    const std::string_view key = std::string_view(assignment).substr(0, assignment.find('='));
+    const bool known = std::ranges::any_of(keys, [&](std::string_view may) {
+      return key == may || (key.starts_with(may) && key.size() > may.size() && key[may.size()] == '.');
+    });
+    if (known) continue;
+    std::string all;
+    for (const std::string_view may : keys) all += (all.empty() ? "" : ", ") + std::string(may);
+    throw ConfigError("--set " + assignment + ": a run that is resumed keeps its configuration; it may change " + all +
+                      ". Start a new run for another configuration (train.initial_model starts from a model)");
+  }
+}
+
+ChosenRun read_resumed_run(const TrainArguments& arguments) {
+  require_resumable(arguments.config.set);
+  const std::filesystem::path file = *arguments.resume / "config.yaml";
+  std::error_code error;
+  if (!std::filesystem::exists(file, error))
+    throw ConfigError("--resume " + arguments.resume->string() + ": there is no config.yaml, so it is no run folder");
+  return read_run({.file = file, .set = arguments.config.set},
+                  {"report.directory=" + yaml_text(arguments.resume->string())});
+}
+
 ChosenRun read_run(const TrainArguments& arguments) {
+  if (arguments.resume) return read_resumed_run(arguments);
+  if (arguments.config.file.empty())
+    throw ConfigError("no CONFIG: name the configuration of the run, or --resume RUN (see hearsay train --help)");
   std::vector<std::string> more;
   if (arguments.output) more.push_back("report.directory=" + yaml_text(*arguments.output));
   if (arguments.overwrite) more.emplace_back("report.overwrite=true");
@@ -94,7 +129,11 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
   }
   std::optional<RunFolder> folder;  // rank 0's, until the run has ended
   const int folder_code = attempt_together(*mpi, [&] {
-    if (mpi->rank() == 0) folder.emplace(run->plan().report());
+    if (mpi->rank() != 0) return;
+    if (arguments.resume)
+      folder.emplace(RunFolder::resumed(run->plan().report().directory));
+    else
+      folder.emplace(run->plan().report());
   });
   if (folder_code != 0) return folder_code;
 
@@ -108,7 +147,9 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
                                  .progress = [&](const Progress& progress) { display.update(progress); },
                                  .evaluated = [&](const EvaluationRecord& record) { display.evaluated(record); },
                                  .warned = [&](const std::string& words) { warn(*mpi, words); },
-                                 .run_id = folder ? folder->id() : ""});
+                                 .run_id = folder ? folder->id() : "",
+                                 .resume = arguments.resume.has_value(),
+                                 .resumed = [&](const std::string& words) { display.say(words); }});
   display.finish();
   if (mpi->rank() == 0) std::printf("%s", outcome_text(summary, parts.report.directory, parts.save_model).c_str());
   return attempt_together(*mpi, [&] { require_all_written(summary); });

@@ -49,6 +49,8 @@ class PushSide {
   /// What was taken has been applied but for `rest`, which rounding kept back.
   void sent(int server, const SparseVector& received, const SparseVector& rest);
   void add_residual(std::span<float> block) const { feedback_.add_residual(block); }
+  void take_residual(std::span<const float> sum) { take_own_part(feedback_, context_.peers, sum); }
+  void state(Archive& archive) { feedback_.state(archive); }
 
  private:
   std::span<const std::uint32_t> selected(int server) const;

@@ -91,9 +91,18 @@ class AsynchronousDropping final : public Exchange {
       send_all(k);
     return pushed;
   }
-  /// What is left of pushes waits for one more `idle`.
-  void drain() override { receive(); }
   void add_residual(std::span<float> block) const override { push_.add_residual(block); }
+  void take_residual(std::span<const float> sum) override { push_.take_residual(sum); }
+  /// What is left of pushes waits for one more `idle`.
+  void drain() override { take_arrived(); }
+  void state(Archive& archive) override {
+    push_sparsifier_.selector->state(archive);
+    pull_sparsifier_.selector->state(archive);
+    push_.state(archive);
+    archive.values("pushes that have arrived", arrived_.span());
+    archive.value("other ranks have pushed", pushed_);
+    for (Client& client : clients_) archive.values("what a client holds", client.copy.span());
+  }
 
  private:
   struct Client {
@@ -159,13 +168,19 @@ class AsynchronousDropping final : public Exchange {
 
   void receive() {
     const PhaseTimer timer(context_.ledger, Phase::mix);
+    take_arrived();
+    const TimePoint now = context_.ledger.since_start();
+    for (std::size_t e = 0; e < clients_.size(); ++e) {
+      const TimePoint age = clients_[e].newest_sent.age(now);
+      context_.ledger.mixed(e, {.iterations = starts_.since(now - age), .time = age});
+    }
+  }
+  void take_arrived() {
     for (std::size_t e = 0; e < clients_.size(); ++e) {
       while (const auto packet = context_.mailbox.front(e)) {
         apply(e, *packet);
         context_.mailbox.pop(e);
       }
-      const TimePoint now = context_.ledger.since_start(), age = clients_[e].newest_sent.age(now);
-      context_.ledger.mixed(e, {.iterations = starts_.since(now - age), .time = age});
     }
   }
   void apply(std::size_t edge, std::span<const std::byte> packet) {

@@ -60,6 +60,14 @@ class LockstepDropping final : public Exchange {
     std::ranges::copy(copy_.span(), context_.replica.values.span().begin());
   }
   void add_residual(std::span<float> block) const override { push_.add_residual(block); }
+  void take_residual(std::span<const float> sum) override { push_.take_residual(sum); }
+  void state(Archive& archive) override {
+    push_sparsifier_.selector->state(archive);
+    pull_sparsifier_.selector->state(archive);
+    push_.state(archive);
+    archive.values("what all clients hold", copy_.span());
+    archive.values("master", master_.span());
+  }
 
  private:
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }

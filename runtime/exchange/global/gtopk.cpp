@@ -61,6 +61,10 @@ class GTopK final : public SparseCollective {
     if (!settings_.butterfly) return (p - 1) * (message + flagged);
     return core * rounds * message + (p - core) * (message + flagged);
   }
+  void state(Archive& archive) override {
+    archive.value("mass that was lost", lost_);
+    archive.value("mass that was selected", selected_);
+  }
   ExchangeCost cost(SparseShape shape, const CostAssumptions& assumptions) const override {
     return gtopk_cost(shape, settings_.butterfly, assumptions);
   }

@@ -84,6 +84,17 @@ class HiTopK final : public Exchange {
     here_.put();
   }
   void add_residual(std::span<float> block) const override { feedback_.add_residual(shard_.part.of(block)); }
+  // The ranks that work on the same shard share it.
+  void take_residual(std::span<const float> sum) override {
+    const auto shard = shard_.part.of(sum);
+    const auto place = std::ranges::find(groups_.across, context_.peers.rank()) - groups_.across.begin();
+    const Part own = part_of(shard.size(), static_cast<int>(groups_.across.size()), static_cast<int>(place));
+    feedback_.take_over(own.of(shard), own.begin);
+  }
+  void state(Archive& archive) override {
+    sparsifier_.selector->state(archive);
+    feedback_.state(archive);
+  }
 
  private:
   void check_and_clip(std::span<float> g) {

@@ -76,6 +76,14 @@ class LayerWiseTopK final : public Exchange {
   }
   bool layer_wise() const override { return overlap_; }
   void add_residual(std::span<float> block) const override { feedback_.add_residual(block); }
+  void take_residual(std::span<const float> sum) override { take_own_part(feedback_, context_.peers, sum); }
+  // Budgets are made from the counts before anything is sent.
+  void state(Archive& archive) override {
+    sparsifier_.selector->state(archive);
+    feedback_.state(archive);
+    archive.value("budgets are counted", counted_);
+    archive.values("largest values of the segments", budgets_.counts());
+  }
 
  private:
   struct SegmentSum {

@@ -38,6 +38,10 @@ class AugmentedLink {
   /// Waits for theirs, mixes, and then: the replica ← the block's x.
   void mix(Iteration k);
   std::span<const std::uint8_t> events() const { return every_segment_; }
+  void state(Archive& archive) {
+    archive.values("block", values_.span());
+    link_.state(archive);
+  }
 
  private:
   /// What the link works with: the block in place of the replica.

@@ -47,7 +47,13 @@ class DPsgd final : public Exchange {
     return false;
   }
   void drain() override {
-    if (link_.by_turns()) mix(last_);
+    if (link_.by_turns()) return mix(last_);
+    link_.take_arrived();
+  }
+  void state(Archive& archive) override {
+    archive.value("last iteration", last_);
+    link_.state(archive);
+    if (drift_) drift_->state(archive);
   }
   std::span<const std::uint8_t> events() const override { return every_segment_; }
 

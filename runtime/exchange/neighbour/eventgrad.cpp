@@ -56,7 +56,15 @@ class EventGrad final : public Exchange {
     return false;
   }
   void drain() override {
-    if (link_.by_turns()) mix(last_);
+    if (link_.by_turns()) return mix(last_);
+    link_.take_arrived();
+  }
+  void state(Archive& archive) override {
+    archive.value("last iteration", last_);
+    archive.value("learning rate", learning_rate_);
+    trigger_.state(archive);
+    link_.state(archive);
+    if (drift_) drift_->state(archive);
   }
   void learning_rate(double eta) override { learning_rate_ = eta; }
   std::span<const double> thresholds() const override { return trigger_.thresholds(); }

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "runtime/exchange/in_flight.hpp"
+#include "runtime/replica/block_state.hpp"
 
 namespace hearsay {
 namespace {
@@ -247,6 +248,8 @@ void NeighbourLink::send_lockstep(Iteration k, std::span<const std::uint8_t> fir
     const PhaseTimer timer(context_.ledger, Phase::encode);
     packet = encode(k, fired, own_copies_.empty() ? nullptr : &own_copies_.front(), links_.front().gains);
   }
+  if (first_ < 0) first_ = k;
+  if (options_.delay > 0) last_packet_ = packet;
   const auto [first, end] = out_edges(k);
   for (std::size_t e = first; e < end; ++e) {
     if (!context_.neighbourhood.sends_to(e)) continue;
@@ -373,7 +376,7 @@ void NeighbourLink::wait_for(const std::function<bool()>& ready) {
 }
 
 void NeighbourLink::receive(Iteration k) {
-  if (k < options_.delay) return;
+  if (lockstep() && k - options_.delay < first_) return;  // nobody has sent that
   const auto [first, end] = in_edges(k);
   for (std::size_t e = first; e < end; ++e) {
     if (!context_.neighbourhood.hears(e)) continue;
@@ -389,6 +392,80 @@ void NeighbourLink::receive(Iteration k) {
     }
     note_age(e, k);
   }
+}
+
+void NeighbourLink::take_arrived() {
+  if (lockstep()) return;
+  for (std::size_t e = 0; e < links_.size(); ++e)
+    while (context_.mailbox.front(e)) apply_front(e);
+}
+
+void NeighbourLink::News::state(Archive& archive, const Layout& layout) {
+  archive.values("what has crossed", std::span(crossed));
+  archive.values("whose events have crossed", std::span(ends));
+  for (SegmentId s = 0; s < crossed.size(); ++s) {
+    if (crossed[s] > some_values) archive.refuse("what has crossed", "is of no known kind");
+    if (ends[s] > both_ends) archive.refuse("whose events have crossed", "is neither end's");
+    if (crossed[s] != some_values) {
+      positions[s].clear();
+      continue;
+    }
+    archive.list("positions that have crossed", positions[s], layout[s].length);
+    require_ascending(archive, "positions that have crossed", positions[s], layout[s].length);
+  }
+}
+
+void NeighbourLink::Gains::state(Archive& archive, std::size_t segments) {
+  for (auto* values : {&own, &said, &said_next, &heard, &larger}) {
+    archive.list("gains of an edge", *values, segments);
+    if (!values->empty() && values->size() != segments) archive.refuse("gains of an edge", "are not of all segments");
+    if (values->empty() != own.empty()) archive.refuse("gains of an edge", "are there in part");
+  }
+}
+
+void NeighbourLink::state(Archive& archive) {
+  archive.value("first iteration", first_);
+  if (sparsifier_.selector) sparsifier_.selector->state(archive);
+  for (std::size_t e = 0; e < links_.size(); ++e) {
+    Edge& link = links_[e];
+    block_state(archive, "copy of a neighbour", device_, link.theirs.span());
+    archive.values("pending events", std::span(link.pending));
+    link.news.state(archive, layout_);
+    if (options_.delay > 0) link.next.state(archive, layout_);
+    link.gains.state(archive, layout_.count());
+    edges_[e].gains = link.gains.larger;
+    archive.value("newest packet", link.newest_packet);
+    if (link.newest_packet < -1) archive.refuse("newest packet", "is of " + std::to_string(link.newest_packet));
+    archive.value("turn", link.our_turn);
+  }
+  for (FloatBlock& copy : own_copies_) block_state(archive, "what a neighbour holds", device_, copy.span());
+  if (delays_own_copy()) block_state(archive, "what neighbours held", device_, own_before_.span());
+  if (options_.delay > 0) last_packet_state(archive);
+}
+
+// A packet of the last iteration is under way on every edge, and no neighbour has used it: what a rank has saved is of
+// the iteration before. Its sender has it, so nobody has to wait for anything before a checkpoint.
+void NeighbourLink::last_packet_state(Archive& archive) {
+  constexpr const char* name = "packet under way";
+  std::vector<std::uint8_t> bytes;
+  if (last_packet_ && !archive.loads()) {
+    const auto* const first = reinterpret_cast<const std::uint8_t*>(last_packet_->bytes.data());
+    bytes.assign(first, first + last_packet_->bytes.size());
+  }
+  archive.list(name, bytes, bound(every_segment_));
+  if (!archive.loads() || bytes.empty()) return;
+  const auto packet = std::as_bytes(std::span(bytes));
+  if (packet.size() < sizeof(PacketHeader)) archive.refuse(name, "is shorter than a header");
+  const PacketHeader header = packet_header(packet);
+  if (header.bytes != packet.size() || !checksum_agrees(packet) || header.iteration < 0 ||
+      header.sender != static_cast<std::uint32_t>(context_.neighbourhood.rank))
+    archive.refuse(name, "is not one of this rank's");
+  const auto again = pool_.lend();
+  again->bytes.assign(packet.begin(), packet.end());
+  last_packet_ = again;
+  for (std::size_t e = 0; e < links_.size(); ++e)
+    if (context_.neighbourhood.sends_to(e)) context_.mailbox.post(e, last_packet_);
+  context_.engine.wake();
 }
 
 // Returns how many segments the packet has.

@@ -61,6 +61,11 @@ class NeighbourLink {
   /// with all that has arrived. Throws CommunicationError naming the edge for a packet that cannot be what was agreed.
   void receive(Iteration k);
 
+  /// Asynchronous: brings the copies up to date with all that has arrived, and mixes nothing.
+  void take_arrived();
+  /// Copies, what is pending, what has crossed. With a delay, the last packet: loading sends it again.
+  void state(Archive& archive);
+
   /// What later packets say of this rank to the other end of an edge: per segment how far a gradient moves it, floats
   /// whose lower half is 0. Both ends know the larger one (MixEdge::gains) when a segment mixes. Does nothing without
   /// any. Lockstep tells all edges the same.
@@ -100,6 +105,7 @@ class NeighbourLink {
     void add(SegmentId s, const News& other);
     void note_end(SegmentId s, Ends end) { ends[s] = static_cast<std::uint8_t>(ends[s] | end); }
     void clear(SegmentId s) { crossed[s] = nothing, ends[s] = 0, positions[s].clear(); }
+    void state(Archive& archive, const Layout& layout);
     std::vector<std::uint8_t> crossed;
     std::vector<std::uint8_t> ends;
     std::vector<std::vector<std::uint32_t>> positions;
@@ -111,6 +117,7 @@ class NeighbourLink {
     std::uint64_t bits(SegmentId s) const;
     void say(SegmentId s, float gain) { said[s] = gain, larger[s] = std::max(said[s], heard[s]); }
     void hear(SegmentId s, float gain) { heard[s] = gain, larger[s] = std::max(said[s], heard[s]); }
+    void state(Archive& archive, std::size_t segments);
     std::vector<float> own{};  // what the next packet says
     std::vector<float> said{}, said_next{}, heard{}, larger{};
   };
@@ -144,6 +151,7 @@ class NeighbourLink {
   std::size_t bound(std::span<const std::uint8_t> segments) const;
   bool may_send(std::size_t edge) const;
   SharedPacket encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy, const Gains& gains);
+  void last_packet_state(Archive& archive);
   void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy, std::uint64_t gain);
   void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy, std::uint64_t gain);
   void decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body);
@@ -165,6 +173,8 @@ class NeighbourLink {
   std::vector<Edge> links_;
   std::vector<FloatBlock> own_copies_;  // none, one (lockstep) or one an edge
   FloatBlock own_before_;               // with a delay: the own copy of the iteration before
+  Iteration first_ = -1;  // lockstep: the iteration of the first packet of this rank and its neighbours; -1: none yet
+  SharedPacket last_packet_;  // with a delay: not used by any neighbour yet
   const std::vector<std::uint8_t> every_segment_;
   News sent_;  // the last packet
   IterationStarts starts_;

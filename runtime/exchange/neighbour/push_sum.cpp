@@ -39,6 +39,10 @@ class PushSum final : public Exchange {
       for (float& z : context_.replica.values.segment(layout[s])) z /= w;
     }
   }
+  void state(Archive& archive) override {
+    link_.state(archive);
+    if (archive.loads()) begun_ = true;
+  }
   std::span<const std::uint8_t> events() const override { return link_.events(); }
 
  private:

@@ -9,6 +9,7 @@
 // `in_flight` − 1 are under way, so that mass does not pile up in front of a slow rank.
 // Cost per packet: a message a segment, 4 (n + 1) bytes of values a segment of n; memory: a block for n and one a packet
 // under way; time: 2 memory passes a packet sent, 2 a packet taken, 3 for z.
+#include <cmath>
 #include <cstring>
 #include <span>
 #include <string>
@@ -63,6 +64,13 @@ class AsynchronousPushSum final : public Exchange {
     divide();
   }
   std::span<const std::uint8_t> events() const override { return every_segment_; }
+  void state(Archive& archive) override {
+    archive.value("begun", begun_);
+    archive.values("numerators", n_.span());
+    archive.values("weights", std::span(w_));
+    for (const float w : w_)
+      if (!(w > 0.0F && std::isfinite(w))) archive.refuse("weights", "are not all positive");
+  }
 
  private:
   bool sends_to(std::size_t edge, Iteration k) const {

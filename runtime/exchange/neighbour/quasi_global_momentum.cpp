@@ -59,6 +59,12 @@ class QuasiGlobalMomentum final : public Exchange {
     link_.receive(k);
     return false;
   }
+  void drain() override { link_.take_arrived(); }
+  void state(Archive& archive) override {
+    archive.optional("learning rate", eta_);
+    archive.values("momentum", direction_.span());
+    link_.state(archive);
+  }
   std::span<const std::uint8_t> events() const override { return every_segment_; }
 
  private:

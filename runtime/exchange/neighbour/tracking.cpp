@@ -26,6 +26,10 @@ class Tracking final : public Exchange {
     for (SegmentId s = 0; s < layout.count(); ++s)
       track(link_.beside(s), context_.replica.gradients.segment(layout[s]), velocity_.segment(layout[s]));
   }
+  void state(Archive& archive) override {
+    link_.state(archive);
+    archive.values("gradient or momentum before", velocity_.span());
+  }
   std::span<const std::uint8_t> events() const override { return link_.events(); }
 
  private:

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/state/random_state.hpp"
 #include "runtime/data/examples.hpp"
 #include "runtime/data/sampler.hpp"
 #include "runtime/training/model/model.hpp"
@@ -44,6 +45,11 @@ class TrainingBatches {
   Batch batch(std::span<const std::uint32_t> indices) {
     return buffer_.batch(indices, augmented_ ? &random_ : nullptr);
   }
+
+  /// Goes on behind as many batches as this rank has had.
+  void skip(std::int64_t batches) { sampler_.skip(batches); }
+  /// What augmentation draws next.
+  void state(Archive& archive) { random_state(archive, random_); }
 
  private:
   ExampleBuffer buffer_;

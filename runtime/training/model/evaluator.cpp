@@ -159,12 +159,14 @@ Evaluator::Ranks Evaluator::every_rank() {
   return ranks;
 }
 
-void Evaluator::save_mean_model(const std::filesystem::path& file, const std::string& run_id) {
+void Evaluator::save_mean_model(const std::filesystem::path& file, const std::filesystem::path& state_dict,
+                                const std::string& run_id) {
   average();
   if (communicator_.rank() != 0) return;
   const Untouched untouched(model_);
   load_average();
   model_.save(file, run_id);
+  if (!state_dict.empty()) model_.save_state_dict(state_dict);
 }
 
 }  // namespace hearsay

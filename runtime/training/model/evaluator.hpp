@@ -37,8 +37,10 @@ class Evaluator {
   /// Every rank tests its own model on the whole test set.
   Ranks every_rank();
 
-  /// Rank 0 writes x̄ with averaged buffers, as Model::save does.
-  void save_mean_model(const std::filesystem::path& file, const std::string& run_id = "");
+  /// Rank 0 writes x̄ with averaged buffers, as Model::save does, and as Model::save_state_dict does where that has a
+  /// name.
+  void save_mean_model(const std::filesystem::path& file, const std::filesystem::path& state_dict = {},
+                       const std::string& run_id = "");
 
  private:
   class Untouched;

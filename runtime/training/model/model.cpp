@@ -6,7 +6,10 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/regular_file.hpp"
+#include "runtime/replica/block_state.hpp"
 #include "runtime/report/files.hpp"
+#include "runtime/training/model/tensor_state.hpp"
 
 namespace hearsay {
 namespace {
@@ -119,6 +122,12 @@ void Model::bind(const std::shared_ptr<Device>& device) {
   other_state_ = std::move(found.other);
 }
 
+void Model::state(Archive& archive) {
+  block_state(archive, "x", *replica_->device, replica_->values.span());
+  const ComputeTurn turn(*replica_->device);
+  for (const torch::Tensor& tensor : other_state_) tensor_state(archive, "a buffer", tensor);
+}
+
 double Model::loss_and_gradient(const Batch& batch) {
   const ComputeTurn turn(*replica_->device);
   gradient_block_.zero_();
@@ -179,6 +188,49 @@ void Model::save(const std::filesystem::path& file, const std::string& run_id) c
     throw DataError(file.string() + ": the model cannot be written: " + error.what_without_backtrace());
   }
   write_file(file, bytes);
+}
+
+void Model::load(const std::filesystem::path& file) {
+  if (dynamic_cast<const OwnFormat*>(module_.get()) != nullptr)
+    throw ConfigError(file.string() +
+                      ": cannot be loaded here, for this model is a file itself: name it in model.path");
+  const auto wrong = [&](const std::string& why) { return DataError(file.string() + ": " + why); };
+  constexpr std::size_t most = std::size_t{1} << 40;
+  const std::string bytes = file_text(file, most);
+  std::vector<std::vector<std::int64_t>> sizes;
+  for (const torch::Tensor& parameter : module_->parameters()) sizes.push_back(parameter.sizes().vec());
+  try {
+    const torch::NoGradGuard no_gradient;
+    torch::serialize::InputArchive archive;
+    archive.load_from(bytes.data(), bytes.size(), torch::kCPU);
+    module_->load(archive);
+  } catch (const c10::Error& error) {
+    throw wrong("is not a model of this kind as Hearsay saves it: " + std::string(error.what_without_backtrace()));
+  }
+  std::size_t i = 0;
+  for (const torch::Tensor& parameter : module_->parameters())
+    if (parameter.sizes().vec() != sizes[i++] || parameter.scalar_type() != torch::kFloat32)
+      throw wrong("is of a model with other parameters");
+  bind(replica_->device);
+}
+
+void Model::save_state_dict(const std::filesystem::path& file) const {
+  std::vector<char> bytes;
+  try {
+    const ComputeTurn turn(*replica_->device);
+    c10::Dict<std::string, at::Tensor> tensors;
+    // A copy each: views of the replica would all be saved with the whole of it.
+    const auto add = [&](const auto& items) {
+      for (const auto& item : items)
+        if (item.value().defined()) tensors.insert(item.key(), item.value().detach().cpu().clone());
+    };
+    add(module_->named_parameters());
+    add(module_->named_buffers());
+    bytes = torch::pickle_save(c10::IValue(tensors));
+  } catch (const c10::Error& error) {
+    throw DataError(file.string() + ": the model cannot be written: " + error.what_without_backtrace());
+  }
+  write_file(file, {bytes.data(), bytes.size()});
 }
 
 }  // namespace hearsay

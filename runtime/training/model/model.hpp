@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/state/archive.hpp"
 #include "runtime/replica/device.hpp"
 #include "runtime/replica/parameters.hpp"
 #include "runtime/training/model/objective.hpp"
@@ -82,6 +83,15 @@ class Model {
   /// whole file or none.
   /// `run_id`: kept in the file, if there is one. Throws DataError if the file cannot be written.
   void save(const std::filesystem::path& file, const std::string& run_id = "") const;
+
+  /// Reads what `save` has written for a module of the same kind. Call it before `trainable` and `on_gradient`. Throws
+  /// DataError if the file is none, or of another model.
+  void load(const std::filesystem::path& file);
+  /// Parameters and buffers by their names in the module, in the form that Python's torch.load reads as a dictionary: a
+  /// whole file or none. Throws DataError if it cannot be written.
+  void save_state_dict(const std::filesystem::path& file) const;
+  /// x and all other state of the module.
+  void state(Archive& archive);
 
  private:
   using Forward = std::function<torch::Tensor(const torch::Tensor&)>;

@@ -3,9 +3,12 @@
 #include "runtime/training/model/optimizer.hpp"
 
 #include <array>
+#include <string>
 #include <tuple>
+#include <type_traits>
 
 #include "runtime/training/model/model.hpp"
+#include "runtime/training/model/tensor_state.hpp"
 
 namespace hearsay {
 namespace {
@@ -55,6 +58,68 @@ std::vector<torch::optim::OptimizerParamGroup> groups_of(const std::vector<torch
   return groups;
 }
 
+// What LibTorch's optimizers remember of a parameter. A tensor that is not there yet has no values.
+void parameter_state(Archive& archive, const torch::Tensor& like, torch::optim::SGDParamState& state) {
+  optional_tensor_state(archive, "momentum", like, [&]() -> torch::Tensor& { return state.momentum_buffer(); });
+}
+
+void count_state(Archive& archive, std::int64_t& steps) {
+  archive.value("steps", steps);
+  if (steps < 0) archive.refuse("steps", "are " + std::to_string(steps));
+}
+
+template <class AdamState>
+void moments_state(Archive& archive, const torch::Tensor& like, AdamState& state) {
+  std::int64_t steps = state.step();
+  count_state(archive, steps);
+  state.step(steps);
+  optional_tensor_state(archive, "first moment", like, [&]() -> torch::Tensor& { return state.exp_avg(); });
+  optional_tensor_state(archive, "second moment", like, [&]() -> torch::Tensor& { return state.exp_avg_sq(); });
+  optional_tensor_state(archive, "largest second moment", like,
+                        [&]() -> torch::Tensor& { return state.max_exp_avg_sq(); });
+}
+void parameter_state(Archive& archive, const torch::Tensor& like, torch::optim::AdamParamState& state) {
+  moments_state(archive, like, state);
+}
+void parameter_state(Archive& archive, const torch::Tensor& like, torch::optim::AdamWParamState& state) {
+  moments_state(archive, like, state);
+}
+void parameter_state(Archive& archive, const torch::Tensor& like, torch::optim::AdagradParamState& state) {
+  std::int64_t steps = state.step();
+  count_state(archive, steps);
+  state.step(steps);
+  optional_tensor_state(archive, "sum of squares", like, [&]() -> torch::Tensor& { return state.sum(); });
+}
+
+template <class TorchOptimizer>
+struct StateOf;
+template <>
+struct StateOf<torch::optim::SGD> {
+  using Type = torch::optim::SGDParamState;
+};
+template <>
+struct StateOf<torch::optim::Adam> {
+  using Type = torch::optim::AdamParamState;
+};
+template <>
+struct StateOf<torch::optim::AdamW> {
+  using Type = torch::optim::AdamWParamState;
+};
+template <>
+struct StateOf<torch::optim::Adagrad> {
+  using Type = torch::optim::AdagradParamState;
+};
+
+/// LibTorch 1 names a parameter by its address as text, LibTorch 2 by its address.
+template <class States>
+typename States::key_type key_of(const torch::Tensor& parameter) {
+  using Key = typename States::key_type;
+  if constexpr (std::is_same_v<Key, std::string>)
+    return c10::guts::to_string(parameter.unsafeGetTensorImpl());
+  else
+    return parameter.unsafeGetTensorImpl();
+}
+
 template <class TorchOptimizer>
 class LibTorchOptimizer final : public Optimizer {
  public:
@@ -71,6 +136,25 @@ class LibTorchOptimizer final : public Optimizer {
   }
   void set_learning_rate(double learning_rate) override {
     for (auto& group : optimizer_.param_groups()) group.options().set_lr(learning_rate);
+  }
+
+  void state(Archive& archive) override {
+    using State = typename StateOf<TorchOptimizer>::Type;
+    const torch::NoGradGuard no_gradient;
+    const ComputeTurn turn(*device_);
+    auto& states = optimizer_.state();
+    for (const torch::Tensor& parameter : parameters_) {
+      const auto key = key_of<std::decay_t<decltype(states)>>(parameter);
+      auto place = states.find(key);
+      bool there = place != states.end();
+      archive.value("the optimizer knows a parameter", there);
+      if (!there) continue;
+      if (place == states.end()) {
+        states[key] = std::make_unique<State>();
+        place = states.find(key);
+      }
+      parameter_state(archive, parameter, static_cast<State&>(*place->second));
+    }
   }
 
  private:

@@ -16,6 +16,8 @@ class Optimizer {
   virtual ~Optimizer() = default;
   virtual void step() = 0;
   virtual void set_learning_rate(double learning_rate) = 0;
+  /// Moments and counts (base/state/archive.hpp).
+  virtual void state(Archive& archive) = 0;
 };
 
 /// A configured optimizer before there is a model.

@@ -22,6 +22,7 @@ Snapshots::Snapshots(Model& model, const std::filesystem::path& directory, int r
 
 Snapshots::~Snapshots() {
   file_.close();
+  if (kept_) return;
   std::error_code gone;  // what cannot be removed stays in the run folder
   std::filesystem::remove(path_, gone);
 }
@@ -34,10 +35,7 @@ std::streamoff Snapshots::place(std::size_t i) const {
 }
 
 void Snapshots::leave(const Taken& taken) {
-  if (taken_.empty()) {
-    file_.open(path_, std::ios::in | std::ios::out | std::ios::binary | std::ios::trunc);
-    file_ << run_id_;
-  }
+  if (taken_.empty()) make_file();
   const std::vector<float> x = fetched(*model_.replica().device, model_.replica().values.span());
   file_.seekp(place(taken_.size()));
   file_.write(reinterpret_cast<const char*>(x.data()), static_cast<std::streamsize>(x.size() * sizeof(float)));
@@ -52,6 +50,34 @@ void Snapshots::leave(const Taken& taken) {
                     ", which keeps models until they are evaluated: is the disk full? train.evaluate_every_epochs: 0 "
                     "does without");
   taken_.push_back(taken);
+}
+
+void Snapshots::state(Archive& archive) {
+  constexpr std::size_t most = std::size_t{1} << 24;
+  std::vector<double> when, done;
+  for (const Taken& taken : taken_) {
+    done.push_back(taken.job_iterations);
+    when.push_back(taken.time_s);
+  }
+  archive.list("snapshots, iterations", done, most);
+  archive.list("snapshots, seconds", when, most);
+  kept_ = true;
+  if (!archive.loads()) return;
+  if (when.size() != done.size()) archive.refuse("snapshots, seconds", "are not as many as their iterations");
+  for (std::size_t i = 0; i < done.size(); ++i) taken_.push_back({.job_iterations = done[i], .time_s = when[i]});
+  if (taken_.empty()) return;
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path_, error);
+  if (!error && size >= static_cast<std::uintmax_t>(place(taken_.size())))
+    file_.open(path_, std::ios::in | std::ios::out | std::ios::binary);
+  if (file_.is_open()) return;
+  lost_ = taken_.size();
+  make_file();
+}
+
+void Snapshots::make_file() {
+  file_.open(path_, std::ios::in | std::ios::out | std::ios::binary | std::ios::trunc);
+  file_ << run_id_;
 }
 
 void Snapshots::load(std::size_t i) {

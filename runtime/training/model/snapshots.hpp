@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/state/archive.hpp"
 #include "runtime/training/model/model.hpp"
 
 namespace hearsay {
@@ -30,17 +31,27 @@ class Snapshots {
   /// The model as it is. Throws DataError if it cannot be written.
   void leave(const Taken& taken);
   const std::vector<Taken>& taken() const { return taken_; }
+  /// How many there are, and of when. Saving keeps the file when the object goes; loading opens it again. Where it is
+  /// gone, because they have been evaluated, `lost` says so.
+  void state(Archive& archive);
+  /// The first so many cannot be loaded.
+  std::size_t lost() const { return lost_; }
+  /// The file goes with the object after all.
+  void keep_file(bool keep) { kept_ = keep; }
   /// The model ← snapshot i, buffers included. Throws DataError if it cannot be read.
   void load(std::size_t i);
 
  private:
   std::streamoff place(std::size_t i) const;
+  void make_file();
 
   Model& model_;
   std::filesystem::path path_;
   std::string run_id_;
   std::fstream file_;
   std::vector<Taken> taken_;
+  std::size_t lost_ = 0;
+  bool kept_ = false;
 };
 
 }  // namespace hearsay

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/exchange/participant.hpp"
+#include "runtime/replica/block_state.hpp"
 #include "tests/reference/simulation.hpp"
 #include "tests/support/local_ranks.hpp"
 
@@ -86,6 +87,13 @@ class RankTrainer {
     member_.finish(k);
     if (k >= descent_.first_step) step(k);
     member_.stepped(k);
+  }
+  /// All of this rank's end of the job, x and what the optimizer remembers included.
+  void state(Archive& archive) {
+    block_state(archive, "x", *replica_.device, replica_.values.span());
+    archive.values("velocity", std::span(velocity_));
+    archive.values("squares", std::span(squares_));
+    member_.state(archive);
   }
   /// Ends the participant.
   RankOutcome outcome() {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/replica/block_state.hpp"
+
 namespace hearsay {
 
 FeedbackOptions read_feedback(Config& exchange) {
@@ -95,6 +97,18 @@ void ErrorFeedback::give_back(const SparseVector& v) { device_->add_entries(v.in
 void ErrorFeedback::add_residual(std::span<float> block) const {
   const std::vector<float> r = fetched(*device_, residual_.span());
   for (std::size_t i = 0; i < r.size(); ++i) block[i] += r[i];
+}
+
+void ErrorFeedback::take_over(std::span<const float> values, std::size_t offset) {
+  const auto part = residual_.span().subspan(offset, values.size());
+  std::vector<float> r = fetched(*device_, part);
+  for (std::size_t i = 0; i < r.size(); ++i) r[i] += values[i];
+  device_->put(std::as_bytes(std::span(r)), part);
+}
+
+void ErrorFeedback::state(Archive& archive) {
+  block_state(archive, "residual", *device_, residual_.span());
+  block_state(archive, "momentum", *device_, momentum_.span());
 }
 
 void ErrorFeedback::mask(std::span<const std::uint32_t> positions) {

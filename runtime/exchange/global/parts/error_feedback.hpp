@@ -10,6 +10,7 @@
 // seide2014onebit.
 #include <span>
 
+#include "base/state/archive.hpp"
 #include "runtime/collectives/sparse_vector.hpp"
 #include "runtime/replica/device.hpp"
 
@@ -55,6 +56,9 @@ class ErrorFeedback {
   void give_back(const SparseVector& v);
   /// block ← block + r; block is the processor's.
   void add_residual(std::span<float> block) const;
+  /// r[offset, …) ← r + values, the processor's.
+  void take_over(std::span<const float> values, std::size_t offset = 0);
+  void state(Archive& archive);
   /// Factor masking at positions whose contribution was applied; nothing without it.
   void mask(std::span<const std::uint32_t> positions);
 

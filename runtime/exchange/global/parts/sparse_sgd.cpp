@@ -57,6 +57,12 @@ class SparseSgd final : public Exchange {
   }
   std::vector<Share> shares() const override { return collective_->shares(); }
   void add_residual(std::span<float> block) const override { feedback_.add_residual(block); }
+  void take_residual(std::span<const float> sum) override { take_own_part(feedback_, context_.peers, sum); }
+  void state(Archive& archive) override {
+    sparsifier_.selector->state(archive);
+    feedback_.state(archive);
+    collective_->state(archive);
+  }
 
  private:
   SparseVector select(std::span<float> g, double density) {
@@ -114,6 +120,11 @@ class SparseSgdPlan final : public ExchangePlan {
 };
 
 }  // namespace
+
+void take_own_part(ErrorFeedback& feedback, const Peers& peers, std::span<const float> sum) {
+  const Part own = part_of(sum.size(), peers.size(), peers.rank());
+  feedback.take_over(own.of(sum), own.begin);
+}
 
 std::unique_ptr<SparseCollective> gathered_collective(std::function<void(SparseSum& found, std::size_t k)> then) {
   return std::make_unique<GatheredSum>(std::move(then));

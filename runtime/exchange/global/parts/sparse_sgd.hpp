@@ -22,6 +22,7 @@ class SparseCollective {
   /// `k` is the number of entries that the density asks for, the same on every rank.
   virtual SparseSum sum(const Group& group, const SparseVector& own, const SparseWire& wire, std::size_t k) = 0;
   virtual std::vector<Share> shares() const { return {}; }
+  virtual void state(Archive& archive) { static_cast<void>(archive); }
   /// How many lists as long as one rank's contribution are in memory at once, messages included: what it was measured
   /// to be.
   virtual std::size_t lists(int ranks) const = 0;
@@ -48,6 +49,9 @@ struct SparseSgdSettings {
   FeedbackOptions feedback;
   std::shared_ptr<const Sparsifier> sparsifier;  ///< to ask; every exchange selects with a copy
 };
+
+/// Of a residual that all ranks owe together every rank takes over as many values.
+void take_own_part(ErrorFeedback& feedback, const Peers& peers, std::span<const float> sum);
 
 /// The client's half of an iteration: r ← r + g, with momentum and clipping as `feedback` says, and what of r to send;
 /// in one pass over memory where nothing but the sum is wanted.

@@ -45,6 +45,7 @@ class DriftCorrection {
   /// What the other end of an edge is to know of this rank, per segment, before iteration k sends: how far a gradient
   /// moves it; by turns, in the time between two moves of the edge. Empty where all ranks know it anyway.
   std::span<const float> gains(std::size_t edge, Iteration k);
+  void state(Archive& archive);
 
  private:
   /// How often one edge is heard of.

@@ -33,9 +33,11 @@
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>
+#include <string>
 
 #include "base/error.hpp"
 #include "runtime/exchange/neighbour/correction/correction.hpp"
+#include "runtime/replica/block_state.hpp"
 
 namespace hearsay {
 
@@ -66,6 +68,18 @@ double share_of(const MixEdge& edge, SegmentId s) {
 }
 
 }  // namespace
+
+void DriftCorrection::state(Archive& archive) {
+  block_state(archive, "drift", device_, v_.span());
+  if (running_gain_) running_gain_->state(archive);
+  for (Rhythm& rhythm : rhythms_) {
+    archive.values("iterations of the last crossing", std::span(rhythm.last));
+    for (const Iteration k : rhythm.last)
+      if (k < -1) archive.refuse("iterations of the last crossing", "are " + std::to_string(k));
+    archive.values("mean silences", std::span(rhythm.mean_silence));
+    archive.values("parts that cross", std::span(rhythm.values_a_crossing));
+  }
+}
 
 double DriftCorrection::interval(double silence, double values_a_crossing) const {
   return std::max(sends_ * silence / values_a_crossing, least_interval_);

@@ -18,6 +18,12 @@ class RunningGain {
   /// (segments), of 8 significant bits; 0 before the first gradient, and where all of them were 0.
   std::span<const float> gains() const { return gains_; }
 
+  void state(Archive& archive) {
+    archive.values("mean squares of gradients", std::span(squares_));
+    archive.value("weight of gradients", weight_);
+    archive.values("gains", std::span(gains_));
+  }
+
  private:
   double learning_rate_;
   StepResponse::Normalised by_;

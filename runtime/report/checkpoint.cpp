@@ -1,0 +1,258 @@
+#include "runtime/report/checkpoint.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/hash.hpp"
+#include "base/regular_file.hpp"
+#include "runtime/report/files.hpp"
+#include "runtime/report/json.hpp"
+
+namespace hearsay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view folder_prefix = "checkpoint-", rank_prefix = "rank";
+constexpr std::string_view state_ending = ".state", manifest_ending = ".json";
+constexpr std::size_t most_manifest_bytes = 4096;
+constexpr int most_ranks = 1 << 20;
+
+/// The number in PREFIX123ENDING.
+std::optional<std::uint64_t> number_in(std::string_view name, std::string_view prefix, std::string_view ending) {
+  constexpr std::size_t most_digits = 18;
+  if (!name.starts_with(prefix) || !name.ends_with(ending) || name.size() <= prefix.size() + ending.size())
+    return std::nullopt;
+  name = name.substr(prefix.size(), name.size() - prefix.size() - ending.size());
+  if (name.size() > most_digits || name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  return std::stoull(std::string(name));
+}
+
+std::string rank_name(int rank, std::string_view ending) {
+  char name[32];
+  std::snprintf(name, sizeof name, "rank%04d", rank);
+  return name + std::string(ending);
+}
+
+std::vector<fs::path> entries(const fs::path& directory) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) found.push_back(entry.path());
+  std::ranges::sort(found);
+  return found;
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::symlink_status(path, error).type() == fs::file_type::directory;
+}
+
+bool is_checkpoint_file(std::string_view name) {
+  if (const std::size_t unfinished = name.find(".hearsay-");
+      unfinished != std::string_view::npos && name.ends_with(".tmp"))
+    name = name.substr(0, unfinished);
+  return number_in(name, rank_prefix, state_ending) || number_in(name, rank_prefix, manifest_ending);
+}
+
+}  // namespace
+
+CheckpointOptions read_checkpoint_options(Config& checkpoint) {
+  CheckpointOptions options;
+  options.every_s = checkpoint.real("every_s", 0.0, Range::at_least(0.0),
+                                    "seconds of training between two checkpoints; 0: not by time. Where both are 0, "
+                                    "one is written when a signal ends the run, and none else");
+  options.every_iterations =
+      checkpoint.integer("every_iterations", 0, Range::at_least(0),
+                         "iterations between two checkpoints, asynchronously of all ranks; 0: not by iterations");
+  checkpoint.require(options.every_s == 0.0 || options.every_iterations == 0, "every_s",
+                     "either by time or by iterations: leave one of every_s and every_iterations at 0");
+  options.keep = static_cast<std::size_t>(
+      checkpoint.integer("keep", 2, Range::between(1, 1e6), "newest complete checkpoints that stay on the disk"));
+  options.directory = checkpoint.text("directory", "",
+                                      "where they are written, in a folder of the run's own, which every host may have "
+                                      "for itself; empty: `checkpoints` in the run folder");
+  return options;
+}
+
+fs::path checkpoint_directory(const CheckpointOptions& options, const fs::path& run_folder, const std::string& run_id) {
+  return options.directory.empty() ? run_folder / "checkpoints" : options.directory / run_id;
+}
+
+fs::path CheckpointFolder::folder(std::uint64_t number) const {
+  char name[40];
+  std::snprintf(name, sizeof name, "checkpoint-%06llu", static_cast<unsigned long long>(number));
+  return directory_ / name;
+}
+
+fs::path CheckpointFolder::state_file(std::uint64_t number, int rank) const {
+  return folder(number) / rank_name(rank, state_ending);
+}
+
+void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::byte> state, bool durable) const {
+  const fs::path place = folder(manifest.number);
+  std::error_code error;
+  fs::create_directories(place, error);
+  if (error) throw DataError(place.string() + ": cannot be made (" + error.message() + ")");
+  const std::string first_line = heading();
+  manifest.bytes = state.size();
+  manifest.hash = xxh3(state);
+  char hash[20];
+  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(manifest.hash));
+  const Json json{{"run_id", run_id_},
+                  {"checkpoint", manifest.number},
+                  {"iteration", manifest.iteration},
+                  {"epoch", manifest.epoch},
+                  {"rank", manifest.rank},
+                  {"ranks", manifest.ranks},
+                  {"bytes", manifest.bytes},
+                  {"hash", hash}};
+  write_file(state_file(manifest.number, manifest.rank),
+             {first_line, {reinterpret_cast<const char*>(state.data()), state.size()}}, durable);
+  const std::string text = json.dump() + "\n";
+  write_file(place / rank_name(manifest.rank, manifest_ending), {text}, durable);
+}
+
+std::vector<std::uint64_t> CheckpointFolder::numbers() const {
+  std::vector<std::uint64_t> all;
+  for (const fs::path& path : entries(directory_))
+    if (const auto number = number_in(path.filename().string(), folder_prefix, ""); number && is_folder(path))
+      all.push_back(*number);
+  std::ranges::sort(all);
+  return all;
+}
+
+std::optional<CheckpointManifest> CheckpointFolder::manifest(std::uint64_t number, int rank) const {
+  try {
+    const Json json = Json::parse(file_text(folder(number) / rank_name(rank, manifest_ending), most_manifest_bytes));
+    if (json.at("run_id").get<std::string>() != run_id_) return std::nullopt;
+    CheckpointManifest said{.number = json.at("checkpoint").get<std::uint64_t>(),
+                            .iteration = json.at("iteration").get<Iteration>(),
+                            .epoch = json.at("epoch").get<double>(),
+                            .rank = json.at("rank").get<int>(),
+                            .ranks = json.at("ranks").get<int>(),
+                            .bytes = json.at("bytes").get<std::uint64_t>(),
+                            .hash = std::stoull(json.at("hash").get<std::string>(), nullptr, 16)};
+    const bool fits = said.number == number && said.rank == rank && said.ranks > rank && said.ranks <= most_ranks &&
+                      said.iteration >= 0 && said.epoch >= 0.0;
+    std::error_code error;
+    const auto size = fs::file_size(state_file(number, rank), error);
+    if (!fits || error || size != said.bytes + heading().size()) return std::nullopt;
+    return said;
+  } catch (const DataError&) {
+  } catch (const std::exception&) {  // of the JSON library, or of a number
+  }
+  return std::nullopt;
+}
+
+std::optional<int> CheckpointFolder::complete(std::uint64_t number) const {
+  const auto first = manifest(number, 0);
+  if (!first) return std::nullopt;
+  for (int rank = 1; rank < first->ranks; ++rank) {
+    const auto other = manifest(number, rank);
+    if (!other || other->ranks != first->ranks) return std::nullopt;
+  }
+  return first->ranks;
+}
+
+RawBytes CheckpointFolder::read(const CheckpointManifest& manifest) const {
+  const fs::path file = state_file(manifest.number, manifest.rank);
+  const auto damaged = [&](const std::string& why) {
+    return DataError(file.string() + ": " + why + "; it is damaged");
+  };
+  RegularFile in(file);
+  const std::string expected = heading();
+  std::string first_line(expected.size(), ' ');
+  if (in.size() != expected.size() + manifest.bytes) throw damaged("is not as long as its manifest says");
+  in.read(std::as_writable_bytes(std::span(first_line)));
+  if (first_line != expected) throw damaged("is of another run");
+  RawBytes state(manifest.bytes);
+  in.read(state);
+  if (xxh3(state) != manifest.hash) throw damaged("does not have the hash that its manifest says");
+  return state;
+}
+
+void CheckpointFolder::prune(int rank, std::size_t keep) const {
+  std::size_t complete_ones = 0, own = 0;
+  const std::vector<std::uint64_t> all = numbers();
+  // A rank that others see and whose disk is full must not cost them what is complete.
+  const bool alone = std::ranges::none_of(all, [&](std::uint64_t number) {
+    return std::ranges::any_of(entries(folder(number)), [&](const fs::path& file) {
+      const auto other = number_in(file.filename().string(), rank_prefix, manifest_ending);
+      return other && *other != static_cast<std::uint64_t>(rank);
+    });
+  });
+  for (auto number = all.rbegin(); number != all.rend(); ++number) {
+    const bool superfluous = complete_ones >= keep || (alone && own >= keep + 2);
+    if (manifest(*number, rank)) ++own;
+    if (complete(*number)) ++complete_ones;
+    if (!superfluous) continue;
+    std::error_code gone;  // the manifest first: what is left is not complete
+    fs::remove(folder(*number) / rank_name(rank, manifest_ending), gone);
+    fs::remove(state_file(*number, rank), gone);
+    fs::remove(folder(*number), gone);  // the last rank's
+  }
+}
+
+void CheckpointFolder::discard_after(std::uint64_t number) const {
+  for (const std::uint64_t other : numbers()) {
+    if (other <= number) continue;
+    std::error_code gone;
+    for (const fs::path& file : entries(folder(other)))
+      if (is_checkpoint_file(file.filename().string()) && !is_folder(file)) fs::remove(file, gone);
+    fs::remove(folder(other), gone);
+  }
+}
+
+std::vector<fs::path> find_checkpoint_files(const fs::path& directory) {
+  std::vector<fs::path> files;
+  if (!is_folder(directory)) return files;  // a link is not followed
+  for (const fs::path& folder : entries(directory)) {
+    if (!number_in(folder.filename().string(), folder_prefix, "") || !is_folder(folder)) continue;
+    for (const fs::path& file : entries(folder))
+      if (is_checkpoint_file(file.filename().string()) && !is_folder(file)) files.push_back(file);
+  }
+  return files;
+}
+
+void remove_checkpoint_folders(const fs::path& directory) {
+  std::error_code ignored;  // a folder with other people's files stays
+  if (!is_folder(directory)) return;
+  for (const fs::path& folder : entries(directory))
+    if (number_in(folder.filename().string(), folder_prefix, "") && is_folder(folder)) fs::remove(folder, ignored);
+  fs::remove(directory, ignored);
+}
+
+RawBytes& CheckpointWriter::buffer() {
+  wait();
+  buffer_.clear();
+  return buffer_;
+}
+
+void CheckpointWriter::write(const CheckpointManifest& manifest, bool durable) {
+  wait();
+  writing_ = std::async(std::launch::async, [this, manifest, durable]() -> std::string {
+    try {
+      folder_.write(manifest, buffer_, durable);
+      folder_.prune(manifest.rank, keep_);
+      return {};
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  });
+}
+
+void CheckpointWriter::wait() {
+  if (!writing_.valid()) return;
+  if (std::string problem = writing_.get(); !problem.empty()) problems_.push_back(std::move(problem));
+}
+
+std::vector<std::string> CheckpointWriter::problems() {
+  const bool done = writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  if (done) wait();
+  return std::exchange(problems_, {});
+}
+
+}  // namespace hearsay

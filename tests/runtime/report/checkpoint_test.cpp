@@ -1,0 +1,176 @@
+// Checkpoints on the disk: complete when all ranks' files are, whatever killed whom when.
+#include <fstream>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "runtime/report/checkpoint.hpp"
+#include "runtime/report/files.hpp"
+#include "tests/runtime/report/temporary_folder.hpp"
+
+namespace hearsay {
+namespace {
+
+namespace fs = std::filesystem;
+using Numbers = std::vector<std::uint64_t>;
+
+const std::string run = "hearsay-0123456789abcdef";
+
+RawBytes bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  return {bytes.begin(), bytes.end()};
+}
+
+void write(const CheckpointFolder& folder, std::uint64_t number, int rank, int ranks = 2) {
+  folder.write({.number = number, .iteration = static_cast<Iteration>(10 * number), .rank = rank, .ranks = ranks},
+               bytes_of("state " + std::to_string(number) + " of " + std::to_string(rank)));
+}
+
+std::vector<fs::path> files_in(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(directory))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("what is written is what is read") {
+  const test::TemporaryFolder temporary;
+  const CheckpointFolder folder(temporary.path() / "a/b", run);
+  CHECK(folder.numbers().empty());
+  write(folder, 3, 0);
+  CHECK(!folder.complete(3));
+  write(folder, 3, 1);
+  CHECK(folder.complete(3) == 2);
+  const auto manifest = folder.manifest(3, 1);
+  REQUIRE(manifest.has_value());
+  CHECK(manifest->iteration == 30);
+  CHECK(folder.read(*manifest) == bytes_of("state 3 of 1"));
+  CHECK(!CheckpointFolder(temporary.path() / "a/b", "hearsay-fedcba9876543210").manifest(3, 1));
+}
+
+TEST_CASE("a checkpoint with a file too few, cut off, changed or of another number of ranks is not taken") {
+  for (const char* name : {"rank0000.state", "rank0001.state", "rank0000.json", "rank0001.json"}) {
+    const test::TemporaryFolder temporary;
+    const CheckpointFolder folder(temporary.path(), run);
+    write(folder, 1, 0);
+    write(folder, 1, 1);
+    const fs::path file = temporary.path() / "checkpoint-000001" / name;
+    CAPTURE(name);
+    fs::resize_file(file, fs::file_size(file) / 2);
+    CHECK(!folder.complete(1));
+    fs::remove(file);
+    CHECK(!folder.complete(1));
+  }
+  const test::TemporaryFolder temporary;
+  const CheckpointFolder folder(temporary.path(), run);
+  write(folder, 1, 0, 2);
+  write(folder, 1, 1, 3);
+  CHECK(!folder.complete(1));
+  std::fstream file(folder.state_file(1, 1), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-1, std::ios::end);
+  file << 'x';
+  file.close();
+  const auto manifest = folder.manifest(1, 1);
+  REQUIRE(manifest.has_value());
+  CHECK_THROWS_AS(folder.read(*manifest), DataError);
+}
+
+TEST_CASE("a manifest that is no manifest is none") {
+  const test::TemporaryFolder temporary;
+  const CheckpointFolder folder(temporary.path(), run);
+  write(folder, 1, 0, 1);
+  for (
+      const std::string& text : std::vector<std::string>{
+          "", "[", "[]", "{}", "null", R"({"run_id": 3})", std::string(10000, '['),
+          R"({"run_id": "hearsay-0123456789abcdef", "checkpoint": 1, "iteration": -1, "epoch": 0, "rank": 0, "ranks": 1,
+            "bytes": 12, "hash": "0"})",
+          R"({"run_id": "hearsay-0123456789abcdef", "checkpoint": 1, "iteration": 1, "epoch": 0, "rank": 0, "ranks": 1,
+            "bytes": 99999999999999, "hash": "zz"})"}) {
+    write_file(temporary.path() / "checkpoint-000001/rank0000.json", text);
+    CAPTURE(text);
+    CHECK(!folder.manifest(1, 0));
+  }
+}
+
+TEST_CASE("as many complete ones stay as are to be kept, and what is not complete replaces none") {
+  const test::TemporaryFolder temporary;
+  const CheckpointFolder folder(temporary.path(), run);
+  for (std::uint64_t number = 1; number <= 5; ++number) {
+    write(folder, number, 0);
+    folder.prune(0, 1);
+    if (number == 1) write(folder, number, 1);  // the other rank is slow
+  }
+  CHECK(folder.complete(1) == 2);  // nobody has a newer one
+  for (std::uint64_t number = 2; number <= 5; ++number) {
+    write(folder, number, 1);
+    folder.prune(1, 1);
+  }
+  folder.prune(0, 1);
+  CHECK(folder.complete(5) == 2);
+  CHECK(folder.numbers() == Numbers{5});
+}
+
+TEST_CASE("where ranks do not see each other's files, a few of the own ones stay") {
+  const test::TemporaryFolder temporary;
+  const CheckpointFolder folder(temporary.path(), run);
+  for (std::uint64_t number = 1; number <= 9; ++number) {
+    write(folder, number, 1);
+    folder.prune(1, 2);
+  }
+  CHECK(folder.numbers() == Numbers{6, 7, 8, 9});
+}
+
+TEST_CASE("a run that goes on before newer ones removes them, and nothing that is not theirs") {
+  const test::TemporaryFolder temporary;
+  const CheckpointFolder folder(temporary.path(), run);
+  for (std::uint64_t number = 1; number <= 3; ++number) write(folder, number, 0);
+  test::write(temporary.path() / "checkpoint-000003/mine.txt", "mine");
+  folder.discard_after(1);
+  CHECK(folder.numbers() == Numbers{1, 3});
+  CHECK(files_in(temporary.path() / "checkpoint-000003").size() == 1);
+  CHECK(find_checkpoint_files(temporary.path()).size() == 2);
+}
+
+TEST_CASE("where nothing can be written, it is said, and nothing is there") {
+  const test::TemporaryFolder temporary;
+  test::write(temporary.path() / "file", "");
+  CheckpointWriter writer(CheckpointFolder(temporary.path() / "file", run), 2);
+  writer.buffer() = bytes_of("state");
+  writer.write({.number = 1});
+  writer.wait();
+  const auto problems = writer.problems();
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].find("file") != std::string::npos);
+  CHECK(writer.problems().empty());
+}
+
+TEST_CASE("a file that goes on has what it had until then, and what follows") {
+  const test::TemporaryFolder temporary;
+  const fs::path path = temporary.path() / "records";
+  std::uintmax_t keep = 0;
+  {
+    AppendedFile file(path);
+    file.append("one\n");
+    file.flush();
+    keep = file.size();
+    file.append("two\n");
+  }
+  {
+    AppendedFile file(path, keep);
+    file.append("three\n");
+    CHECK(file.problem().empty());
+  }
+  CHECK(test::contents(path) == "one\nthree\n");
+  fs::resize_file(path, 2);
+  {
+    const AppendedFile file(path, keep);
+    CHECK(file.problem().find("earlier part") != std::string::npos);
+  }
+  fs::remove(path);
+  fs::create_directory(path);
+  CHECK_THROWS_AS(AppendedFile(path, keep), DataError);
+}
+
+}  // namespace hearsay
