@@ -19,8 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 7> single_files{
-    "manifest.json", "config.yaml", "summary.json", "communication.csv", "segments.csv", "staleness.csv", "model.pt"};
+constexpr std::array<std::string_view, 8> single_files{"manifest.json",     "config.yaml",   "summary.json",
+                                                       "communication.csv", "segments.csv",  "staleness.csv",
+                                                       "model.pt",          "vocabulary.txt"};
 
 /// One file a rank, such as metrics.rank0012.jsonl.
 struct RankFile {

@@ -164,6 +164,9 @@ void Session::prepare() {
     const auto hosts = gather_texts(communicator_, host_);
     if (rank_ == 0) write_start(sources(), hosts);
   });
+  if (rank_ == 0 && !data_.vocabulary.empty())
+    write(
+        [this] { write_file(plan_.report().directory / "vocabulary.txt", "# " + run_id_ + "\n" + data_.vocabulary); });
   if (participant_.layer_wise()) {
     model_.on_gradient([this](SegmentId s) {
       if (trace_) trace_->gradient(s, participant_.ledger().now());

@@ -22,6 +22,8 @@
 // circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1
 // on average, which no pattern that was simulated has made swing (docs/method/drift_pace.py). The latest silence as τ
 // does swing: after every short one v pushes through a long one what it has learnt far too fast.
+// Gradients that the optimizer clips move x by less than η says, by the factor s of the clipping: v then learns s times
+// as fast, which is never too fast, and comes to rest at the same place. An optimizer that normalises divides s out.
 // Asynchronously each end counts by its own iterations and tells the other τ times the gain; both take the larger
 // product of the two. A slow rank's edges then learn by the many steps that a fast one makes between two moves. Three
 // fifths of c count, because the pair of copies is older than in lockstep: in docs/method/turns.py that reaches the
