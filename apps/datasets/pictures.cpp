@@ -52,9 +52,9 @@ Picture read_jpeg(const fs::path& file, const Bytes& bytes) {
   if (tjDecompressHeader3(decoder.get(), bytes.data(), size, &width, &height, &sampling, &colours) != 0)
     damaged(file, tjGetErrorStr2(decoder.get()));
   Picture picture = with_room(file, width, height);
-  // Damage that the library could paint over is an error, too.
+  // It returns an error for damage that it has painted over, too.
   if (tjDecompress2(decoder.get(), bytes.data(), size, picture.pixels.data(), width, 0, height, TJPF_RGB,
-                    TJFLAG_STOPONWARNING | TJFLAG_ACCURATEDCT) != 0)
+                    TJFLAG_ACCURATEDCT) != 0)
     damaged(file, tjGetErrorStr2(decoder.get()));
   return picture;
 }

@@ -138,6 +138,9 @@ TEST_CASE("npy: what is wrong is named by file and row") {
   refused({text.begin(), text.end()}, "is no file of numpy.save");
   refused(Bytes(good.begin(), good.begin() + 40), "is truncated: it ends within its header");
   refused(Bytes(good.begin(), good.end() - 1), "its header says 4 rows of 4 bytes, but 15 bytes follow it");
+  Bytes longer = good;
+  longer.push_back(0);
+  refused(longer, "its header says 4 rows of 4 bytes, but 17 bytes follow it");
   refused(npy<float>("<f4", "(5, 1)", {1, 2, 3, 4}), "says 5 rows of 4 bytes, but 16 bytes follow");
   refused(npy<float>("<f4", "(4, 4611686018427387904)", {1, 2, 3, 4}), "its rows are too long");
   refused(npy<float>("<f4", "(4, 4294967296, 4294967296)", {1, 2, 3, 4}), "its rows are too long");

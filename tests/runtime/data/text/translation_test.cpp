@@ -148,6 +148,18 @@ TEST_CASE("byte pairs: no two neighbours in a word are left that are a token tog
   }
 }
 
+TEST_CASE("byte pairs: what was learnt first is joined first") {
+  for (const auto& [first, second, expected] :
+       {std::tuple{"ab", "bc", std::vector<std::string>{" ", "ab", "c"}}, {"bc", "ab", {" ", "a", "bc"}}}) {
+    std::vector<std::string> tokens = BytePairs::learnt({}, BytePairs::smallest).tokens();
+    tokens.insert(tokens.end(), {first, second});
+    const BytePairs pairs(tokens);
+    std::vector<std::string> parts;
+    for (const std::int64_t token : pairs.encode("abc")) parts.push_back(tokens[static_cast<std::size_t>(token)]);
+    CHECK(parts == expected);
+  }
+}
+
 TEST_CASE("bleu: values computed by hand") {
   CHECK(bleu_of({{"the cat is on the mat", "the cat is on the mat"}}) == doctest::Approx(100.0));
   // 5/6, 4/5, 3/4, 2/3: their product is 1/3
