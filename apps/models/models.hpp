@@ -40,6 +40,12 @@ struct TokenShape {
 };
 /// Throws ConfigError unless inputs are sequences of tokens, and targets the same a token further on.
 TokenShape require_tokens(const ExampleShape& shape, std::string_view model);
+/// What a network that translates needs to know.
+struct PairShape {
+  std::int64_t vocabulary, source_length, target_length;
+};
+/// Throws ConfigError unless inputs are a source and a target so far, (S + T) tokens, and targets are T of the same.
+PairShape require_pairs(const ExampleShape& shape, std::string_view model);
 /// Throws ConfigError unless inputs are numbers.
 void require_numbers(const ExampleShape& shape, std::string_view model);
 /// How many outputs a model has for each target: classes, or 1 for a number.

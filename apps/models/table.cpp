@@ -18,12 +18,15 @@ ModelEntry vgg16_model();
 ModelEntry alexnet_model();
 ModelEntry transformer_model();
 ModelEntry lstm_model();
+ModelEntry seq2seq_model();
+ModelEntry seq2seq_transformer_model();
 ModelEntry torchscript_model();
 
 std::span<const ModelEntry> models() {
-  static const std::array table{mnist_cnn_model(),   mlp_model(),      lenet5_model(),     resnet20_model(),
-                                resnet18_model(),    resnet50_model(), vgg16_model(),      alexnet_model(),
-                                transformer_model(), lstm_model(),     torchscript_model()};
+  static const std::array table{mnist_cnn_model(),   mlp_model(),      lenet5_model(),  resnet20_model(),
+                                resnet18_model(),    resnet50_model(), vgg16_model(),   alexnet_model(),
+                                transformer_model(), lstm_model(),     seq2seq_model(), seq2seq_transformer_model(),
+                                torchscript_model()};
   return table;
 }
 
@@ -89,6 +92,20 @@ TokenShape require_tokens(const ExampleShape& shape, std::string_view model) {
                     " takes sequences of tokens and foretells the next one, but "
                     "the data set has " +
                     description(shape) + std::string(another));
+}
+
+PairShape require_pairs(const ExampleShape& shape, std::string_view model) {
+  const auto &in = shape.inputs, &out = shape.targets;
+  const auto tokens = TensorShape::Element::classes;
+  const bool fits = in.element == tokens && out.element == tokens && in.classes == out.classes &&
+                    in.sizes.size() == 1 && out.sizes.size() == 1 && in.sizes.front() > out.sizes.front();
+  if (fits)
+    return {.vocabulary = in.classes,
+            .source_length = in.sizes.front() - out.sizes.front(),
+            .target_length = out.sizes.front()};
+  throw ConfigError("model.name: " + std::string(model) +
+                    " takes a sequence of tokens and another one so far, but the data set has " + description(shape) +
+                    std::string(another));
 }
 
 void require_numbers(const ExampleShape& shape, std::string_view model) {

@@ -53,9 +53,9 @@ class ScriptedImpl final : public torch::nn::Module, public OwnFormat {
     torch::nn::Module::train(on);
     script_.train(on);
   }
-  std::string bytes() const override {
+  std::string bytes(const std::map<std::string, std::string>& texts) const override {
     std::ostringstream file;
-    script_.save(file);
+    script_.save(file, {texts.begin(), texts.end()});
     return std::move(file).str();
   }
 
@@ -83,7 +83,9 @@ void try_out(ScriptedImpl& module, const ExampleShape& shape, const std::string&
   const torch::NoGradGuard no_gradient;
   constexpr std::int64_t examples = 2;
   module.eval();
-  const torch::Tensor output = module.forward(zeros_of(shape.inputs, examples));
+  torch::Tensor inputs = zeros_of(shape.inputs, examples);
+  if (shape.inputs.element == TensorShape::Element::classes) inputs[1].fill_(shape.inputs.classes - 1);
+  const torch::Tensor output = module.forward(inputs);
   module.train();
   std::vector<std::int64_t> wanted = zeros_of(shape.targets, examples).sizes().vec();
   if (shape.targets.element == TensorShape::Element::classes) wanted.push_back(shape.targets.classes);

@@ -84,6 +84,7 @@ std::string metric_text(const Metric& metric, double value) {
 }
 
 std::string metric_name(const Metric& metric) {
+  if (metric.name == bleu_metric().name) return "BLEU";
   std::string name = metric.name;
   std::ranges::replace(name, '_', ' ');
   return name;

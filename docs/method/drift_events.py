@@ -3,10 +3,10 @@
 
     docs/method/drift_events.py [--strength C ...]
 
-One value a rank, uniform weights; rank i's loss is h (x - t_i)^2 / 2, the learning rate is 0.05, 3,000 iterations. A rank
-fires at random: with a probability, or after a silence drawn from 1 ... S. Printed is the largest distance of a rank
-from the minimum of the sum at the end, for three ways of counting c where only one end has fired: all of it; 2w / (1 - w)
-of it, at most all; half of that. Some 1e-13 is exact, above 1 is unstable.
+One value a rank, uniform weights; rank i's loss is h (x - t_i)^2 / 2, the learning rate is 0.05, 3,000 iterations. A
+rank fires at random: with a probability, or after a silence drawn from 1 ... S. Printed is the largest distance of a
+rank from the minimum of the sum at the end, for three ways of counting c where only one end has fired: all of it;
+2w / (1 - w) of it, at most all; half of that. Some 1e-13 is exact, above 1 is unstable.
 """
 import argparse
 import random

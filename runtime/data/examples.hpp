@@ -36,6 +36,10 @@ struct TensorShape {
 /// What a model must know of the examples that it is made for.
 struct ExampleShape {
   TensorShape inputs, targets;
+  /// Targets are sequences that may end early, −1 from there on, and inputs have something for every one of them at
+  /// their end. Models are given batches as short as they may be: (B, sizes − n) each, for the largest n that no
+  /// example misses.
+  bool padded = false;
   bool operator==(const ExampleShape&) const = default;
 };
 
@@ -60,6 +64,27 @@ struct GroupedExamples {
   std::uint32_t count = 0;
 };
 
+/// How a sequence that a model writes, token by token, is judged. Sentences, batches and ranks add up.
+class Writing {
+ public:
+  Writing(std::int64_t begin, std::int64_t end) : begin_(begin), end_(end) {}
+  virtual ~Writing() = default;
+  std::int64_t begin() const { return begin_; }  ///< the token that a sequence is begun with
+  std::int64_t end() const { return end_; }      ///< the one that ends it
+  virtual Metric metric() const = 0;
+  /// As many tokens may be written for this source, > 0.
+  virtual std::int64_t most(std::span<const std::int64_t> source) const = 0;
+  /// Numbers that are added up.
+  virtual std::size_t sums() const = 0;
+  /// Adds what one sequence counts. Both without begin and end.
+  virtual void judge(std::span<const std::int64_t> written, std::span<const std::int64_t> wanted,
+                     std::span<double> sums) const = 0;
+  virtual double value(std::span<const double> sums) const = 0;
+
+ private:
+  std::int64_t begin_, end_;
+};
+
 /// A data set: what to train on, what to test on, and what is wanted of a model. Cheap to copy: examples are shared.
 struct DataSet {
   std::string name;
@@ -68,6 +93,10 @@ struct DataSet {
   GroupedExamples shares{};       ///< of the training examples
   std::vector<Metric> metrics{};  ///< of the test set; tables and pictures show the first
   bool augmentable = false;       ///< true if `augmentation` means something and keeps targets right
+  /// How what a model writes is judged, where inputs are a source and the target so far, (S + T), and targets (T); its
+  /// metric is among `metrics`. nullptr: models write nothing.
+  std::shared_ptr<const Writing> writing{};
+  std::string vocabulary{};  ///< of tokens, as a text file; kept in the run folder and in the model's file. Empty: none
 };
 
 /// Reads or generates a data set. Construction reads the configuration only; `load` does the work.

@@ -2,7 +2,8 @@
 //
 // A packed ledger is a list of 64-bit words (weights as their bits), since ranks of a job run on like machines:
 //   rank, edges in use n, segments s,
-//   n × (neighbour, weight, 8 edge counters, staleness: samples, sum, maximum, longest, two histograms), s × (4 segment counters).
+//   n × (neighbour, weight, 8 edge counters, staleness: samples, sum, maximum, longest, two histograms),
+//   s × (4 segment counters).
 #include <array>
 #include <bit>
 #include <cstring>

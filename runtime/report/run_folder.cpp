@@ -20,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 9> single_files{"manifest.json",     "config.yaml",  "summary.json",
-                                                       "communication.csv", "segments.csv", "staleness.csv",
-                                                       "ranks.csv",         "model.pt",     "state_dict.pt"};
+constexpr std::array<std::string_view, 10> single_files{
+    "manifest.json", "config.yaml", "summary.json", "communication.csv", "segments.csv",
+    "staleness.csv", "ranks.csv",   "model.pt",     "state_dict.pt",     "vocabulary.txt"};
 
 /// One file a rank, such as metrics.rank0012.jsonl.
 struct RankFile {

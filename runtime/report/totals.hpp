@@ -1,6 +1,9 @@
 #pragma once
 // What only all ranks together know of a run: the second half of its summary.
+#include <array>
+#include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +46,21 @@ void count_possible(Summary& summary, bool neighbours);
 /// and ranks.csv on rank 0. What could not be written is in the summary's not_written. Collective; calls MPI.
 void complete_summary(Summary& summary, mpi::Communicator& communicator, const RankAccount& account,
                       const RankResult& result);
+
+/// One rank's line of ranks.csv: what it did of the job, and where its time went.
+struct RankWork {
+  std::int64_t iterations = 0;
+  double wall_s = 0.0;  ///< of its training, until all were done
+  double idle_s = 0.0;  ///< of that, behind its last iteration while others were computing
+  std::array<double, phase_names.size()> phase_s{};
+};
+
+/// As columns of numbers, to be gathered on rank 0, and back. Throws CommunicationError for other bytes.
+std::vector<std::byte> packed(const RankWork& work);
+RankWork unpacked_work(std::span<const std::byte> bytes);
+
+/// A line a rank; `share` is its part of all iterations. `run_id`: the last column.
+std::string ranks_csv(std::span<const RankWork> ranks, const std::string& run_id);
 
 /// Every rank's text on rank 0, in rank order; empty elsewhere. Collective; calls MPI.
 std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text);

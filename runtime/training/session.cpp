@@ -214,6 +214,9 @@ RankResult Session::result() const {
 /// All ranks start from the same model and together.
 void Session::prepare() {
   participant_.engine().run([&] { broadcast_other_state(model_, communicator_); });
+  if (rank_ == 0 && !data_.vocabulary.empty())
+    write(
+        [this] { write_file(plan_.report().directory / "vocabulary.txt", "# " + run_id_ + "\n" + data_.vocabulary); });
   if (participant_.layer_wise()) {
     model_.on_gradient([this](SegmentId s) {
       if (trace_) trace_->gradient(s, participant_.ledger().now());

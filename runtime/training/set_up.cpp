@@ -26,6 +26,7 @@ Model make_model(const RunPlan::Parts& plan, const DataSet& data, std::uint64_t 
   torch::manual_seed(stream_seed(plan.seed, "model"));
   Model model = plan.task.make_model(data.shape);
   model.learn_by_default(objective_for(data, plan.label_smoothing));
+  if (!data.vocabulary.empty()) model.keep("vocabulary", data.vocabulary);
   if (plan.mix_buffers) model.include_buffers();
   torch::manual_seed(stream_seed(plan.seed, "dropout", plan.common_dropout ? 0 : rank));
   return model;

@@ -9,6 +9,7 @@ build_packages=(
   libopenmpi-dev openmpi-bin libtorch-dev libopenblas0-pthread  # without it LibTorch multiplies with the reference BLAS
   libboost-dev libeigen3-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev liblzma-dev libxxhash-dev libprotobuf-dev protobuf-compiler
+  libpng-dev libturbojpeg0-dev  # folders of pictures
   libutfcpp-dev  # text data: one file of headers that reads UTF-8
 )
 report_packages=(python3-numpy python3-pandas python3-matplotlib python3-yaml)  # analysis/

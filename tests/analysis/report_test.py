@@ -6,6 +6,7 @@ import unittest
 from run_folders import COUNTERS, SEGMENTS, break_off, make_run, still_in_progress
 from support import FolderTest, Page, read_csv, run_analysis
 
+from hearsay_analysis.figures.events import shares
 from hearsay_analysis.runs.run_folder import names_of, read_run
 
 
@@ -39,6 +40,23 @@ class Report(FolderTest):
             self.assertEqual(float(row["% of D-PSGD's"]), summary["messages_fraction"])
             self.assertEqual(float(row["% of first's messages"]), ledger.total()["messages"] / first["messages"])
             self.assertEqual(float(row["% of first's bytes"]), ledger.total()["bytes_sent"] / first["bytes_sent"])
+
+    def test_what_a_segment_has_saved_stands_beside_its_events(self):
+        folder = self.temporary_folder() / "sizes"
+        ledger = make_run(folder, seed=1, rate=1.0, accuracy=0.5)
+        iterations = json.loads((folder / "summary.json").read_text())["iterations"]
+        self.assertIsNone(shares(read_run(folder, "sizes")))
+        rows = ["segment,name,shape,length,events,messages,payload_bytes,index_bytes"]
+        for number, (name, _, length) in enumerate(SEGMENTS):
+            whole = 4 * length * len(ledger.edges) * iterations
+            rows.append(f"{number},{name},x,{length},1,1,{whole // 4},{whole // 4 if number == 0 else 0}")
+        (folder / "segments.csv").write_text("\n".join(rows) + "\n")
+        parts, sent = zip(*shares(read_run(folder, "sizes")))
+        self.assertEqual(list(parts), [length / 16 for _, _, length in SEGMENTS])
+        self.assertEqual(list(sent), [0.5, 0.25, 0.25])
+        code, _, err = run_analysis("report", folder, "-o", self.shared / "sizes.html")
+        self.assertEqual(code, 0, err)
+        self.assertIn("37.5 %, 50 %", (self.shared / "sizes.html").read_text())
 
     def test_bytes_by_kind_sum_to_all_bytes(self):
         for folder in self.folders:

@@ -14,7 +14,7 @@ class Metric:
 
     @property
     def label(self):
-        return self.name.replace("_", " ")
+        return "BLEU" if self.name == "bleu" else self.name.replace("_", " ")
 
     @property
     def worst(self):

@@ -39,7 +39,7 @@ std::vector<std::string> row(const std::string& name, const Reached& reached) {
 std::string command_line(const AdviseArguments& arguments) {
   std::string text = "hearsay advise " + arguments.config.file.string() + " --bytes-fraction " +
                      significant(arguments.bytes_fraction, 6);
-  for (const std::string& setting : arguments.config.set) text += " --set '" + setting + "'";
+  for (const std::string& setting : arguments.config.set) text += " \\\n#   --set '" + setting + "'";
   return text;
 }
 

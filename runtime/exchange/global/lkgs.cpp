@@ -226,9 +226,10 @@ class LayerWiseTopKPlan final : public ExchangePlan {
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<LayerWiseTopK>(context, settings_, overlap_);
   }
-  // With the sums of the segments that go around the ring.
+  // With what the first iteration sends, all values and their positions, and the sums of what goes around the ring.
   std::size_t kept_bytes(const Layout& layout, std::size_t, int) const override {
-    return feedback_bytes(settings_.feedback, layout.size()) + layout.size() * sizeof(float);
+    return feedback_bytes(settings_.feedback, layout.size()) +
+           layout.size() * (2 * sizeof(float) + sizeof(std::uint32_t));
   }
   Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device&) const override { return true; }

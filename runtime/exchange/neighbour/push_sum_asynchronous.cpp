@@ -7,8 +7,8 @@
 // share of what is there by then.
 // Deviates from the paper in: as the lockstep rule does (push_sum.cpp); and a packet is sent only when at most
 // `in_flight` − 1 are under way, so that mass does not pile up in front of a slow rank.
-// Cost per packet: a message a segment, 4 (n + 1) bytes of values a segment of n; memory: a block for n and one a packet
-// under way; time: 2 memory passes a packet sent, 2 a packet taken, 3 for z.
+// Cost per packet: a message a segment, 4 (n + 1) bytes of values a segment of n; memory: a block for n and one a
+// packet under way; time: 2 memory passes a packet sent, 2 a packet taken, 3 for z.
 #include <cmath>
 #include <cstring>
 #include <span>

@@ -24,6 +24,14 @@ Values memory_of(const torch::Tensor& tensor) {
   return std::span(tensor.data_ptr<std::int64_t>(), count);
 }
 
+/// Without the last targets and inputs that no example has.
+Batch cut(const Batch& padded) {
+  const std::int64_t length = padded.targets.size(1);
+  const auto used = padded.targets.ge(0).any(0).nonzero();
+  const std::int64_t kept = used.numel() > 0 ? used.max().item<std::int64_t>() + 1 : 1;
+  return {padded.inputs.narrow(1, 0, padded.inputs.size(1) - length + kept), padded.targets.narrow(1, 0, kept)};
+}
+
 }  // namespace
 
 void require_finite_inputs(const Batch& batch, int rank, std::int64_t iteration) {
@@ -43,7 +51,7 @@ Batch ExampleBuffer::batch(std::span<const std::uint32_t> indices, Random* augme
   }
   const Batch batch{inputs_.narrow(0, 0, count), targets_.narrow(0, 0, count)};
   examples_->batch(indices, memory_of(batch.inputs), memory_of(batch.targets), augmentation);
-  return batch;
+  return shape_.padded ? cut(batch) : batch;
 }
 
 TestSet test_set(const DataSet& data) {

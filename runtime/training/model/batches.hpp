@@ -21,7 +21,8 @@ class ExampleBuffer {
  public:
   ExampleBuffer(ExampleShape shape, std::shared_ptr<const Examples> examples)
       : shape_(std::move(shape)), examples_(std::move(examples)) {}
-  /// Inputs and targets (B, sizes…), float or int64. Valid until the next call. `augmentation` may be nullptr.
+  /// Inputs and targets (B, sizes…), float or int64, padded ones cut. Valid until the next call. `augmentation` may be
+  /// nullptr.
   Batch batch(std::span<const std::uint32_t> indices, Random* augmentation);
 
  private:

@@ -103,7 +103,7 @@ void Evaluator::load_average() {
 
 Score Evaluator::score(std::size_t first, std::size_t last) {
   Score sum;
-  sum.sums.resize(model_.objective().measures.size(), 0.0);  // of no examples, too
+  sum.sums.resize(model_.objective().sums(), 0.0);  // of no examples, too
   for (; first < last; first += std::min(test_.batch_size, last - first))
     sum += model_.score(test_.batch(first, std::min(test_.batch_size, last - first)));
   return sum;
@@ -127,13 +127,13 @@ Evaluator::MeanModel Evaluator::mean_model() {
   sums_ = mine.sums;
   sums_.insert(sums_.end(), {mine.loss_sum, mine.targets, squares});
   engine_.run([&] { communicator_.sum(sums_); });
-  const std::size_t measures = mine.sums.size();
-  const Score all{.loss_sum = sums_[measures],
-                  .targets = sums_[measures + 1],
-                  .sums = {sums_.begin(), sums_.begin() + static_cast<std::ptrdiff_t>(measures)}};
+  const std::size_t count = mine.sums.size();
+  const Score all{.loss_sum = sums_[count],
+                  .targets = sums_[count + 1],
+                  .sums = {sums_.begin(), sums_.begin() + static_cast<std::ptrdiff_t>(count)}};
   return {.metrics = values_of(model_.objective(), all),
           .loss = all.loss_sum / all.targets,
-          .consensus_distance = std::sqrt(sums_[measures + 2] / static_cast<double>(ranks))};
+          .consensus_distance = std::sqrt(sums_[count + 2] / static_cast<double>(ranks))};
 }
 
 Evaluator::Ranks Evaluator::every_rank() {

@@ -10,6 +10,7 @@
 #include "runtime/replica/block_state.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/training/model/tensor_state.hpp"
+#include "runtime/training/model/writing.hpp"
 
 namespace hearsay {
 namespace {
@@ -162,19 +163,46 @@ Score Model::score(const Batch& batch) const {
       static_cast<double>(classes ? batch.targets.ge(0).sum().item<std::int64_t>() : batch.targets.numel());
   const auto& loss = objective_.test_loss ? objective_.test_loss : objective_.loss;
   Score score{.loss_sum = loss(output, here.targets).item<double>() * targets, .targets = targets};
-  for (const Measure& measure : objective_.measures)
-    score.sums.push_back(measure.sum ? measure.sum(output, here.targets).item<double>() : score.loss_sum);
+  for (const Measure& measure : objective_.measures) {
+    if (measure.writing) {
+      score.sums.resize(score.sums.size() + measure.sums(), 0.0);
+      judge_writing(*measure.writing, here, std::span(score.sums).last(measure.sums()));
+    } else {
+      score.sums.push_back(measure.sum ? measure.sum(output, here.targets).item<double>() : score.loss_sum);
+    }
+  }
   return score;
+}
+
+/// A module that is no SequenceWriter is asked for its whole output again and again.
+void Model::judge_writing(const Writing& writing, const Batch& batch, std::span<double> sums) const {
+  const torch::Tensor source = batch.inputs.narrow(1, 0, batch.inputs.size(1) - batch.targets.size(1));
+  auto* const writer = dynamic_cast<SequenceWriter*>(module_.get());
+  const auto anew = [&](const torch::Tensor& so_far) {
+    return forward_(torch::cat({source, so_far}, 1)).select(1, -1);
+  };
+  const NextToken next = writer != nullptr ? writer->writer(source) : NextToken(anew);
+  const auto written = write_greedily(source, writing, next);
+  const torch::Tensor targets = batch.targets.cpu().contiguous();
+  for (std::int64_t i = 0; i < targets.size(0); ++i) {
+    const std::int64_t* const row = targets[i].data_ptr<std::int64_t>();
+    const std::int64_t* const end = std::find_if(
+        row, row + targets.size(1), [&](std::int64_t token) { return token < 0 || token == writing.end(); });
+    writing.judge(written[static_cast<std::size_t>(i)], {row, end}, sums);
+  }
 }
 
 // Into memory first: LibTorch's writer ends the process where a file takes no more.
 void Model::save(const std::filesystem::path& file, const std::string& run_id) const {
   std::string bytes;
+  auto texts = texts_;
+  if (!run_id.empty()) texts["run_id"] = run_id;
   try {
     const ComputeTurn turn(*replica_->device);
-    if (const auto* const own = dynamic_cast<const OwnFormat*>(module_.get())) return write_file(file, own->bytes());
+    if (const auto* const own = dynamic_cast<const OwnFormat*>(module_.get()))
+      return write_file(file, own->bytes(texts));
     torch::serialize::OutputArchive archive;
-    if (!run_id.empty()) archive.write("run_id", c10::IValue(run_id));
+    for (const auto& [name, text] : texts) archive.write(name, c10::IValue(text));
     if (replica_->device->is_processor()) {
       module_->save(archive);
     } else {

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,8 +26,8 @@ namespace hearsay {
 class OwnFormat {
  public:
   virtual ~OwnFormat() = default;
-  /// What its file holds. May throw what LibTorch throws.
-  virtual std::string bytes() const = 0;
+  /// What its file holds, these texts under their names included. May throw what LibTorch throws.
+  virtual std::string bytes(const std::map<std::string, std::string>& texts) const = 0;
 };
 
 /// A module bound to a replica. Move-only. The module's tensors keep the replica's memory alive, so that a program may
@@ -69,6 +70,9 @@ class Model {
     if (!own_objective_) objective_ = std::move(objective);
   }
 
+  /// Keeps a text in the model's file, as an attribute of this name.
+  void keep(const std::string& name, std::string text) { texts_[name] = std::move(text); }
+
   /// The module's output for these inputs, which lie where it does, with its graph, in whatever mode it is.
   torch::Tensor forward(const torch::Tensor& inputs) const { return forward_(inputs); }
   /// The loss of the batch; g becomes its gradient. One fill of the gradient block, one forward, one backward pass.
@@ -101,10 +105,12 @@ class Model {
   }
   Model(std::shared_ptr<torch::nn::Module> module, Forward forward, std::optional<Objective> objective);
   void bind(const std::shared_ptr<Device>& device);
+  void judge_writing(const Writing& writing, const Batch& batch, std::span<double> sums) const;
   Batch there(const Batch& batch) const { return {batch.inputs.to(where_), batch.targets.to(where_)}; }
 
   std::shared_ptr<torch::nn::Module> module_;
   Forward forward_;
+  std::map<std::string, std::string> texts_;  // that go into its file
   bool own_objective_;
   Objective objective_;
   std::shared_ptr<Parameters> replica_;

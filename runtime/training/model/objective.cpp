@@ -94,12 +94,23 @@ Score& Score::operator+=(const Score& other) {
 
 std::vector<MetricValue> values_of(const Objective& objective, const Score& score) {
   std::vector<MetricValue> values;
-  for (std::size_t i = 0; i < objective.measures.size(); ++i) {
-    const Measure& measure = objective.measures[i];
-    const double mean = score.sums.at(i) / score.targets;
-    values.push_back({measure.metric, measure.of_mean != nullptr ? measure.of_mean(mean) : mean});
+  std::span<const double> left(score.sums);
+  if (left.size() != objective.sums()) throw std::logic_error("a score of other measures");
+  for (const Measure& measure : objective.measures) {
+    const auto sums = left.first(measure.sums());
+    left = left.subspan(sums.size());
+    const double mean = sums.front() / score.targets;
+    values.push_back({measure.metric, measure.writing              ? measure.writing->value(sums)
+                                      : measure.of_mean != nullptr ? measure.of_mean(mean)
+                                                                   : mean});
   }
   return values;
+}
+
+std::size_t Objective::sums() const {
+  std::size_t count = 0;
+  for (const Measure& measure : measures) count += measure.sums();
+  return count;
 }
 
 Objective objective_for(const DataSet& data, double label_smoothing) {
@@ -118,7 +129,11 @@ Objective objective_for(const DataSet& data, double label_smoothing) {
                         "' are numbers; only classes and tokens can be smoothed: use 0");
     objective.loss = for_numbers(mean_square);
   }
-  for (const Metric& metric : data.metrics) objective.measures.push_back(measure_of(metric, targets));
+  for (const Metric& metric : data.metrics) {
+    const bool of_writing = data.writing && data.writing->metric().name == metric.name;
+    objective.measures.push_back(of_writing ? Measure{.metric = metric, .sum = {}, .writing = data.writing}
+                                            : measure_of(metric, targets));
+  }
   return objective;
 }
 

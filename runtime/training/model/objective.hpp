@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "runtime/data/examples.hpp"
@@ -23,23 +24,28 @@ torch::Tensor count_correct(const torch::Tensor& logits, const torch::Tensor& ta
 
 using OutputFunction = std::function<torch::Tensor(const torch::Tensor& output, const torch::Tensor& targets)>;
 
-/// A metric as a sum over targets, of whose mean it is a function: so batches and ranks can be added.
+/// A metric as a sum over targets, of whose mean it is a function, or as sums of what a model writes: so batches and
+/// ranks can be added.
 struct Measure {
   Metric metric = accuracy_metric();
-  OutputFunction sum = count_correct;   ///< a scalar; empty: the test loss, summed
-  double (*of_mean)(double) = nullptr;  ///< of the mean over targets; nullptr: the mean itself
+  OutputFunction sum = count_correct;           ///< a scalar; empty: the test loss, summed
+  double (*of_mean)(double) = nullptr;          ///< of the mean over targets; nullptr: the mean itself
+  std::shared_ptr<const Writing> writing = {};  ///< if any, nothing else counts
+  std::size_t sums() const { return writing ? writing->sums() : 1; }
 };
 
 struct Objective {
   OutputFunction loss = cross_entropy;                      ///< a scalar: the mean over all targets
   OutputFunction test_loss{};                               ///< what of it counts on the test set; empty: `loss`
   std::vector<Measure> measures = std::vector<Measure>(1);  ///< tables and pictures show the first
+  /// Numbers of a score: those of all measures.
+  std::size_t sums() const;
 };
 
 /// What a model makes of a batch. Sums over targets, so that batches and ranks can be added.
 struct Score {
   double loss_sum = 0.0, targets = 0.0;
-  std::vector<double> sums{};  ///< one a measure
+  std::vector<double> sums{};  ///< those of each measure, one behind the other
   Score& operator+=(const Score& other);
 };
 

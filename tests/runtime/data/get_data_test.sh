@@ -24,7 +24,7 @@ mirrored() { HEARSAY_DATA_MIRRORS=$1 "$script" "${@:2}"; }
 
 expect 0 "Usage: scripts/get-data NAME DIR" "$script" --help
 expect 2 "needs two arguments" "$script"
-expect 2 "no data set 'imagenet'; known: mnist, cifar10, shakespeare" "$script" imagenet "$work/data"
+expect 2 "no data set 'imagenet'; known: mnist, cifar10, shakespeare, multi30k" "$script" imagenet "$work/data"
 touch "$work/file"
 expect 3 "cannot be created or written" "$script" mnist "$work/file/below"
 

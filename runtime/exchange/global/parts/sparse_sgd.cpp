@@ -106,7 +106,7 @@ class SparseSgdPlan final : public ExchangePlan {
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
     const std::size_t lists = make_()->lists(ranks) * settings_.shape(layout, ranks).message_bytes;
-    return feedback_bytes(settings_.feedback, layout.size()) + lists;
+    return feedback_bytes(settings_.feedback, layout.size()) + lists + candidate_bytes(layout);
   }
   Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device& device) const override { return device.selects_sums(*settings_.sparsifier); }
@@ -115,6 +115,13 @@ class SparseSgdPlan final : public ExchangePlan {
   }
 
  private:
+  /// What a selection keeps from call to call: 8 bytes a candidate, of which `topk` has most (topk.cpp).
+  std::size_t candidate_bytes(const Layout& layout) const {
+    const Sparsifier& sparsifier = *settings_.sparsifier;
+    const std::size_t k = BlockSelection(sparsifier, layout).count(sparsifier.largest_density());
+    return 8 * std::min(layout.size(), 8 * k + 1024);
+  }
+
   SparseSgdSettings settings_;
   std::function<std::unique_ptr<SparseCollective>()> make_;
 };

@@ -26,6 +26,8 @@
 // other end's copy is old, and what has moved that end along its other edges since then the two do not know. The more
 // edges it has, the further it is from its copy. With all of c eight ranks on an exponential graph diverge in
 // docs/method/drift_events.py and on MNIST; so they do not.
+// Gradients that the optimizer clips move x by less than η says, by the factor s of the clipping: v then learns s times
+// as fast, which is never too fast, and comes to rest at the same place. An optimizer that normalises divides s out.
 // Asynchronously each end counts by its own iterations and tells the other τ times the gain; both take the larger
 // product of the two. A slow rank's edges then learn by the many steps that a fast one makes between two moves. Three
 // fifths of c count, because the pair of copies is older than in lockstep: in docs/method/turns.py that reaches the

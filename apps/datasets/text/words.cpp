@@ -1,7 +1,7 @@
 // words: text as words, in the format of the Penn Treebank: three files of lines of words between blanks.
 //   example i = T words from word i·stride of the training file on; to be foretold: the word behind each of them
 // The end of a line is the word <eos>. The vocabulary are the training file's words, the most frequent first; what else
-// occurs is <unk>. Without files, words of a grammar whose entropy is known (apps/datasets/toy_grammar.cpp).
+// occurs is <unk>. Without files, words of a grammar whose entropy is known (apps/datasets/text/toy_grammar.cpp).
 // mikolov2010recurrent has the usual three files, 929,589 words of 10,000, with <unk> in them.
 // Deviates from it in: sequences are examples of their own, so that shares can be cut and shuffled; a recurrent model
 // begins every one of them with a state of zeros.
@@ -16,8 +16,8 @@
 #include "apps/datasets/datasets.hpp"
 #include "apps/datasets/file_reader.hpp"
 #include "apps/datasets/mapped_text.hpp"
-#include "apps/datasets/tokens.hpp"
-#include "apps/datasets/toy_grammar.hpp"
+#include "apps/datasets/text/tokens.hpp"
+#include "apps/datasets/text/toy_grammar.hpp"
 
 namespace hearsay {
 namespace {
@@ -55,7 +55,8 @@ class WordsSource final : public DatasetSource {
             .train = train,
             .test = test,
             .shares = {.size = train->size()},
-            .metrics = {perplexity_metric(), loss_metric(), accuracy_metric()}};
+            .metrics = {perplexity_metric(), loss_metric(), accuracy_metric()},
+            .vocabulary = vocabulary_file(tokeniser->tokens())};
   }
 
  private:
@@ -107,7 +108,7 @@ DatasetEntry words_entry() {
           .summary = "words in the Penn Treebank's format (train.txt, valid.txt), or generated ones",
           .equation = "example i: words i·stride … i·stride + T − 1, targets one word further on",
           .cost = "no communication; files stay on disk, 8 bytes a sequence and the vocabulary in memory",
-          .citation = "mikolov2010recurrent; generated words: apps/datasets/toy_grammar.cpp",
+          .citation = "mikolov2010recurrent; generated words: apps/datasets/text/toy_grammar.cpp",
           .make = [](Config& config, std::uint64_t seed) -> std::unique_ptr<DatasetSource> {
             return std::make_unique<WordsSource>(config, seed);
           }};

@@ -22,6 +22,8 @@ class Tokeniser {
  public:
   virtual ~Tokeniser() = default;
   virtual std::int64_t vocabulary() const = 0;  ///< tokens are in [0, vocabulary)
+  /// What the tokens stand for, by their numbers.
+  virtual std::vector<std::string> tokens() const = 0;
   /// The first token's beginning.
   virtual const char* begin(std::string_view text) const { return text.data(); }
   /// The token at `at` < `end`; moves `at` to the next token, or to `end`.
@@ -38,6 +40,13 @@ std::shared_ptr<const Tokeniser> character_tokens(std::span<const Text> texts);
 /// most, 0: all. Throws DataError, naming file and line, for a word of `others` that is not known where no <unk> is.
 std::shared_ptr<const Tokeniser> word_tokens(std::span<const Text> training, std::span<const Text> others,
                                              std::size_t most);
+
+/// Throws DataError, naming file and byte, where a text is not UTF-8; `instead`: what else could be done.
+void require_utf8(const Text& text, std::string_view instead);
+
+/// A vocabulary as it is kept with a run and its model: the tokens' texts by their numbers, a line each. Backslashes,
+/// control characters and what is no UTF-8 are written \\, \n, \t or \xHH.
+std::string vocabulary_file(std::span<const std::string> tokens);
 
 std::size_t count_tokens(const Text& text, const Tokeniser& tokeniser);
 

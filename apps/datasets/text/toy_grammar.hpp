@@ -18,6 +18,9 @@ inline constexpr std::uint32_t grammar_topics = 8;
 /// `size` characters; equal seeds give equal texts, and a longer one begins with a shorter one.
 GeneratedText generate_text(std::size_t size, std::uint64_t seed);
 
+/// One sentence, of a topic that is drawn too: "the small sailors follow a boat."
+std::string generate_sentence(std::uint64_t seed);
+
 /// Bits a character that no model can do without, given all that comes before: the entropy of a document divided by
 /// its mean length. Its texts have one derivation each, so it is exact.
 double grammar_entropy();

@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "apps/datasets/toy_grammar.hpp"
+#include "apps/datasets/text/toy_grammar.hpp"
 #include "base/error.hpp"
 #include "tests/runtime/data/load.hpp"
 #include "tests/runtime/data/temporary_files.hpp"
@@ -224,4 +224,26 @@ TEST_CASE("generated words are learnt from without files") {
   CHECK(data.shares.groups.empty());
   const auto [inputs, targets] = example(data, *data.test, 0);
   CHECK(std::ranges::all_of(inputs, [&](std::int64_t t) { return t >= 0 && t < data.shape.inputs.classes; }));
+}
+
+TEST_CASE("a vocabulary is a line a token, in order, whatever the token is") {
+  const TemporaryFolder folder;
+  folder.write("text.txt", bytes_of(std::string(with_accents) + "\\\t\x01" + std::string(300, 'a')));
+  const DataSet characters = load_set("text", yaml(folder, "text.txt", "block: 4"));
+  std::vector<std::string> lines;
+  std::istringstream stream(characters.vocabulary);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  REQUIRE(std::ssize(lines) == characters.shape.inputs.classes);
+  CHECK(lines[0] == "\\x01");
+  CHECK(lines[1] == "\\t");
+  CHECK(lines[2] == "\\n");
+  CHECK(lines[3] == " ");
+  CHECK(std::ranges::count(lines, "\\\\") == 1);
+  CHECK(std::ranges::count(lines, "ü") == 1);
+  const DataSet bytes = load_set("text", yaml(folder, "text.txt", "block: 4, unit: bytes"));
+  CHECK(bytes.vocabulary.starts_with("\\x00\n\\x01\n"));
+  CHECK(bytes.vocabulary.ends_with("\\xfe\n\\xff\n"));
+  folder.write("train.txt", bytes_of("a b c a b c\n"));
+  folder.write("valid.txt", bytes_of("a b\n"));
+  CHECK(load_set("words", "{path: " + folder.path().string() + ", block: 1}").vocabulary == "a\nb\nc\n\\n\n");
 }

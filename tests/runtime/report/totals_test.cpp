@@ -1,5 +1,5 @@
 // ranks.csv: what every rank did of the job.
-#include "runtime/report/ranks.hpp"
+#include "runtime/report/totals.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,7 +6,7 @@
 //
 // Entropy. No word is in two lists, and none in one list is another with an "s": every text has one derivation. With H
 // for entropies and L for mean lengths, of a document: (log₂ 8 + 24 H_sentence) / (24 L_sentence + 1).
-#include "apps/datasets/toy_grammar.hpp"
+#include "apps/datasets/text/toy_grammar.hpp"
 
 #include <array>
 #include <cmath>
@@ -125,6 +125,14 @@ GeneratedText generate_text(std::size_t size, std::uint64_t seed) {
   }
   made.text.resize(size);
   return made;
+}
+
+std::string generate_sentence(std::uint64_t seed) {
+  Random random(seed);
+  Dice dice(random);
+  std::string text;
+  append_sentence(text, dice.below(grammar_topics), dice);
+  return text;
 }
 
 double grammar_entropy() {

@@ -1,10 +1,12 @@
-#include "apps/datasets/tokens.hpp"
+#include "apps/datasets/text/tokens.hpp"
 
 #include <utf8.h>
 
 #include <algorithm>
 #include <array>
 #include <bitset>
+#include <cstdio>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <stdexcept>
@@ -18,6 +20,11 @@ namespace {
 class Bytes final : public Tokeniser {
  public:
   std::int64_t vocabulary() const override { return 256; }
+  std::vector<std::string> tokens() const override {
+    std::vector<std::string> all;
+    for (int byte = 0; byte < 256; ++byte) all.emplace_back(1, static_cast<char>(byte));
+    return all;
+  }
   std::int64_t next(const char*& at, const char*) const override { return static_cast<unsigned char>(*at++); }
 };
 
@@ -29,6 +36,11 @@ class Characters final : public Tokeniser {
       if (known_[token] < ascii_.size()) ascii_[known_[token]] = static_cast<std::int64_t>(token);
   }
   std::int64_t vocabulary() const override { return static_cast<std::int64_t>(known_.size()); }
+  std::vector<std::string> tokens() const override {
+    std::vector<std::string> all;
+    for (const std::uint32_t character : known_) utf8::append(character, std::back_inserter(all.emplace_back()));
+    return all;
+  }
   std::int64_t next(const char*& at, const char*) const override {
     if (const auto byte = static_cast<unsigned char>(*at); byte < ascii_.size()) return ++at, ascii_[byte];
     const std::uint32_t character = utf8::unchecked::next(at);
@@ -59,6 +71,11 @@ class Words final : public Tokeniser {
     if (const auto found = numbers_.find(std::string(unknown)); found != numbers_.end()) unknown_ = found->second;
   }
   std::int64_t vocabulary() const override { return static_cast<std::int64_t>(numbers_.size()); }
+  std::vector<std::string> tokens() const override {
+    std::vector<std::string> all(numbers_.size());
+    for (const auto& [word, number] : numbers_) all[static_cast<std::size_t>(number)] = word;
+    return all;
+  }
   const char* begin(std::string_view text) const override { return behind_blanks(text.begin(), text.end()); }
   std::int64_t next(const char*& at, const char* end) const override {
     const std::string_view word = word_at(at, end);
@@ -124,7 +141,42 @@ void require_known(const Text& text, const Words& words) {
   });
 }
 
+/// One character, in a line.
+std::string escaped(std::string_view character) {
+  const auto byte = static_cast<unsigned char>(character.front());
+  if (character == "\\") return "\\\\";
+  if (character == "\n") return "\\n";
+  if (character == "\t") return "\\t";
+  const bool shown = character.size() > 1 || (byte >= 0x20 && byte < 0x7f);
+  if (shown) return std::string(character);
+  char text[8];
+  std::snprintf(text, sizeof text, "\\x%02x", byte);
+  return text;
+}
+
 }  // namespace
+
+void require_utf8(const Text& text, std::string_view instead) {
+  const char* const begin = text.characters.data();
+  const char* const end = begin + text.characters.size();
+  if (const char* const wrong = utf8::find_invalid(begin, end); wrong != end)
+    throw DataError(text.origin + ": at byte " + std::to_string(wrong - begin) +
+                    ": is not UTF-8; convert the file (`iconv -f LATIN1 -t UTF-8`)" + std::string(instead));
+}
+
+std::string vocabulary_file(std::span<const std::string> tokens) {
+  std::string file;
+  for (const std::string& token : tokens) {
+    for (auto at = token.begin(); at != token.end();) {
+      auto next = at;
+      if (utf8::internal::validate_next(next, token.end()) != utf8::internal::UTF8_OK) next = at + 1;
+      file += escaped({at, next});
+      at = next;
+    }
+    file += '\n';
+  }
+  return file;
+}
 
 std::shared_ptr<const Tokeniser> byte_tokens() { return std::make_shared<Bytes>(); }
 
@@ -132,11 +184,9 @@ std::shared_ptr<const Tokeniser> character_tokens(std::span<const Text> texts) {
   constexpr std::size_t code_points = 0x110000;
   const auto occur = std::make_unique<std::bitset<code_points>>();
   for (const Text& text : texts) {
+    require_utf8(text, ", or set data.unit to bytes");
     const char* at = text.characters.data();
     const char* const end = at + text.characters.size();
-    if (const char* const wrong = utf8::find_invalid(at, end); wrong != end)
-      throw DataError(text.origin + ": at byte " + std::to_string(wrong - at) +
-                      ": is not UTF-8; convert the file (`iconv -f LATIN1 -t UTF-8`), or set data.unit to bytes");
     while (at != end) occur->set(utf8::unchecked::next(at));
   }
   std::vector<std::uint32_t> known;

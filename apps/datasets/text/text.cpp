@@ -1,7 +1,7 @@
 // text: a file, or a folder of files, as characters or bytes; without a file, text of a grammar whose entropy is known.
 //   example i = T tokens from token i·stride of a file on; to be foretold: the token behind each of them
 // The last part of every file is what is tested on, as in char-rnn and nanoGPT; sequences do not cross files.
-// The generated text: apps/datasets/toy_grammar.cpp, 0.497 bits (0.345 nats) a character.
+// The generated text: apps/datasets/text/toy_grammar.cpp, 0.497 bits (0.345 nats) a character.
 // Cost: no messages; files are mapped, and a rank keeps 12 bytes a sequence; every file is read twice at the start.
 #include <cstdint>
 #include <filesystem>
@@ -12,8 +12,8 @@
 
 #include "apps/datasets/datasets.hpp"
 #include "apps/datasets/mapped_text.hpp"
-#include "apps/datasets/tokens.hpp"
-#include "apps/datasets/toy_grammar.hpp"
+#include "apps/datasets/text/tokens.hpp"
+#include "apps/datasets/text/toy_grammar.hpp"
 
 namespace hearsay {
 namespace {
@@ -64,7 +64,8 @@ class TextSource final : public DatasetSource {
             .train = train,
             .test = test,
             .shares = {.size = size, .groups = std::move(groups), .count = path_.empty() ? grammar_topics : documents},
-            .metrics = {loss_metric(), bits_metric(unit_ == "bytes" ? "byte" : "character"), accuracy_metric()}};
+            .metrics = {loss_metric(), bits_metric(unit_ == "bytes" ? "byte" : "character"), accuracy_metric()},
+            .vocabulary = vocabulary_file(tokeniser->tokens())};
   }
 
  private:
@@ -92,7 +93,7 @@ DatasetEntry text_entry() {
           .summary = "characters or bytes of a file or folder, or of a generated text of 0.497 bits a character",
           .equation = "example i: tokens i·stride … i·stride + T − 1, targets one token further on",
           .cost = "no communication; files stay on disk, 12 bytes a sequence",
-          .citation = "generated text: a grammar of our own, apps/datasets/toy_grammar.cpp",
+          .citation = "generated text: a grammar of our own, apps/datasets/text/toy_grammar.cpp",
           .make = [](Config& config, std::uint64_t seed) -> std::unique_ptr<DatasetSource> {
             return std::make_unique<TextSource>(config, seed);
           }};

@@ -1,0 +1,23 @@
+#pragma once
+// Pictures in files: PNG by libpng, JPEG by libjpeg-turbo.
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace hearsay {
+
+/// Red, green and blue of every pixel, row by row: (height, width, 3).
+struct Picture {
+  int width = 0, height = 0;
+  std::vector<std::uint8_t> pixels{};
+};
+
+/// Of a file that is a PNG or a JPEG, whatever it is called; grey becomes colour, and what can be seen through lies on
+/// black. Throws DataError, naming the file, if it is neither, damaged, or of more than 10⁸ pixels.
+Picture read_picture(const std::filesystem::path& file);
+
+/// The picture's shorter side becomes `side` pixels: every new pixel is a mean of old ones weighted by their distance,
+/// over the width of a new pixel, or of an old one if that is wider (the triangle filter of Pillow's `BILINEAR`).
+Picture resized(const Picture& picture, int side);
+
+}  // namespace hearsay
