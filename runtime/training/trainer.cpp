@@ -66,6 +66,7 @@ void Trainer::accompany(const RunLength& length, const MayWait& may_wait) {
 
 // What servers are asked for while they have nothing to compute, or after it.
 void Trainer::serve(Iteration k) {
+  served_ = k + 1;
   if (!parts_.participant.idle(k)) return;
   parts_.optimizer.step();
   parts_.participant.stepped(k);
@@ -74,7 +75,7 @@ void Trainer::serve(Iteration k) {
 void Trainer::settle() {
   parts_.participant.settle();
   if (!parts_.participant.is_sharded()) return;
-  serve(done_);
+  serve(std::max(done_, served_));
   parts_.participant.settle();
 }
 

@@ -70,6 +70,7 @@ class Trainer {
   std::chrono::nanoseconds idle_{};
   Iteration resumed_at_ = 0;
   Iteration done_ = 0;
+  Iteration served_ = 0;  // behind the last iteration in which this rank had nothing to compute
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();
 };
 

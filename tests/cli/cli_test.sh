@@ -38,7 +38,7 @@ expect 2 "simulate without a platform" "platform" "hearsay simulate --help" -- "
 expect 2 "no command" "^hearsay: no command.*--help" -- "$hearsay"
 expect 2 "unknown command" "^hearsay: .*(see hearsay --help)" -- "$hearsay" trian small.yaml
 expect 2 "unknown option" "^hearsay: .*--fast.*hearsay train --help" -- "$hearsay" train small.yaml --fast
-expect 2 "train without a configuration" "^hearsay: CONFIG" -- "$hearsay" train
+expect 2 "train without a configuration" "^hearsay: no CONFIG" -- "$hearsay" train
 expect 2 "unknown progress mode" "^hearsay: .*--progress" -- "$hearsay" train small.yaml --progress loud
 expect 2 "dry run and dump together" "^hearsay: " -- "$hearsay" train small.yaml --dry-run --dump-config
 

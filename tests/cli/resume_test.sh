@@ -15,7 +15,8 @@ YAML
 # value FILE KEY: of summary.json.
 value() { python3 -c "import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])" "$1" "$2"; }
 
-# records FOLDER: what the metrics say, but for times and bytes that depend on timing, one file after the other.
+# records FOLDER: what the metrics say, but for times, and for what another thread had sent by then, one file after the
+# other.
 records() {
   python3 - "$1" <<'PY'
 import glob, json, sys
@@ -23,7 +24,7 @@ for name in sorted(glob.glob(sys.argv[1] + "/metrics.rank*.jsonl")):
     for line in open(name):
         record = json.loads(line)
         print({k: record.get(k) for k in ("record", "rank", "iteration", "epoch", "loss", "learning_rate", "events",
-                                          "messages", "payload_bytes", "loss_mean_model", "accuracy_mean_model")})
+                                          "loss_mean_model", "accuracy_mean_model")})
 PY
 }
 
@@ -46,6 +47,9 @@ same_end() { # same_end NAME WHOLE RESUMED
   records "$2" >records.whole
   records "$3" >records.resumed
   holds "$1: metrics without gap or repetition" diff records.whole records.resumed
+  for count in events messages payload_bytes; do
+    holds "$1: as many $count" test "$(value "$2/summary.json" $count)" = "$(value "$3/summary.json" $count)"
+  done
 }
 
 settings=(
@@ -75,8 +79,10 @@ for i in "${!settings[@]}"; do
 done
 
 train=("${three_ranks[@]}" "$hearsay" train base.yaml --progress off)
-expect 0 "whole" -- "${train[@]}" --output runs/whole
-begin runs/stopped "${train[@]}" --set train.checkpoint.every_s=0.5 --output runs/stopped
+# Slow enough that it has not ended when the signal comes.
+slow=(--set "model={name: mlp, hidden: [1024, 512]}")
+expect 0 "whole" -- "${train[@]}" "${slow[@]}" --output runs/whole
+begin runs/stopped "${train[@]}" "${slow[@]}" --set train.checkpoint.every_s=0.5 --output runs/stopped
 kill -TERM "$job"
 wait "$job" 2>/dev/null
 cp begun.log output
@@ -135,7 +141,7 @@ expect 0 "evaluate" "64 test examples" "accuracy" -- "$hearsay" evaluate runs/wh
 "$hearsay" evaluate runs/whole --json >evaluated.json 2>&1
 holds "the summary's number" \
   python3 -c "import json; assert abs(json.load(open('evaluated.json'))['metrics']['accuracy'] - $accuracy) < 1e-9"
-expect 0 "a model to start from" finished -- "$hearsay" train base.yaml --progress off --set train.iterations=1 \
+expect 0 "a model to start from" finished -- "$hearsay" train base.yaml --progress off "${slow[@]}" --set train.iterations=1 \
   --set optimizer.learning_rate=1e-30 --set train.initial_model=runs/whole/model.pt --output runs/from-model
 holds "is where the other ended" test "$accuracy" = "$(value runs/from-model/summary.json accuracy_mean_model)"
 expect 3 "no model" "file: is not a model" -- "$hearsay" train base.yaml --progress off \
