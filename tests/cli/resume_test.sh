@@ -141,7 +141,8 @@ expect 0 "evaluate" "64 test examples" "accuracy" -- "$hearsay" evaluate runs/wh
 "$hearsay" evaluate runs/whole --json >evaluated.json 2>&1
 holds "the summary's number" \
   python3 -c "import json; assert abs(json.load(open('evaluated.json'))['metrics']['accuracy'] - $accuracy) < 1e-9"
-expect 0 "a model to start from" finished -- "$hearsay" train base.yaml --progress off "${slow[@]}" --set train.iterations=1 \
+expect 0 "a model to start from" finished -- \
+  "$hearsay" train base.yaml --progress off "${slow[@]}" --set train.iterations=1 \
   --set optimizer.learning_rate=1e-30 --set train.initial_model=runs/whole/model.pt --output runs/from-model
 holds "is where the other ended" test "$accuracy" = "$(value runs/from-model/summary.json accuracy_mean_model)"
 expect 3 "no model" "file: is not a model" -- "$hearsay" train base.yaml --progress off \
