@@ -9,6 +9,7 @@ namespace {
 
 constexpr double bins_a_doubling = 4.0;
 constexpr std::uint32_t range = 1U << Stamp::bits;
+constexpr std::uint32_t most_ahead = std::chrono::minutes(2) / Stamp::step;  // far more than clocks differ
 
 }  // namespace
 
@@ -16,7 +17,7 @@ Stamp Stamp::of(TimePoint since_start) { return {static_cast<std::uint32_t>(sinc
 
 TimePoint Stamp::age(TimePoint now) const {
   const std::uint32_t steps = (of(now).count + range - count) % range;
-  return steps < range / 2 ? TimePoint(steps * step) : TimePoint{};
+  return steps < range - most_ahead ? TimePoint(steps * step) : TimePoint{};
 }
 
 std::int64_t IterationStarts::since(TimePoint then) const {

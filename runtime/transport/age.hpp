@@ -26,7 +26,7 @@ struct Stamp {
   std::uint32_t count = 0;
 
   static Stamp of(TimePoint since_start);
-  /// How long ago it was, up to 14 minutes; 0 for a moment that is still to come.
+  /// How long ago it was, up to 25 minutes; 0 for a moment that is still to come.
   TimePoint age(TimePoint now) const;
 };
 

@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "runtime/exchange/dropping/gradient_dropping.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
+#include "runtime/exchange/misfit.hpp"
 #include "runtime/transport/packet.hpp"
 
 namespace hearsay {
@@ -189,10 +190,7 @@ class AsynchronousDropping final : public Exchange {
     try {
       apply_parts(edge, packet.subspan(sizeof header), header.segments);
     } catch (const CommunicationError& error) {
-      throw CommunicationError("the packet of iteration " + std::to_string(header.iteration) + " from rank " +
-                               std::to_string(header.sender) + " to rank " + std::to_string(me_) +
-                               " does not fit this rank's model: " + error.what() +
-                               ". The ranks run different models, configurations or versions");
+      throw misfit(header, me_, error.what());
     }
   }
   void apply_parts(std::size_t edge, std::span<const std::byte> rest, std::uint32_t parts) {

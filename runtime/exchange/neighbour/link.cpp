@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "runtime/exchange/in_flight.hpp"
+#include "runtime/exchange/misfit.hpp"
 #include "runtime/replica/block_state.hpp"
 
 namespace hearsay {
@@ -485,10 +486,7 @@ std::uint32_t NeighbourLink::apply(std::size_t edge, std::span<const std::byte> 
       throw CommunicationError("it has come out of turn");
     apply_segments(edge, packet.subspan(sizeof header), header.segments);
   } catch (const CommunicationError& error) {
-    throw CommunicationError("the packet of iteration " + std::to_string(header.iteration) + " from rank " +
-                             std::to_string(header.sender) + " to rank " + std::to_string(context_.neighbourhood.rank) +
-                             " does not fit this rank's model: " + error.what() +
-                             ". The ranks run different models, configurations or versions");
+    throw misfit(header, context_.neighbourhood.rank, error.what());
   }
   return header.segments;
 }

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/error.hpp"
+#include "runtime/exchange/misfit.hpp"
 #include "runtime/exchange/neighbour/link.hpp"
 #include "runtime/exchange/neighbour/push_sum.hpp"
 
@@ -148,29 +148,23 @@ class AsynchronousPushSum final : public Exchange {
     const PacketHeader header = packet_header(packet);
     newest_[edge] = {static_cast<std::uint32_t>(header.sent)};
     if (packet.size() != packet_bytes(layout_) || header.segments != layout_.count())
-      throw unfit(header, std::to_string(packet.size()) + " bytes in " + std::to_string(header.segments) +
-                              " segments instead of " + std::to_string(packet_bytes(layout_)) + " in " +
-                              std::to_string(layout_.count()));
+      throw misfit(header, context_.neighbourhood.rank,
+                   std::to_string(packet.size()) + " bytes in " + std::to_string(header.segments) +
+                       " segments instead of " + std::to_string(packet_bytes(layout_)) + " in " +
+                       std::to_string(layout_.count()));
     auto rest = packet.subspan(sizeof header);
     for (SegmentId s = 0; s < layout_.count(); ++s) {
       SegmentHeader of;
       std::memcpy(&of, rest.data(), sizeof of);
       const auto n = n_.segment(layout_[s]);
       if (of.segment != s || of.kind != whole_segment || of.bytes != n.size_bytes() + sizeof(float))
-        throw unfit(header, "its segment " + std::to_string(s) + " is another one");
+        throw misfit(header, context_.neighbourhood.rank, "its segment " + std::to_string(s) + " is another one");
       arrived_.resize(n.size() + 1);
       std::memcpy(arrived_.data(), rest.data() + sizeof of, of.bytes);
       for (std::size_t i = 0; i < n.size(); ++i) n[i] += arrived_[i];
       w_[s] += arrived_.back();
       rest = rest.subspan(sizeof of + of.bytes);
     }
-  }
-
-  CommunicationError unfit(const PacketHeader& header, const std::string& what) const {
-    return CommunicationError("the packet of iteration " + std::to_string(header.iteration) + " from rank " +
-                              std::to_string(header.sender) + " to rank " +
-                              std::to_string(context_.neighbourhood.rank) + " does not fit this rank's model: " + what +
-                              ". The ranks run different models, configurations or versions");
   }
 
   void divide() {

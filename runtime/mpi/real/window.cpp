@@ -140,7 +140,7 @@ void Window::put(std::span<const std::byte> bytes, int target, std::size_t offse
     const MPI_Aint there = handle_->displacement(target, offset + done);
     const auto* const from = bytes.data() + done;
     MPI_Request left = MPI_REQUEST_NULL;
-    if (polite)
+    if (polite && handle_->polite_from > 0)  // MPICH answers questions behind its puts as it is
       check(MPI_Rput(from, count, MPI_BYTE, target, there, count, MPI_BYTE, handle_->window, &left), "MPI_Rput");
     else
       check(MPI_Put(from, count, MPI_BYTE, target, there, count, MPI_BYTE, handle_->window), "MPI_Put");
