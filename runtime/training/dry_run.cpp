@@ -1,9 +1,8 @@
 #include "runtime/training/dry_run.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
+#include <string>
 
 #include "base/timing.hpp"
 #include "runtime/exchange/participant.hpp"
@@ -13,12 +12,15 @@
 namespace hearsay {
 namespace {
 
-/// What this process has in memory now, by the system's account; 0 where it keeps none.
-std::uint64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::uint64_t pages = 0, resident = 0;
-  file >> pages >> resident;
-  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+/// The most that this process has had in memory, by the system's account; 0 where it keeps none. The most and not what
+/// it has now: a step's activations are given back at its end.
+std::uint64_t most_resident_bytes() {
+  std::ifstream file("/proc/self/status");
+  for (std::string word; file >> word;) {
+    std::uint64_t kibibytes = 0;
+    if (word == "VmHWM:" && file >> kibibytes) return kibibytes * 1024;
+  }
+  return 0;
 }
 
 /// The neighbours of a rank that has most of them.
@@ -36,7 +38,7 @@ std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, const Layout& 
   // The mean model, what it stands in for meanwhile, and the library's own block while it adds.
   const std::size_t evaluation = (topology.ranks() > 1 ? 3 : 2) * block;
   std::vector<DryRun::Memory> memory{
-      {"program, data, model and one step", resident_bytes()},
+      {"program, data, model and one step", most_resident_bytes()},
       {"window", Participant::window_bytes(*plan.exchange, layout, degree, topology.ranks())},
       {"exchange", plan.exchange->kept_bytes(layout, degree, topology.ranks())},
       {"optimizer", static_cast<std::size_t>(plan.optimizer->blocks()) * block},
