@@ -1,5 +1,5 @@
-# hearsay_add_test(NAME SOURCES <globs> LIBRARIES … [LABELS …] [ENVIRONMENT …] [TIMEOUT seconds]): a program of doctest
-# cases in one process.
+# hearsay_add_test(NAME SOURCES <globs> LIBRARIES … [THREADS] [LABELS …] [ENVIRONMENT …] [TIMEOUT seconds]): a program
+# of doctest cases in one process. THREADS: it starts some, so that ThreadSanitizer has something to judge.
 #
 # hearsay_add_mpi_test(NAME … RANKS 1 2 4 [MPIRUN_ARGS …]): the same program under mpirun, one test NAME.npP for each
 # number of ranks. With PROGRAM instead of SOURCES the program of another MPI test is run, e.g. with other MPIRUN_ARGS.
@@ -7,7 +7,7 @@
 #
 # hearsay_add_script_test(NAME COMMAND <script in tests/> <arguments> …): a script; exit status 0 is a pass.
 #
-# Labels: `mpi` and `torch` by what a test links; `tsan` on those with neither, the ones that ThreadSanitizer can judge.
+# Labels: `mpi` and `torch` by what a test links; `tsan` on those with THREADS.
 set(HEARSAY_TEST_ENVIRONMENT OMP_NUM_THREADS=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
     TSAN_OPTIONS=halt_on_error=1)
 set(HEARSAY_MPI_ENVIRONMENT
@@ -38,6 +38,7 @@ target_link_libraries(hearsay_mpi_test_main PRIVATE hearsay_core doctest::doctes
 hearsay_compile_options(hearsay_mpi_test_main)
 
 add_custom_target(mpi_tests COMMENT "All test programs that run under mpirun")
+add_custom_target(thread_tests COMMENT "All test programs that start threads")
 
 function(hearsay_add_test_program target main)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
@@ -78,7 +79,7 @@ macro(hearsay_classify_test)
 endmacro()
 
 function(hearsay_add_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "TIMEOUT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -89,10 +90,11 @@ function(hearsay_add_test name)
   if(skip)
     return()
   endif()
-  if(NOT needs_torch)
-    list(APPEND labels tsan)
-  endif()
   hearsay_add_test_program(${name}_test hearsay_test_main SOURCES ${ARG_SOURCES} LIBRARIES ${ARG_LIBRARIES})
+  if(ARG_THREADS)
+    list(APPEND labels tsan)
+    add_dependencies(thread_tests ${name}_test)
+  endif()
   add_test(NAME ${name} COMMAND ${name}_test)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT}
                        ENVIRONMENT "${HEARSAY_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
