@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -38,6 +39,34 @@ bool Candidates::collect(std::span<const float> values, std::int32_t least, std:
   size_ = hearsay::collect(values, least, room(most));
   least_ = least;
   return size_ <= most;
+}
+
+bool Candidates::collect_sparse(std::span<const float> values, std::size_t k) {
+  if (!collect(values, 1, k)) return false;
+  add_first_zeros(k - size_);
+  least_ = 0;
+  return true;
+}
+
+/// What is not among the candidates is 0. Up to the last of the zeros to add every position is taken, behind it only
+/// the candidates are.
+void Candidates::add_first_zeros(std::size_t zeros) {
+  std::size_t front = zeros, below = 0;  // positions < front are taken; `below` of them are candidates
+  while (below < size_ && positions_[below] < front) ++front, ++below;
+  const std::size_t behind = size_ - below;
+  std::memmove(positions_.get() + front, positions_.get() + below, behind * sizeof(std::uint32_t));
+  std::memmove(magnitudes_.get() + front, magnitudes_.get() + below, behind * sizeof(std::int32_t));
+  std::size_t end = front;  // from here on magnitudes are in place
+  for (std::size_t c = below; c-- > 0;) {
+    const std::size_t at = positions_[c];
+    const std::int32_t magnitude = magnitudes_[c];
+    std::fill(magnitudes_.get() + at + 1, magnitudes_.get() + end, 0);
+    magnitudes_[at] = magnitude;
+    end = at;
+  }
+  std::fill_n(magnitudes_.get(), end, 0);
+  std::iota(positions_.get(), positions_.get() + front, 0U);
+  size_ = front + behind;
 }
 
 bool Candidates::add_and_collect(std::span<float> values, std::span<const float> addend, float scale,

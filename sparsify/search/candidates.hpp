@@ -22,7 +22,10 @@ class Candidates {
  public:
   /// Collects the entries of magnitude ≥ `least`. False if there were more than `most`: they are of no use then.
   bool collect(std::span<const float> values, std::int32_t least, std::size_t most);
-  /// The same of values ← values + scale · addend, which is always done in full.
+  /// Collects k entries where at most k of them are not 0: those, and the first zeros. False where more are not 0: what
+  /// was collected is of no use then. Memory for k entries, where `collect` of all zeros would take that of all values.
+  bool collect_sparse(std::span<const float> values, std::size_t k);
+  /// `collect` of values ← values + scale · addend, which is always done in full.
   bool add_and_collect(std::span<float> values, std::span<const float> addend, float scale, std::int32_t least,
                        std::size_t most);
   std::size_t size() const { return size_; }
@@ -43,6 +46,7 @@ class Candidates {
   std::int32_t level_of(std::size_t wanted, const Bin& bin) const;
   std::int32_t trim(const Bin& bin, std::size_t k);
   void drop(std::span<const std::uint32_t> places);
+  void add_first_zeros(std::size_t zeros);
 
   std::unique_ptr<std::uint32_t[]> positions_;
   std::unique_ptr<std::int32_t[]> magnitudes_;

@@ -37,7 +37,12 @@ void ExactSelect::gather(std::span<const float> values, std::size_t k, Candidate
     return;
   }
   const std::size_t most = std::min(n, 8 * k + 1024);
-  if (k <= n / 4 && candidates.collect(values, suggestion(values, k), most) && candidates.size() >= k) return;
+  if (k <= n / 4) {
+    const std::int32_t least = suggestion(values, k);
+    if (least == 0 ? candidates.collect_sparse(values, k)
+                   : candidates.collect(values, least, most) && candidates.size() >= k)
+      return;
+  }
   const Band band = radix_.find(values, k);
   candidates.collect(values, band.low, band.above + band.inside);
 }

@@ -43,8 +43,13 @@ class Sampled final : public Selector {
       return;
     }
     require_finite(values);
+    const std::int32_t least = threshold(values, k, stride, call);
+    if (least == 0) {  // most values are 0, as in what changed since a sparse step: all of them would be collected
+      exact_.largest(values, k, indices);
+      return;
+    }
     indices.clear();
-    collect_from(threshold(values, k, stride, call), values, indices);
+    collect_from(least, values, indices);
     if (too_many(indices.size(), k)) {
       keep_largest(values, k, indices);
     } else if (too_few(indices.size(), k)) {

@@ -62,6 +62,19 @@ TEST_CASE("topk is exact where its sample misleads") {
   CHECK(selected(*topk, low, k) == largest(low, k));  // and here nothing but zeros
 }
 
+TEST_CASE("topk: where nearly all values are 0, the first zeros fill what is left") {
+  const auto topk = make_selector("name: topk");
+  constexpr std::size_t n = 70000;  // more than are looked at one by one
+  CHECK(rc::check([&] {
+    std::vector<float> values(n, 0.0F);
+    const auto reach = *rc::gen::element<std::size_t>(40, n);  // what is not 0 may lie among the first zeros, or not
+    const auto nonzero = *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, reach));
+    for (const std::size_t i : nonzero) values[i] = i % 2 == 0 ? 3.0F : -1.0F - static_cast<float>(i % 5);
+    const auto k = *rc::gen::inRange<std::size_t>(1, 120);
+    RC_ASSERT(selected(*topk, values, k) == largest(values, k));
+  }));
+}
+
 TEST_CASE("topk: one value more is one position more") {
   const auto selector = make_selector("name: topk");
   const auto values = any_values(8, 20);
