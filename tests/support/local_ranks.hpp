@@ -16,10 +16,11 @@
 
 namespace hearsay::test {
 
-/// An exchange that does nothing, for tests that post packets themselves.
+/// An exchange that does nothing, for tests that post packets themselves. `in_flight`: what rings are sized for.
 class IdlePlan final : public ExchangePlan {
  public:
-  explicit IdlePlan(std::size_t packet_bound) : packet_bound_(packet_bound) {}
+  explicit IdlePlan(std::size_t packet_bound, std::optional<std::size_t> in_flight = {})
+      : packet_bound_(packet_bound), in_flight_(in_flight) {}
   std::size_t packet_bound(const Layout&, int) const override { return packet_bound_; }
   std::unique_ptr<Exchange> build(const ExchangeContext&) const override {
     struct Idle final : Exchange {
@@ -30,11 +31,13 @@ class IdlePlan final : public ExchangePlan {
   }
   std::size_t kept_bytes(const Layout&, std::size_t, int) const override { return 0; }
   Schedule schedule() const override { return Schedule::asynchronous; }
+  std::optional<std::size_t> in_flight() const override { return in_flight_; }
   bool runs_on(const Device&) const override { return true; }
   ExchangeLaws laws() const override { return {.along_graph = true}; }
 
  private:
   std::size_t packet_bound_;
+  std::optional<std::size_t> in_flight_;
 };
 
 /// What all ranks have in common.

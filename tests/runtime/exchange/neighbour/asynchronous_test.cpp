@@ -98,16 +98,14 @@ struct Way {
   EngineKind engine;
   std::size_t in_flight;
 };
-constexpr Way ways[] = {{EngineKind::inline_engine, 1},
-                        {EngineKind::inline_engine, 2},
-                        {EngineKind::thread_engine, 1},
-                        {EngineKind::thread_engine, 2}};
+constexpr Way ways[] = {{EngineKind::inline_engine, 1}, {EngineKind::inline_engine, 2}, {EngineKind::inline_engine, 8},
+                        {EngineKind::thread_engine, 1}, {EngineKind::thread_engine, 2}, {EngineKind::thread_engine, 8}};
 
 void run_links(const Topology& topology, const std::string& sparsify, const Way& way, Views& views,
                const std::function<void(LocalRank&, NeighbourLink&)>& work) {
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 1.0F);
-  const IdlePlan plan(packet_bound(layout, sparsify));
+  const IdlePlan plan(packet_bound(layout, sparsify), way.in_flight);
   const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan, .engine = way.engine};
   run_local_ranks(job, [&](LocalRank& rank) {
     NeighbourLink link(rank.context(), keep_copies(way.in_flight), sparsifier(sparsify));
@@ -169,6 +167,31 @@ TEST_CASE("copies and beliefs agree after any delays and any events") {
         check_views_agree(topology, views);
       }
     }
+  }
+}
+
+TEST_CASE("so they do where ranks stop for a second in the middle, one after the other") {
+  const Topology topology = build(ring, 4);
+  for (const std::size_t in_flight : {1U, 2U, 8U}) {
+    CAPTURE(in_flight);
+    Views views(4);
+    run_links(topology, whole, {EngineKind::thread_engine, in_flight}, views,
+              [&](LocalRank& rank, NeighbourLink& link) {
+                Random random(stream_seed(18, "stops", static_cast<std::uint64_t>(rank.rank())));
+                const std::vector<std::uint8_t> all(rank.replica.layout.count(), 1);
+                for (Iteration k = 0; k < 900; ++k) {
+                  wander(random, rank.replica.values.span());
+                  link.send(k, all);
+                  std::this_thread::sleep_for(k == 200 * rank.rank() + 20 ? std::chrono::seconds(1) : microseconds(20));
+                  link.receive(k);
+                }
+              });
+    CHECK(views.deferred > 0);
+    check_views_agree(topology, views);
+    for (int i = 0; i < 4; ++i)
+      for (const int j : topology.neighbourhood(i).neighbours)
+        CHECK(views.theirs[static_cast<std::size_t>(j)][edge_to(topology, j, i)] ==
+              views.x[static_cast<std::size_t>(i)]);
   }
 }
 

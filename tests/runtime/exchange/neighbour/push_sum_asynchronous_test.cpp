@@ -33,6 +33,7 @@ struct Walk {
   EngineKind engine = EngineKind::thread_engine;
   std::size_t in_flight = 1;
   Iteration iterations = 60;
+  bool stops = false;  ///< rank 1 does, for a second
 };
 constexpr float unit = 4096.0F;  // the last value of every rank at first: its numerator tells the weight
 
@@ -57,6 +58,7 @@ std::vector<Mass> walk(const std::string& topology, int ranks, const Walk& how) 
     for (Iteration k = 0; k < how.iterations; ++k) {
       rank.member.start(k);
       std::this_thread::sleep_for(microseconds(random.below(rank.rank() == 0 ? 400 : 100)));
+      if (how.stops && rank.rank() == 1 && k == 5) std::this_thread::sleep_for(std::chrono::seconds(1));
       rank.member.finish(k);
       for (std::size_t e = 0; e + 1 < x.size(); ++e)
         step(e, std::round(x[e]) + static_cast<float>(random.below(3)) - 1.0F);
@@ -106,6 +108,16 @@ TEST_CASE("numerators keep their sum, exactly, at any speeds and with any delays
         CHECK(sum == std::vector<double>(sum.size(), 0.0));
       }
     }
+  }
+}
+
+TEST_CASE("numerators keep it where a rank stops for a second") {
+  const TextFile file(four_ranks);
+  for (const std::size_t in_flight : {1U, 2U, 8U}) {
+    CAPTURE(in_flight);
+    std::vector<double> sum = surplus(walk(directed(file), 4, {.in_flight = in_flight, .stops = true}));
+    sum.pop_back();
+    CHECK(sum == std::vector<double>(sum.size(), 0.0));
   }
 }
 

@@ -65,6 +65,7 @@ struct Walk {
   double strength = 0.5;
   bool walks = true;  ///< ranks move by themselves, too
   std::uint64_t seed = 0;
+  bool stops = false;  ///< rank 1 does, for a second
 };
 
 /// Small whole numbers; ranks that fire at random, move by whole numbers, and go at speeds of their own.
@@ -97,6 +98,7 @@ std::vector<Rest> walk(int ranks, const Walk& how) {
       for (std::size_t e = 0; e < link.edges().size(); ++e) link.say_gains(e, drift.gains(e, k));
       link.send(k, fired);
       std::this_thread::sleep_for(microseconds(random.below(rank.rank() == 0 ? 800 : 200)));
+      if (how.stops && rank.rank() == 1 && k == 1) std::this_thread::sleep_for(std::chrono::seconds(1));
       mix_by_turns(k, link, *rule, &drift, context);
       for (std::size_t e = 0; how.walks && e < layout.size(); ++e)
         step(e, std::round(rank.replica.values.span()[e]) + static_cast<float>(random.below(3)) - 1.0F);
@@ -151,6 +153,15 @@ TEST_CASE("the sum over ranks is what they had and what they added themselves, a
         }
       }
     }
+  }
+}
+
+TEST_CASE("the same where a rank stops for a second") {
+  for (const std::string mixing : {"{name: arrival}", "{name: difference, gamma: 1}"}) {
+    CAPTURE(mixing);
+    const auto all = walk(4, {.mixing = mixing, .iterations = 4, .stops = true});
+    CHECK(surplus(all) == std::vector<double>(all[0].x.size(), 0.0));
+    CHECK(mixed(all));
   }
 }
 
