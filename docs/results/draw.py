@@ -137,7 +137,9 @@ def skew_family(method):
 
 def skew_front():
     """Filled: corrected. Round: every iteration or events; square: periods."""
-    runs = [run for run in read_rows(HERE / "tables/skew.csv") if run.ranks == 8 and run.finished]
+    tables = ("skew", "skew-whole")  # what there is with even batches is in the first one only
+    runs = [run for table in tables for run in read_rows(HERE / f"tables/{table}.csv")]
+    runs = [run for run in runs if run.ranks == 8 and run.finished]
     runs = [run for run in runs if run.axis["data.partition"]["name"] == "shards"]
     groups = {}
     for run in runs:

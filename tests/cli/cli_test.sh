@@ -86,8 +86,8 @@ for shares in shards iid; do
     holds "$shares, $budget: '$name' has '$numbers' in the table of results" \
       grep -qE "^[|] $name [|] $numbers( ± [0-9.]+)? [|]" "$results"
   done
-  beside=$(sed -nE 's/^#   D-PSGD without correction +([0-9.]+) +([0-9.]+) +[0-9.]+$/\1 | \2/p' advised)
-  holds "$shares: D-PSGD has '$beside' in it" grep -qF "| D-PSGD | $beside |" "$results"
+  beside=$(sed -nE 's/^#   D-PSGD without correction +([0-9.]+) +([0-9.]+) +[0-9.]+$/\1( ± [0-9.]+)? [|] \2/p' advised)
+  holds "$shares: D-PSGD has '$beside' in it" grep -qE "^[|] D-PSGD [|] $beside( ± [0-9.]+)? [|]" "$results"
   dense=$(sed -nE 's/^#   \(an all-reduce: ([0-9.]+) %\)$/\1/p' advised)
   holds "$shares: an all-reduce has '$dense' in it" grep -qE "^\| all-reduce \| $dense( |\$)" "$results"
 done

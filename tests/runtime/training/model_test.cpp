@@ -174,6 +174,15 @@ TEST_CASE("included buffers are segments behind the parameters, without gradient
   CHECK(std::ranges::all_of(model.replica().gradients.segment(running_mean), [](float g) { return g == 0.0F; }));
 }
 
+TEST_CASE(
+    "with group norm a network keeps nothing of its batches, and what it makes of an image is the image's alone") {
+  Model model = model_named("{name: resnet20, norm: group}", 3, 32);
+  CHECK(model.other_state().empty());
+  const Batch batch = random_batch(4, 3, 32);
+  const torch::Tensor all = model.forward(batch.inputs), one = model.forward(batch.inputs.slice(0, 1, 2));
+  CHECK(torch::allclose(all.slice(0, 1, 2), one, 1e-5, 1e-6));
+}
+
 /// y = (w·x + b)·w, w registered twice, and a constant.
 struct TiedImpl : torch::nn::Module {
   TiedImpl()

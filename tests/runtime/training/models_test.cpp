@@ -24,6 +24,7 @@ constexpr Size sizes[] = {{"{name: mnist_cnn}", 1, 28, 27480, 8},
                           {"{name: lenet5}", 1, 28, 61706, 10},
                           {"{name: lenet5}", 1, 32, 61706, 10},
                           {"{name: resnet20}", 3, 32, 269722, 59},
+                          {"{name: resnet20, norm: group}", 3, 32, 269722, 59},
                           {"{name: resnet18}", 3, 32, 11173962, 62},
                           {"{name: vgg16}", 3, 32, 14728266, 54},
                           {"{name: alexnet}", 3, 32, 2472266, 12}};
