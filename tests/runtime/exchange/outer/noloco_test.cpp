@@ -67,6 +67,31 @@ TEST_CASE("two blocks say what one says where the two rates are the same") {
   CHECK(2 * one.totals().payload_bytes == two.totals().payload_bytes);
 }
 
+// δ_i − δ_j = γ (φ_j − φ_i) within a pair: what their local steps have made is the same for both.
+TEST_CASE("a round brings a pair nearer by what consensus says, wherever it goes") {
+  constexpr int ranks = 6;
+  for (const double gamma : {0.25, 0.75, 1.5}) {
+    CAPTURE(gamma);
+    const std::string yaml =
+        noloco("local_steps: 2, outer: {learning_rate: 0.75, momentum: 0}, consensus: " + std::to_string(gamma));
+    const JobOutcome before = train_given(yaml, ranks, 6), after = train_given(yaml, ranks, 8);
+    for (std::size_t i = 0; i < ranks; ++i) {
+      int partners = 0;
+      for (std::size_t j = 0; j < ranks; ++j) {
+        double worst = 0.0, apart = 0.0;
+        for (std::size_t e = 0; e < before.ranks[i].x.size(); ++e) {
+          const double then = static_cast<double>(before.ranks[i].x[e]) - before.ranks[j].x[e];
+          const double now = static_cast<double>(after.ranks[i].x[e]) - after.ranks[j].x[e];
+          worst = std::max(worst, std::abs(now - (1.0 - gamma) * then));
+          apart = std::max(apart, std::abs(then));
+        }
+        if (i != j && apart > 1e-3 && worst < 1e-5) ++partners;
+      }
+      CHECK(partners == 1);
+    }
+  }
+}
+
 TEST_CASE("models come together though each meets one other at a time") {
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 0.0F);
