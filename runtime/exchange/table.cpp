@@ -18,6 +18,11 @@ ExchangeEntry gtopk_exchange();
 ExchangeEntry lkgs_exchange();
 ExchangeEntry hitopk_exchange();
 ExchangeEntry gradient_dropping_exchange();
+ExchangeEntry diloco_exchange();
+ExchangeEntry sparseloco_exchange();
+ExchangeEntry noloco_exchange();
+ExchangeEntry gasloc_exchange();
+ExchangeEntry gossip_outer_exchange();
 
 std::span<const ExchangeEntry> exchanges() {
   static const std::array entries{dpsgd_exchange(),
@@ -32,7 +37,12 @@ std::span<const ExchangeEntry> exchanges() {
                                   gtopk_naive_exchange(),
                                   lkgs_exchange(),
                                   hitopk_exchange(),
-                                  gradient_dropping_exchange()};
+                                  gradient_dropping_exchange(),
+                                  diloco_exchange(),
+                                  sparseloco_exchange(),
+                                  noloco_exchange(),
+                                  gasloc_exchange(),
+                                  gossip_outer_exchange()};
   return entries;
 }
 
@@ -54,7 +64,7 @@ std::unique_ptr<TopologyPlan> plan_topology(Config& root, const ExchangePlan& ex
       !plan->changes() || laws.follows_turns, "graph",
       "'" + plan->graph_name() +
           "' changes from iteration to iteration, which only exchanges follow that use fresh copies alone: "
-          "in lockstep without a delay dpsgd, quasi_global_momentum, gradient_tracking, momentum_tracking and "
+          "in lockstep without a delay dpsgd, quasi_global_momentum, gradient_tracking, momentum_tracking, gasloc and "
           "push_sum; choose one of them or another graph");
   section.require(
       !plan->directed() || laws.along_arcs, "graph",

@@ -77,7 +77,7 @@ TABLES = {
     "trigger/table.cpp": ["trigger/policies"],
     "sparsify/table.cpp": ["sparsify/selectors", "sparsify/codecs", "sparsify/quantisers"],
     "runtime/exchange/table.cpp": ["runtime/exchange/neighbour", "runtime/exchange/global",
-                                    "runtime/exchange/dropping"],
+                                    "runtime/exchange/dropping", "runtime/exchange/outer"],
     "runtime/exchange/neighbour/mixing/table.cpp": ["runtime/exchange/neighbour/mixing"],
     "runtime/exchange/neighbour/correction/table.cpp": ["runtime/exchange/neighbour/correction"],
     "runtime/data/partition.cpp": ["runtime/data/partitions"],

@@ -163,7 +163,7 @@ struct Candidate {
 
 std::vector<Candidate> candidates(const ExchangesOptions& options, const Layout& layout, int ranks, int hosts) {
   std::vector<Candidate> all;
-  for (const ExchangeVariant& variant : exchange_variants(options.density)) {
+  for (const ExchangeVariant& variant : exchange_variants(options.density, true)) {
     if (variant.name.find(options.only) == std::string::npos) continue;
     auto plan = plan_variant(variant);
     const auto cost = plan->cost(layout, topology_of(*plan, ranks), {.hosts = hosts});

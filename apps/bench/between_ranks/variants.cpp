@@ -9,9 +9,16 @@ std::string yaml_of(const std::string& exchange, const std::string& sparsify, co
   return "exchange: " + exchange + "\nsparsify: " + sparsify + "\ntrigger: " + trigger;
 }
 
+/// What an exchange that takes local steps is told of them.
+std::string rounds_of(const ExchangeEntry& entry, bool rounds_of_one_step) {
+  Config exchange, root;
+  static_cast<void>(entry.make(exchange, root));
+  return rounds_of_one_step && exchange.asked("local_steps") ? ", local_steps: 1" : "";
+}
+
 }  // namespace
 
-std::vector<ExchangeVariant> exchange_variants(double density) {
+std::vector<ExchangeVariant> exchange_variants(double density, bool rounds_of_one_step) {
   char number[32];
   std::snprintf(number, sizeof number, "%.9g", density);
   const std::string sparse = "{selector: {density: " + std::string(number) + "}}";
@@ -27,8 +34,10 @@ std::vector<ExchangeVariant> exchange_variants(double density) {
     } else if (name == "gtopk") {
       all.push_back({"gtopk, butterfly", yaml_of("{name: gtopk, merge: butterfly}", sparse)});
       all.push_back({"gtopk, tree", yaml_of("{name: gtopk, merge: tree}", sparse)});
+    } else if (name == "gossip_outer") {
+      all.push_back({name, yaml_of("{name: gossip_outer" + rounds_of(entry, rounds_of_one_step) + "}", "{}", always)});
     } else {
-      all.push_back({name, yaml_of("{name: " + name + "}", sparse)});
+      all.push_back({name, yaml_of("{name: " + name + rounds_of(entry, rounds_of_one_step) + "}", sparse)});
     }
   }
   return all;

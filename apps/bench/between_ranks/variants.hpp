@@ -8,11 +8,12 @@
 
 namespace hearsay {
 
-/// An exchange with its defaults, but for a density where it is sparse and a trigger that always fires.
+/// An exchange with its defaults, but for a density where it is sparse and a trigger that always fires. With
+/// `rounds_of_one_step` those that take local steps take one: every iteration is then like the others.
 struct ExchangeVariant {
   std::string name, yaml;
 };
-std::vector<ExchangeVariant> exchange_variants(double density);
+std::vector<ExchangeVariant> exchange_variants(double density, bool rounds_of_one_step = false);
 std::unique_ptr<ExchangePlan> plan_variant(const ExchangeVariant& variant);
 
 }  // namespace hearsay

@@ -14,8 +14,8 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/neighbour/correction/correction.hpp"
+#include "runtime/exchange/neighbour/eventgrad.hpp"
 #include "runtime/exchange/neighbour/link.hpp"
 #include "runtime/exchange/neighbour/turns.hpp"
 #include "trigger/trigger.hpp"
@@ -132,17 +132,17 @@ Sparsifier read_segment_sparsifier(Config sparsify) {
   return read_sparsifier(sparsify, {.selector = "dense", .per_segment = true, .scope_is_fixed = true});
 }
 
-std::shared_ptr<const MixingRule> read_mixing(Config mixing) {
-  return chosen_entry(mixing_rules(), mixing, "stale", "how copies pull the replica").make(mixing);
+std::shared_ptr<const MixingRule> read_mixing(Config mixing, std::string_view usual) {
+  return chosen_entry(mixing_rules(), mixing, usual, "how copies pull the replica").make(mixing);
 }
 
 TriggerPlan read_trigger(Config trigger) { return TriggerPlan(trigger); }
 
 class EventGradPlan final : public ExchangePlan {
  public:
-  EventGradPlan(Config& exchange, Config& root)
+  EventGradPlan(Config& exchange, Config& root, std::string_view usual_mixing)
       : link_(read_link_options(exchange)),
-        mixing_(read_mixing(exchange.section("mixing"))),
+        mixing_(read_mixing(exchange.section("mixing"), usual_mixing)),
         trigger_(read_trigger(root.section("trigger"))),
         sparsifier_(read_segment_sparsifier(root.section("sparsify"))),
         correction_(read_correction(exchange.section("correction"))) {
@@ -216,6 +216,10 @@ class EventGradPlan final : public ExchangePlan {
 
 }  // namespace
 
+std::unique_ptr<ExchangePlan> eventgrad_plan(Config& exchange, Config& root, std::string_view usual_mixing) {
+  return std::make_unique<EventGradPlan>(exchange, root, usual_mixing);
+}
+
 ExchangeEntry eventgrad_exchange() {
   return {.name = "eventgrad",
           .summary = "a segment travels only when its trigger fires; whole, or Top-k sparsified",
@@ -223,7 +227,7 @@ ExchangeEntry eventgrad_exchange() {
           .cost = "one read pass for norms; per event and directed edge 4 n_s bytes, or 8 k_s sparse",
           .citation = "ghosh2021eventgrad, Algorithm B",
           .make = [](Config& exchange, Config& root) -> std::unique_ptr<ExchangePlan> {
-            return std::make_unique<EventGradPlan>(exchange, root);
+            return eventgrad_plan(exchange, root, "stale");
           }};
 }
 

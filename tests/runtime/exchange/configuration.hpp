@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
+#include "runtime/exchange/exchange.hpp"
 #include "tests/reference/simulation.hpp"
 
 namespace hearsay::test {
@@ -87,6 +89,20 @@ inline std::vector<std::string> every_kind_of_body() {
 
 inline std::string eventgrad(const std::string& mixing, const std::string& schedule = "lockstep") {
   return "exchange: {name: eventgrad, schedule: " + schedule + ", mixing: " + mixing + "}\n";
+}
+
+/// The section `exchange:` with rounds of `steps` local steps, where the exchange has rounds; else without `more`.
+inline std::string in_rounds(std::string_view name, int steps, const std::string& more = "") {
+  const std::string section = "exchange: {name: " + std::string(name);
+  const std::string rounds = section + ", local_steps: " + std::to_string(steps) + more + "}\n";
+  try {
+    Config root = Config::from_text(rounds);
+    static_cast<void>(plan_exchange(root));
+    root.throw_if_invalid();
+    return rounds;
+  } catch (const ConfigError&) {
+    return section + "}\n";
+  }
 }
 
 constexpr const char* ring = "topology: {graph: {name: ring}, weights: {name: uniform}}\n";

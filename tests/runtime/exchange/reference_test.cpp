@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/configuration.hpp"
-#include "tests/runtime/exchange/directed.hpp"
+#include "tests/runtime/exchange/neighbour/directed.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
 namespace hearsay {

@@ -119,25 +119,38 @@ std::string sparsify_section(std::string_view selector) {
   return "sparsify: {selector: {name: " + std::string(selector) + keys + "}}\n";
 }
 
+/// A key that makes rounds short, where the exchange has them.
+std::string rounds_of(std::string_view name, int steps) {
+  const std::string key = ", local_steps: " + std::to_string(steps);
+  return takes(exchange_section(name, key)) ? key : "";
+}
+
 /// Every exchange with every trigger, selector and mixing rule that it takes.
 std::vector<std::string> all_configurations() {
   std::vector<std::string> all;
   for (const ExchangeEntry& exchange : exchanges()) {
-    all.push_back(exchange_section(exchange.name));
+    const std::string often = rounds_of(exchange.name, 3);
+    all.push_back(exchange_section(exchange.name, often));
     for (const TriggerEntry& trigger : triggers())
       for (const SelectorEntry& selector : selectors())
-        all.push_back(exchange_section(exchange.name, ", mixing: {name: arrival}") + trigger_section(trigger.name) +
-                      sparsify_section(selector.name));
+        all.push_back(exchange_section(exchange.name, often + ", mixing: {name: arrival}") +
+                      trigger_section(trigger.name) + sparsify_section(selector.name));
     for (const SelectorEntry& selector : selectors())
-      all.push_back(exchange_section(exchange.name) + sparsify_section(selector.name));
-    for (const char* more : {", delay: 1", ", correction: {name: drift}", ", mixing: {name: arrival}",
-                             ", mixing: {name: difference, gamma: 0.3}", ", feedback: {momentum: 0.9}",
-                             ", mixing: {name: difference, gamma: 0.3}, delay: 1",
-                             ", mixing: {name: difference, gamma: 0.3}, delay: 1, correction: {name: drift}",
-                             ", delay: 1, correction: {name: drift}", ", node_size: 2", ", overlap: false",
-                             ", mixing: {name: arrival}, correction: {name: drift}", ", residual: published"})
+      all.push_back(exchange_section(exchange.name, often) + sparsify_section(selector.name));
+    for (const char* more :
+         {", outer: {momentum: 0}", ", fragments: 3", ", consensus: 0.5",
+          ", outer: {momentum: 0}, delay_steps: 2, blend: 0.5", ", fragments: 2, delay_steps: 1, local_steps: 5",
+          ", fragments: 2, blend: 0.25", ", delay: 1", ", correction: {name: drift}", ", mixing: {name: arrival}",
+          ", mixing: {name: difference, gamma: 0.3}", ", feedback: {momentum: 0.9}",
+          ", mixing: {name: difference, gamma: 0.3}, delay: 1",
+          ", mixing: {name: difference, gamma: 0.3}, delay: 1, correction: {name: drift}",
+          ", delay: 1, correction: {name: drift}", ", node_size: 2", ", overlap: false",
+          ", mixing: {name: arrival}, correction: {name: drift}", ", residual: published"})
       for (const std::string& sparsify : {std::string(), sparsify_section("topk")})
-        all.push_back(exchange_section(exchange.name, more) + sparsify);
+        all.push_back(exchange_section(exchange.name, std::string(more).find("steps: 5") == std::string::npos
+                                                          ? often + more
+                                                          : std::string(more)) +
+                      sparsify);
   }
   std::erase_if(all, [](const std::string& yaml) { return !takes(yaml); });
   return all;
@@ -159,8 +172,9 @@ TEST_CASE("a lockstep run that is stopped and resumed has the bits of one that w
 TEST_CASE("so has one whose optimizer has moments, on any number of ranks") {
   for (const ExchangeEntry& exchange : exchanges())
     for (const int ranks : {1, 2, 5})
-      check_resumed(
-          {.yaml = exchange_section(exchange.name), .ranks = ranks, .descent = {.learning_rate = 0.02, .adam = true}});
+      check_resumed({.yaml = exchange_section(exchange.name, rounds_of(exchange.name, 2)),
+                     .ranks = ranks,
+                     .descent = {.learning_rate = 0.02, .adam = true}});
   check_resumed({.yaml = exchange_section("eventgrad", ", mixing: {name: arrival}, correction: {name: drift}") +
                          trigger_section("adaptive"),
                  .descent = {.learning_rate = 0.02, .adam = true}});
@@ -170,10 +184,13 @@ TEST_CASE("so has one whose optimizer has moments, on any number of ranks") {
 
 TEST_CASE("so has one whose communication has threads, or whose graph changes, or whose values are rounded") {
   for (const ExchangeEntry& exchange : exchanges())
-    check_resumed({.yaml = exchange_section(exchange.name), .engine = EngineKind::thread_engine});
+    check_resumed(
+        {.yaml = exchange_section(exchange.name, rounds_of(exchange.name, 3)), .engine = EngineKind::thread_engine});
+  check_resumed({.yaml = exchange_section("diloco", ", local_steps: 8, fragments: 2, delay_steps: 3"),
+                 .engine = EngineKind::thread_engine});
   check_resumed({.yaml = exchange_section("dpsgd", ", delay: 1"), .engine = EngineKind::thread_engine});
-  for (const std::string name : {"dpsgd", "push_sum", "gradient_tracking"})
-    check_resumed({.yaml = one_peer + exchange_section(name)});
+  for (const std::string name : {"dpsgd", "push_sum", "gradient_tracking", "gasloc"})
+    check_resumed({.yaml = one_peer + exchange_section(name, rounds_of(name, 3))});
   for (const std::string& sparsify : every_kind_of_body())
     for (const char* mixing : {"{name: arrival}", "{name: difference, gamma: 0.1}, delay: 1"})
       check_resumed({.yaml = exchange_section("eventgrad", std::string(", mixing: ") + mixing) +
@@ -193,10 +210,13 @@ double total(const std::vector<std::vector<float>>& blocks) {
 }  // namespace
 
 TEST_CASE("asynchronous ranks that meet, stop and go on keep their mean, and the ends of an edge agree on turns") {
-  for (const std::string& yaml : {exchange_section("dpsgd", ", schedule: asynchronous, correction: {name: drift}"),
-                                  exchange_section("eventgrad", ", schedule: asynchronous, mixing: {name: arrival}"),
-                                  exchange_section("eventgrad", ", schedule: asynchronous, mixing: {name: arrival}") +
-                                      sparsify_section("topk")}) {
+  for (const std::string& yaml :
+       {exchange_section("dpsgd", ", schedule: asynchronous, correction: {name: drift}"),
+        exchange_section("eventgrad", ", schedule: asynchronous, mixing: {name: arrival}"),
+        exchange_section("eventgrad", ", schedule: asynchronous, mixing: {name: arrival}") + sparsify_section("topk"),
+        exchange_section("gossip_outer",
+                         ", schedule: asynchronous, local_steps: 3, "
+                         "outer: {learning_rate: 1, momentum: 0}")}) {
     CAPTURE(yaml);
     constexpr int ranks = 4;
     const Layout layout = reference::small_layout();
@@ -283,7 +303,7 @@ TEST_CASE("another number of ranks takes over what was owed, all of it and nothi
 TEST_CASE("ranks that begin at iteration k with the same model do what ranks do that begin with it at 0") {
   for (const ExchangeEntry& exchange : exchanges()) {
     for (const std::string more : {"", ", delay: 1", ", mixing: {name: arrival}", ", correction: {name: drift}"}) {
-      const std::string yaml = exchange_section(exchange.name, more);
+      const std::string yaml = exchange_section(exchange.name, rounds_of(exchange.name, 2) + more);
       if (!takes(yaml)) continue;
       CAPTURE(yaml);
       constexpr int ranks = 4;

@@ -190,12 +190,20 @@ TEST_CASE("the time line shows a later layer's sum under the backward pass of ea
   }
 }
 
+/// Whether it takes local steps: of the usual number of them these runs have no round.
+bool has_rounds(const ExchangeEntry& entry) {
+  Config exchange, root;
+  static_cast<void>(entry.make(exchange, root));
+  return exchange.asked("local_steps");
+}
+
 TEST_CASE("every exchange trains, and on the global path all replicas end equal") {
   for (const ExchangeEntry& entry : exchanges()) {
     CAPTURE(entry.name);
     const Cleaner cleaner({"every"});
     Config config = Config::from_text("{seed: 3, data: {batch_size: 8}, train: {epochs: 2}}");
     config.override_with("exchange.name=" + std::string(entry.name));
+    if (has_rounds(entry)) config.override_with("exchange.local_steps=2");
     config.override_with("report.directory=" + folder("every").string());
     config.override_with("report.overwrite=true");
     const RunPlan plan(config, task_for());

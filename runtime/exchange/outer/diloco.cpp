@@ -1,0 +1,196 @@
+// DiLoCo: H local steps, the mean of what all ranks have made of them, a step with Nesterov's momentum along it.
+//   local:   x_i moves by the loop's optimizer, H times from φ
+//   round:   D ← (1/P) Σ_i (φ − x_i);  m ← μ m + D;  φ ← φ − η (D + μ m);  x_i ← φ
+// douillard2023diloco, Algorithm 1; with one rank it is Lookahead (zhang2019lookahead), with H = 1, η = 1, μ = 0 and
+// plain SGD the dense S-SGD of allreduce.
+// Streaming (douillard2025streaming): F fragments, whose rounds end at different steps; the sum travels during
+// `delay_steps` = τ local steps that go on meanwhile, and the result is blended with what they have made:
+//   after τ:  φ as above, by the D of τ steps ago;  x_i ← (1 − α) φ + α x_i
+// Deviates from the papers in: fragments are runs of tensors of nearly equal size, in the model's order; outer
+// differences travel as 32-bit floats, in the ring of allreduce. A round that the run's last iteration cuts short does
+// not end: the mean model has its local steps without an outer step.
+// Cost per rank and round: 2 (P − 1) F messages, 2 (P − 1)/P · 4n bytes, 1/H of that an iteration; the most at once is
+// 1/F of it; memory: 3 blocks (φ, D, m), 2 without momentum.
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "base/error.hpp"
+#include "runtime/collectives/ring.hpp"
+#include "runtime/exchange/global/parts/global.hpp"
+#include "runtime/exchange/outer/fragments.hpp"
+#include "runtime/exchange/outer/outer_step.hpp"
+
+namespace hearsay {
+namespace {
+
+struct Settings {
+  OuterOptions outer{};
+  std::size_t fragments = 1;  // F
+  Iteration delay_steps = 0;  // τ
+  double blend = 0.0;         // α
+};
+
+class DiLoCo final : public Exchange {
+ public:
+  DiLoCo(const ExchangeContext& context, const Settings& settings)
+      : context_(context),
+        settings_(settings),
+        fragments_(fragments_of(context.replica.layout, settings.fragments, settings.outer.local_steps)),
+        optimizer_(settings.outer, OuterOptimizer::Form::nesterov, context.replica.layout.size()),
+        phi_(context.replica.layout.size()),
+        difference_(context.replica.layout.size()),
+        queue_(context_) {
+    std::ranges::copy(context_.replica.values.span(), phi_.span().begin());
+  }
+
+  void start(Iteration) override {}
+  void finish(Iteration) override {}
+  // One fragment is under way at most: its round ends before another one's, by more than τ steps.
+  void stepped(Iteration k) override {
+    for (std::size_t f = 0; f < fragments_.size(); ++f) {
+      if ((k + 1 - fragments_[f].ends) % settings_.outer.local_steps == 0 && k + 1 >= fragments_[f].ends) ask(f, k);
+    }
+    if (asked_ >= 0 && k == answer_due_) end_round(fragments_[static_cast<std::size_t>(asked_)]);
+  }
+  // What is under way has been sent by all ranks that are at this iteration: it comes without anybody's next step.
+  void state(Archive& archive) override {
+    queue_.wait();
+    archive.values("outer model", phi_.span());
+    optimizer_.state(archive);
+    archive.value("fragment under way", asked_);
+    if (asked_ < -1 || asked_ >= static_cast<std::int64_t>(fragments_.size()))
+      archive.refuse("fragment under way", "is " + std::to_string(asked_));
+    archive.value("iteration that ends its round", answer_due_);
+    if (asked_ >= 0) archive.values("sum of outer differences", of(asked_, difference_));
+  }
+
+ private:
+  static std::span<float> slice(const Fragment& fragment, FloatBlock& block) {
+    return block.span().subspan(fragment.offset, fragment.length);
+  }
+  std::span<float> of(std::int64_t f, FloatBlock& block) {
+    return slice(fragments_[static_cast<std::size_t>(f)], block);
+  }
+
+  void ask(std::size_t f, Iteration k) {
+    const Fragment& fragment = fragments_[f];
+    const auto d = slice(fragment, difference_);
+    {
+      const PhaseTimer timer(context_.ledger, Phase::encode);
+      const auto phi = slice(fragment, phi_), x = slice(fragment, context_.replica.values);
+      for (std::size_t i = 0; i < d.size(); ++i) d[i] = phi[i] - x[i];
+    }
+    require_finite_difference(context_.replica.layout, fragment.offset, d);
+    for (SegmentId s = fragment.segments.first; s <= fragment.segments.last; ++s) context_.ledger.event(s);
+    asked_ = static_cast<std::int64_t>(f);
+    answer_due_ = k + settings_.delay_steps;
+    queue_.submit([this, d] { ring_all_reduce(Group(context_.peers), d); }, fragment.segments);
+  }
+  void end_round(const Fragment& fragment) {
+    queue_.wait();
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    const auto d = slice(fragment, difference_), phi = slice(fragment, phi_),
+               x = slice(fragment, context_.replica.values);
+    const auto p = static_cast<float>(context_.peers.size());
+    for (float& value : d) value /= p;
+    optimizer_.step(d, fragment.offset, phi);
+    const auto alpha = static_cast<float>(settings_.blend);
+    if (alpha == 0.0F)
+      std::ranges::copy(phi, x.begin());
+    else
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = (1.0F - alpha) * phi[i] + alpha * x[i];
+    asked_ = -1;
+  }
+
+  ExchangeContext context_;
+  Settings settings_;
+  std::vector<Fragment> fragments_;
+  OuterOptimizer optimizer_;
+  FloatBlock phi_;         // where rounds began
+  FloatBlock difference_;  // of the fragment under way, and then the sum
+  std::int64_t asked_ = -1;
+  Iteration answer_due_ = -1;
+  CollectiveQueue queue_;  // goes first: its jobs use what is above
+};
+
+Settings read_settings(Config& exchange) {
+  Settings settings;
+  settings.outer = read_outer(exchange, {.local_steps = 50, .learning_rate = 0.7, .momentum = 0.9});
+  settings.fragments = static_cast<std::size_t>(exchange.integer(
+      "fragments", 1, Range::between(1, 1e6), "parts of the model whose rounds end one after the other (F)"));
+  settings.delay_steps = exchange.integer("delay_steps", 0, Range::at_least(0),
+                                          "local steps that go on while a fragment's sum travels (τ)");
+  settings.blend =
+      exchange.real("blend", 0.0, Range::fraction_below_one(),
+                    "what a rank keeps of its own x at the end of a round (α); those τ steps are lost at 0");
+  const auto between = settings.outer.local_steps / static_cast<Iteration>(settings.fragments);
+  exchange.require(between >= 1, "fragments",
+                   "more than local_steps (" + std::to_string(settings.outer.local_steps) +
+                       "): one fragment's round ends in a step at most; use fewer fragments or more local_steps");
+  exchange.require(settings.delay_steps < std::max<Iteration>(between, 1), "delay_steps",
+                   "must be less than local_steps / fragments, " + std::to_string(between) +
+                       ": one fragment is under way at a time");
+  return settings;
+}
+
+class DiLoCoPlan final : public ExchangePlan {
+ public:
+  explicit DiLoCoPlan(Config& exchange) : settings_(read_settings(exchange)) {
+    exchange.choice("schedule", "lockstep", {"lockstep"}, "all ranks end a round together",
+                    "; the mean is of the same round of all ranks. Leave it at lockstep, or take gossip_outer");
+  }
+  std::size_t packet_bound(const Layout& layout, int) const override {
+    static_cast<void>(fragments_of(layout, settings_.fragments, settings_.outer.local_steps));
+    return 0;
+  }
+  std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
+    return 2 * static_cast<std::size_t>(topology.ranks() - 1) * layout.size() * sizeof(float);
+  }
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    ExchangeCost round = allreduce_cost(topology.ranks(), layout.size(), settings_.fragments, assumptions);
+    constexpr double words = 10.0;  // D of φ and x; φ, m, D and x at the end; the sum's are counted
+    round.message_bytes = static_cast<double>(layout.size() * sizeof(float)) /
+                          static_cast<double>(settings_.fragments) / topology.ranks();
+    round.local = round.local + LocalWork{.moved_bytes = words * sizeof(float) * static_cast<double>(layout.size())};
+    ExchangeCost cost = of_an_iteration(round, settings_.outer.local_steps);
+    cost.overlaps = settings_.delay_steps > 0;
+    return cost;
+  }
+  std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
+    return std::make_unique<DiLoCo>(context, settings_);
+  }
+  std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
+    const std::size_t block = layout.size() * sizeof(float);
+    return 2 * block + OuterOptimizer::bytes(settings_.outer, layout.size()) +
+           block / settings_.fragments / static_cast<std::size_t>(ranks);
+  }
+  Schedule schedule() const override { return Schedule::lockstep; }
+  ExchangeLaws laws() const override {
+    const bool at_once = settings_.delay_steps == 0 && settings_.blend == 0.0;
+    return {.replicas_agree = at_once && settings_.outer.local_steps == 1,
+            .keeps_mass = at_once && settings_.outer.plain()};
+  }
+
+ private:
+  Settings settings_;
+};
+
+}  // namespace
+
+ExchangeEntry diloco_exchange() {
+  return {
+      .name = "diloco",
+      .summary = "H local steps, then an outer step with momentum along the mean of all ranks; in fragments: Streaming",
+      .equation =
+          "every H iterations: D <- 1/P sum_i (phi - x_i);  m <- mu m + D;  phi <- phi - eta (D + mu m);  "
+          "x_i <- phi",
+      .cost = "a round: 2 (P - 1) messages a fragment, 2 (P - 1)/P 4 n bytes a rank; three blocks of memory",
+      .citation = "douillard2023diloco, Algorithm 1; douillard2025streaming",
+      .make = [](Config& exchange, Config&) -> std::unique_ptr<ExchangePlan> {
+        return std::make_unique<DiLoCoPlan>(exchange);
+      }};
+}
+
+}  // namespace hearsay

@@ -1,0 +1,171 @@
+#include "runtime/exchange/outer/gossip.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hearsay {
+namespace {
+
+class OuterGossip final : public Exchange {
+ public:
+  OuterGossip(const ExchangeContext& context, const OuterOptions& options, const ExchangePlan& exchange)
+      : context_(context),
+        options_(options),
+        waits_(exchange.schedule() == Schedule::lockstep),
+        model_(context.replica.layout.size()),
+        correction_(context.replica.layout.size()),
+        before_(options.momentum > 0.0 ? context.replica.layout.size() : 0),
+        round_block_(context.replica.layout, model_.span(), correction_.span()),
+        none_fired_(context.replica.layout.count()) {
+    round_block_.device = context.replica.device;
+    std::ranges::copy(context.replica.values.span(), model_.span().begin());
+    std::ranges::copy(model_.span().first(before_.size()), before_.span().begin());
+    exchange_ = exchange.build(of_round(context));
+  }
+
+  void start(Iteration) override {
+    fires_ = due_;
+    if (due_) exchange_->start(round_);
+  }
+  void finish(Iteration) override {
+    if (!due_) return;
+    std::ranges::fill(correction_.span(), 0.0F);
+    exchange_->finish(round_);
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    if (options_.momentum > 0.0) keep_moving();
+    std::ranges::copy(model_.span(), context_.replica.values.span().begin());
+    due_ = false;
+    ++round_;
+  }
+  void stepped(Iteration k) override {
+    if (!options_.round_ends(k)) return;
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    const auto phi = model_.span(), x = context_.replica.values.span(), minus_v = correction_.span();
+    const auto eta = static_cast<float>(options_.learning_rate);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      phi[i] -= eta * ((phi[i] - x[i]) + minus_v[i]);
+      x[i] = phi[i];
+    }
+    due_ = true;
+  }
+  // Between two rounds, whatever the local steps have done so far, x moves as the round's model does.
+  bool idle(Iteration) override {
+    apart([&] { exchange_->idle(round_++); });
+    return false;
+  }
+  void drain() override {
+    if (waits_) return exchange_->drain();
+    apart([&] { exchange_->drain(); });
+  }
+  void state(Archive& archive) override {
+    archive.values("outer model", model_.span());
+    archive.values("correction of the round", correction_.span());
+    archive.values("outer model of the round before", before_.span());
+    archive.value("rounds", round_);
+    if (round_ < 0) archive.refuse("rounds", "are negative");
+    archive.value("a round has ended", due_);
+    exchange_->state(archive);
+  }
+  std::span<const double> thresholds() const override { return exchange_->thresholds(); }
+  std::span<const double> norms() const override { return exchange_->norms(); }
+  std::span<const std::uint8_t> events() const override {
+    return fires_ ? exchange_->events() : std::span<const std::uint8_t>(none_fired_);
+  }
+  std::vector<Share> shares() const override { return exchange_->shares(); }
+
+ private:
+  /// What the exchange works with. A persistent outer difference moves the model by η / (1 − μ) of it.
+  ExchangeContext of_round(const ExchangeContext& context) {
+    return {.neighbourhood = context.neighbourhood,
+            .replica = round_block_,
+            .mailbox = context.mailbox,
+            .engine = context.engine,
+            .ledger = context.ledger,
+            .peers = context.peers,
+            .iterations_per_epoch = std::max<Iteration>(1, context.iterations_per_epoch / options_.local_steps),
+            .step = {.learning_rate = options_.learning_rate, .momentum = options_.momentum},
+            .interrupted = context.interrupted};
+  }
+  /// x is still z: nothing has moved it since it was sent.
+  void keep_moving() {
+    const auto phi = model_.span(), z = context_.replica.values.span(), before = before_.span();
+    const auto mu = static_cast<float>(options_.momentum);
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      phi[i] += mu * (z[i] - before[i]);
+      before[i] = z[i];
+    }
+  }
+  /// x ← x + (φ after − φ before); exactly φ where x was.
+  template <class Work>
+  void apart(const Work& work) {
+    const auto x = context_.replica.values.span(), phi = model_.span();
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] -= phi[i];
+    work();
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] += phi[i];
+  }
+
+  ExchangeContext context_;
+  OuterOptions options_;
+  const bool waits_;
+  FloatBlock model_;       // φ, and z from the round's end until it has mixed
+  FloatBlock correction_;  // −v
+  FloatBlock before_;      // z of the round before; empty without momentum
+  Parameters round_block_;
+  std::vector<std::uint8_t> none_fired_;
+  std::unique_ptr<Exchange> exchange_;
+  Iteration round_ = 0;
+  bool due_ = false;    // a round has ended, and its z has not been mixed
+  bool fires_ = false;  // the last `start` was a round's
+};
+
+class OuterGossipPlan final : public ExchangePlan {
+ public:
+  OuterGossipPlan(const OuterOptions& options, std::unique_ptr<ExchangePlan> exchange)
+      : options_(options), exchange_(std::move(exchange)) {}
+
+  std::size_t packet_bound(const Layout& layout, int ranks) const override {
+    return exchange_->packet_bound(layout, ranks);
+  }
+  std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
+    return std::make_unique<OuterGossip>(context, options_, *exchange_);
+  }
+  Schedule schedule() const override { return exchange_->schedule(); }
+  std::optional<std::size_t> in_flight() const override { return exchange_->in_flight(); }
+  std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
+    return exchange_->worst_case_bytes(layout, topology);
+  }
+  // A round's packets hide behind one gradient of H: that is left out.
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    std::optional<ExchangeCost> round = exchange_->cost(layout, topology, assumptions);
+    if (!round) return std::nullopt;
+    constexpr double words = 10.0;  // φ, x and −v at the end of a round; φ, z, z before and x after mixing
+    round->local = round->local + LocalWork{.moved_bytes = words * sizeof(float) * static_cast<double>(layout.size())};
+    ExchangeCost cost = of_an_iteration(*round, options_.local_steps);
+    cost.overlaps = options_.local_steps == 1;
+    return cost;
+  }
+  ExchangeLaws laws() const override {
+    ExchangeLaws laws = exchange_->laws();
+    laws.keeps_mass = laws.keeps_mass && options_.plain();
+    return laws;
+  }
+  std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
+    const std::size_t blocks = options_.momentum > 0.0 ? 3 : 2;
+    return exchange_->kept_bytes(layout, neighbours, ranks) + blocks * layout.size() * sizeof(float);
+  }
+  std::vector<std::string> warnings(const Topology& topology) const override { return exchange_->warnings(topology); }
+  void require_ranks(int ranks) const override { exchange_->require_ranks(ranks); }
+
+ private:
+  OuterOptions options_;
+  std::unique_ptr<ExchangePlan> exchange_;
+};
+
+}  // namespace
+
+std::unique_ptr<ExchangePlan> outer_gossip_plan(const OuterOptions& options, std::unique_ptr<ExchangePlan> exchange) {
+  return std::make_unique<OuterGossipPlan>(options, std::move(exchange));
+}
+
+}  // namespace hearsay

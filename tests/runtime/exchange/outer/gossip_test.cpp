@@ -1,0 +1,240 @@
+// The laws of outer steps along a graph: gasloc and gossip_outer.
+#include <algorithm>
+#include <numeric>
+
+#include "tests/runtime/exchange/outer/given.hpp"
+
+namespace hearsay {
+namespace {
+
+using namespace test;
+
+std::string gasloc(const std::string& keys) { return "exchange: {name: gasloc, " + keys + "}\n"; }
+std::string gossip(const std::string& keys) { return "exchange: {name: gossip_outer, " + keys + "}\n"; }
+constexpr const char* plain_outer = "outer: {learning_rate: 1, momentum: 0}";
+constexpr const char* everything = "trigger: {name: always}\n";
+/// Some segments of some ranks.
+constexpr const char* some = "trigger: {name: constant, threshold: 6, measure: change, warmup_iterations: 1}\n";
+
+void check_same(const JobOutcome& a, const JobOutcome& b, double allowed) {
+  double worst = 0.0;
+  for (std::size_t r = 0; r < a.ranks.size(); ++r)
+    for (std::size_t e = 0; e < a.ranks[r].x.size(); ++e)
+      worst = std::max(worst, std::abs(static_cast<double>(a.ranks[r].x[e]) - b.ranks[r].x[e]));
+  CHECK(worst <= allowed);
+}
+
+JobOutcome train(const std::string& yaml, int ranks, Iteration iterations = 60) {
+  const Layout layout = reference::small_layout();
+  const reference::Quadratic problem(layout, ranks, 3);
+  return train_locally(yaml, layout, problem.initial(), problem, {.ranks = ranks, .iterations = iterations});
+}
+
+TEST_CASE("rounds of one step with a plain outer step are dpsgd and eventgrad, to rounding") {
+  for (const auto& graph : graph_choices()) {
+    for (const int ranks : {1, 2, 5}) {
+      CAPTURE(graph.yaml);
+      CAPTURE(ranks);
+      const std::string keys = std::string("local_steps: 1, ") + plain_outer;
+      check_same(train(graph.yaml + gasloc(keys), ranks), train(graph.yaml + dpsgd, ranks), 1e-5);
+      for (const char* mixing : {"{name: arrival}", "{name: difference, gamma: 0.3}"})
+        check_same(train(graph.yaml + gossip(keys + ", mixing: " + mixing) + everything, ranks),
+                   train(graph.yaml + eventgrad(mixing) + everything, ranks), 1e-5);
+    }
+  }
+}
+
+TEST_CASE("with every trigger firing gossip_outer is gasloc") {
+  const std::string keys = "local_steps: 4, mixing: {name: difference, gamma: 1}";
+  for (const auto& graph : graph_choices())
+    check_same(train(graph.yaml + gossip(keys) + everything, 5), train(graph.yaml + gasloc("local_steps: 4"), 5), 1e-5);
+}
+
+// After a round's last step x is z; momentum comes with the neighbours, an iteration later.
+TEST_CASE("the mean takes DiLoCo's outer steps, on any graph, whatever fires and however it is rounded") {
+  constexpr Iteration iterations = 46;
+  const auto expected = mean_way(5, reference::small_layout().size(), iterations, 3, 0.7, 0.5, true);
+  const std::string diloco = "exchange: {name: diloco, local_steps: 3, outer: {learning_rate: 0.7, momentum: 0.5}}\n";
+  check_close(mean_of(train_given(diloco, 5, iterations)), expected, 2e-4);
+  std::vector<std::string> exchanges{gasloc("local_steps: 3")};
+  for (const std::string keys : {"mixing: {name: arrival}", "mixing: {name: difference, gamma: 0.3}",
+                                 "correction: {name: drift}", "mixing: {name: difference, gamma: 0.3}, delay: 1",
+                                 "mixing: {name: difference, gamma: 0.3}, delay: 1, correction: {name: drift}"})
+    for (const std::string sparsify :
+         {"", "sparsify: {selector: {name: topk, density: 0.1}}\n", "sparsify: {quantiser: {name: int8}}\n"})
+      exchanges.push_back(gossip("local_steps: 3, " + keys) + some + sparsify);
+  for (const std::string& exchange : exchanges) {
+    for (const auto& graph : graph_choices()) {
+      CAPTURE(exchange);
+      CAPTURE(graph.yaml);
+      const JobOutcome job = train_given(graph.yaml + exchange, 5, iterations);
+      check_close(mean_of(job), expected, 5e-4);
+      if (exchange.find("gasloc") == std::string::npos) {
+        CHECK(job.totals().events > 20);
+        CHECK(job.totals().events < 5 * 4 * 14);
+      }
+    }
+  }
+}
+
+TEST_CASE("a plain outer step of models that stand still keeps their sum exactly") {
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  for (const std::string& exchange :
+       {gasloc(std::string("local_steps: 2, ") + plain_outer), gossip(std::string("local_steps: 2, ") + plain_outer) +
+                                                                   "trigger: {name: geometric, scale: 2e4, ratio: 0.6, "
+                                                                   "measure: norm, warmup_iterations: 0}\n"}) {
+    const auto sum_after = [&](Iteration iterations) {
+      const JobOutcome job = train_locally(
+          "topology: {graph: {name: complete}, weights: {name: uniform}}\n" + exchange, layout, initial, ZeroGradient(),
+          {.ranks = 4, .descent = {.learning_rate = 0.0}, .iterations = iterations, .prepare = [](LocalRank& rank) {
+             whole_numbers(rank.rank(), 0, 512, rank.replica.values.span());
+           }});
+      std::vector<double> sum(layout.size());
+      for (const RankOutcome& rank : job.ranks)
+        for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += static_cast<double>(rank.x[e]);
+      return std::pair(sum, job.hashes());
+    };
+    const auto before = sum_after(0), after = sum_after(7);
+    CHECK(after.first == before.first);
+    CHECK(after.second != before.second);
+  }
+}
+
+// Who is heard of in a round is a matter of the round's number: by iterations it would always be the same.
+TEST_CASE("on a graph that changes it does so from round to round") {
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  const JobOutcome job =
+      train_locally(one_peer + gasloc(std::string("local_steps: 2, ") + plain_outer), layout, initial, ZeroGradient(),
+                    {.ranks = 8, .descent = {.learning_rate = 0.0}, .iterations = 7, .prepare = [](LocalRank& rank) {
+                       whole_numbers(rank.rank(), 0, 8, rank.replica.values.span());
+                     }});
+  for (const RankOutcome& rank : job.ranks) CHECK(rank.x == job.ranks[0].x);
+}
+
+TEST_CASE("events are those of rounds, and messages go to every neighbour once an event") {
+  const JobOutcome job = train_given(ring + gossip("local_steps: 5") + some, 4, 31);
+  for (const RankOutcome& rank : job.ranks) {
+    std::uint64_t fired = 0;
+    for (std::size_t k = 0; k < rank.events.size(); ++k)
+      for (const bool event : rank.events[k]) {
+        fired += event ? 1 : 0;
+        if (event) CHECK((k > 0 && k % 5 == 0));
+      }
+    CHECK(fired > 0);
+    CHECK(rank.totals.events == fired);
+    CHECK(rank.totals.messages == 2 * fired);
+    CHECK(rank.totals.packets == 2 * 6);
+  }
+}
+
+// Ranks whose curvatures and optima differ. Without correction they rest elsewhere, the further the more local steps.
+TEST_CASE("drift correction learns from outer steps, too: ranks with unlike data reach the minimum of their sum") {
+  Layout layout;
+  layout.append("a", {5});
+  layout.append("b", {3});
+  const std::vector<float> initial(layout.size(), 0.0F);
+  for (const int ranks : {4, 8}) {
+    const Unlike problem(ranks, layout.size());
+    // With one local step it is exact; with more, DiLoCo's own rest point is another one, by its local steps.
+    const auto distance = [&](const std::string& exchange) {
+      return problem.distance(train_locally(ring + exchange, layout, initial, problem,
+                                            {.ranks = ranks, .descent = {.learning_rate = 0.02}, .iterations = 6000}));
+    };
+    for (const std::string outer : {"outer: {momentum: 0.5}", "outer: {momentum: 0}"}) {
+      const std::string keys = "local_steps: 1, " + outer;
+      CAPTURE(ranks);
+      CAPTURE(outer);
+      const double without = distance(gossip(keys) + everything);
+      const double with = distance(gossip(keys + ", correction: {name: drift}") + everything);
+      const double rarely = distance(gossip(keys + ", correction: {name: drift}") +
+                                     "trigger: {name: etg, scale: 0.3, exponent: 0.7, maximum_silence: 10}\n");
+      CHECK(without > 0.02);
+      CHECK(with < 0.1 * without);
+      CHECK(rarely < 0.2 * without);
+    }
+  }
+}
+
+TEST_CASE("asynchronous ranks keep the mean of the models and what is under way, whatever their rounds' times") {
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  constexpr int ranks = 4;
+  constexpr Iteration iterations = 60;
+  const std::string keys = "schedule: asynchronous, local_steps: 3, outer: {learning_rate: 0.7, momentum: 0}";
+  for (const std::string& exchange : {gossip(keys) + everything, gossip(keys) + some}) {
+    CAPTURE(exchange);
+    const Plan plan(ring + exchange);
+    const Topology topology = plan.topology(ranks);
+    const LocalJob job{.topology = topology,
+                       .layout = layout,
+                       .initial = initial,
+                       .plan = plan.exchange(),
+                       .engine = EngineKind::thread_engine,
+                       .delays = 5};
+    std::vector<std::vector<float>> x(ranks);
+    run_local_ranks(job, [&](LocalRank& rank) {
+      const auto values = rank.replica.values.span(), g = rank.replica.gradients.span();
+      for (Iteration k = 0; k < iterations; ++k) {
+        rank.member.start(k);
+        whole_numbers(rank.rank(), k, 1, g);
+        rank.member.finish(k);
+        for (std::size_t e = 0; e < values.size(); ++e) values[e] -= 0.125F * g[e];
+        rank.member.stepped(k);
+        if (k % (2 + rank.rank()) == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+      }
+      rank.member.settle();
+      x[static_cast<std::size_t>(rank.rank())].assign(values.begin(), values.end());
+      rank.member.leave();
+    });
+    std::vector<double> mean(layout.size());
+    for (const auto& of_rank : x)
+      for (std::size_t e = 0; e < mean.size(); ++e) mean[e] += of_rank[e] / static_cast<double>(ranks);
+    check_close(mean, mean_way(ranks, layout.size(), iterations, 3, 0.7, 0.0, true), 5e-4);
+  }
+}
+
+TEST_CASE("an idle rank's model moves by what it mixes, and keeps its local steps") {
+  const std::string yaml = ring +
+                           gossip(
+                               "schedule: asynchronous, local_steps: 3, outer: {learning_rate: 1, "
+                               "momentum: 0}") +
+                           everything;
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  const Plan plan(yaml);
+  const Topology topology = plan.topology(2);
+  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan.exchange()};
+  LocalWorld world(job);
+  const auto a = world.make_rank(0), b = world.make_rank(1);
+  const auto iterate = [&](LocalRank& rank, Iteration k) {
+    rank.member.start(k);
+    rank.member.finish(k);
+    for (float& value : rank.replica.values.span()) value += 64.0F * static_cast<float>(rank.rank() + 1);
+    rank.member.stepped(k);
+  };
+  // The first rank stops within a round; the other goes on.
+  for (Iteration k = 0; k < 4; ++k) iterate(*a, k);
+  for (Iteration k = 0; k < 12; ++k) iterate(*b, k);
+  for (Iteration k = 4; k < 20; ++k) {
+    a->member.idle(k);
+    b->member.idle(k + 8);
+  }
+  a->member.flush(), b->member.flush();
+  a->member.idle(20), b->member.idle(28);
+  const double sum = static_cast<double>(a->replica.values.span()[0]) + b->replica.values.span()[0];
+  CHECK(std::abs(sum - (4 * 64 + 12 * 128)) < 1.0);
+  CHECK(std::abs(a->replica.values.span()[0] - 4 * 64) > 64.0F);
+}
+
+TEST_CASE("what would lose the mean, or is of no use, is refused with the remedy") {
+  CHECK(said_of(ring + gossip("mixing: {name: stale}")).find("{name: arrival}") != std::string::npos);
+  CHECK(said_of(ring + gasloc("schedule: asynchronous")).find("take gossip_outer") != std::string::npos);
+  CHECK(said_of(ring + gasloc("local_steps: 0")).find("local_steps") != std::string::npos);
+  CHECK(said_of(ring + gossip("outer: {momentum: 1}")).find("momentum") != std::string::npos);
+  CHECK(said_of(one_peer + gossip("local_steps: 2")).find("gasloc") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearsay
