@@ -132,7 +132,7 @@ struct RunQuality {
 
 /// The totals of a run over all ranks: summary.json. Names and units as in docs/guide/report-format.md.
 struct Summary {
-  std::string status = "finished";         ///< finished, diverged, stopped
+  std::string status = "finished";         ///< finished, diverged, stopped, killed
   std::string message;                     ///< why, if not finished
   std::string run_id{};                    ///< the run's name for itself; runs of older versions have none
   std::vector<Iteration> resumed_at{};     ///< iterations of rank 0 at which the run was resumed

@@ -13,6 +13,7 @@
 #include "runtime/report/files.hpp"
 #include "runtime/report/identity/run_id.hpp"
 #include "runtime/report/trace.hpp"
+#include "runtime/training/killed_run.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/evaluator.hpp"
 #include "runtime/training/model/model.hpp"
@@ -149,7 +150,11 @@ bool Session::interrupted() {
   if (!ends_together()) return true;
   const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
   std::int64_t none = 0;
-  signal_seen_ns_.compare_exchange_strong(none, now);
+  // mpirun ends ranks that are left over with SIGTERM, and a second later for good: that may be all there is time for.
+  if (signal_seen_ns_.compare_exchange_strong(none, now) && rank_ == 0) {
+    std::vector<std::string> unwritten;
+    write_if_possible(unwritten, [this] { leave_killed_summary(plan_.report().directory); });
+  }
   return now - signal_seen_ns_ > patience_ns;
 }
 
@@ -295,8 +300,10 @@ void Session::note_unwritten_checkpoints() {
   }
 }
 
-/// From the newest complete checkpoint that all ranks can read.
+/// From the newest complete checkpoint that all ranks can read. What went before was killed if it has left no summary;
+/// that is what stays to be read where there is nothing to go on from.
 void Session::resume() {
+  if (rank_ == 0) write([this] { leave_killed_summary(plan_.report().directory); });
   const Resumption found = find_checkpoint(participant_.engine(), communicator_, checkpoint_folder_);
   if (found.ranks != participant_.topology().ranks()) return begin_with_mean(found);
   const std::string file = checkpoint_folder_.state_file(found.number, rank_).string();
@@ -612,6 +619,14 @@ std::string common_run_id(mpi::Communicator& communicator, std::string of_rank_0
 }
 
 }  // namespace
+
+bool has_complete_checkpoint(const RunPlan& plan, std::string run_id) {
+  mpi::Communicator communicator;
+  run_id = common_run_id(communicator, std::move(run_id));
+  InlineEngine engine([] { return false; });
+  const CheckpointFolder folder(checkpoint_directory(plan.parts().checkpoint, plan.report().directory, run_id), run_id);
+  return newest_checkpoint(engine, communicator, folder).has_value();
+}
 
 Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options) {
   std::optional<RunFolder> folder;  // of rank 0, if the caller has not made it

@@ -42,6 +42,10 @@ struct TrainOptions {
   bool shares_process = false;  ///< ranks are threads of one process, of which one runs at a time
 };
 
+/// Whether the run in the plan's folder, whose name for itself rank 0 knows, has a complete checkpoint that all ranks
+/// can read. Collective; changes nothing.
+bool has_complete_checkpoint(const RunPlan& plan, std::string run_id);
+
 /// Throws CommunicationError if the plan's `train.device` is not here. Not collective.
 void require_device(const RunPlan& plan);
 

@@ -11,6 +11,7 @@
 #include "apps/hearsay/views/progress.hpp"
 #include "apps/shared/chosen_run.hpp"
 #include "apps/shared/configuration.hpp"
+#include "apps/shared/continuation.hpp"
 #include "apps/shared/failure.hpp"
 #include "apps/shared/launch.hpp"
 #include "apps/shared/train_report.hpp"
@@ -83,6 +84,33 @@ int dry_run_command(const TrainArguments& arguments, const mpi::Environment& mpi
   return code;
 }
 
+/// --continue: what it comes to, a start or a resumption. Nothing, and the exit code, where that is all. Collective.
+std::optional<TrainArguments> continued(TrainArguments arguments, const mpi::Environment& mpi, int& code) {
+  std::optional<ChosenRun> run;
+  EarlierPart found;
+  code = attempt_together(mpi, [&] {
+    run.emplace(read_run(arguments));
+    if (mpi.rank() == 0) found = find_earlier_part(run->plan());
+  });
+  if (code != 0) return std::nullopt;
+  const std::filesystem::path& directory = run->plan().report().directory;
+  const Continuation next = continuation(run->plan(), found);
+  if (next == Continuation::finished) {
+    if (mpi.rank() == 0) std::printf("%s: the run has finished, there is nothing to continue\n", directory.c_str());
+    return std::nullopt;
+  }
+  if (next == Continuation::resume) {
+    arguments.resume = directory;
+    arguments.config = {};
+    return arguments;
+  }
+  arguments.overwrite = true;  // at most a run that has left no complete checkpoint
+  if (mpi.rank() == 0 && !found.run_id.empty())
+    std::fprintf(stderr, "hearsay: note: %s: no complete checkpoint is there, the run begins anew\n",
+                 directory.c_str());
+  return arguments;
+}
+
 void warn(const mpi::Environment& mpi, const std::string& words) {
   const std::string place = mpi.ranks() > 1 ? "[rank " + std::to_string(mpi.rank()) + "] " : "";
   std::fprintf(stderr, "hearsay: %swarning: %s\n", place.c_str(), words.c_str());
@@ -105,8 +133,9 @@ PlannedModel planned_model(const ConfigArguments& config, int ranks) {
   return {.layout = std::move(measured.layout), .topology = std::move(topology), .compute_s = measured.step_s};
 }
 
-int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
+int train_command(const TrainArguments& given, MpiSlot& mpi) {
   default_to_one_thread();
+  TrainArguments arguments = given;
   if (arguments.dump_config) {
     const std::string yaml = read_run(arguments).plan().config_yaml();
     if (launched_rank() == 0) std::printf("%s", yaml.c_str());
@@ -114,6 +143,12 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
   }
   mpi = std::make_unique<mpi::Environment>();
   if (arguments.dry_run) return dry_run_command(arguments, *mpi);
+  if (arguments.go_on) {
+    int code = 0;
+    auto settled = continued(std::move(arguments), *mpi, code);
+    if (!settled) return code;
+    arguments = std::move(*settled);
+  }
 
   // Whatever can be wrong before ranks start to talk to each other comes to light here.
   std::optional<ChosenRun> run;
