@@ -362,7 +362,9 @@ int run(int argc, char** argv, MpiSlot& mpi) {
 int main(int argc, char** argv) {
   MpiSlot mpi;
   try {
-    return run(argc, argv, mpi);
+    const int code = run(argc, argv, mpi);
+    note_exit_code(code);
+    return code;
   } catch (...) {
     return report_failure(failure_in_flight(), mpi.get());
   }

@@ -12,6 +12,7 @@ without_boilerplate() {
     block="$name detected that one or more processes exited with non-zero status"
   block="^(MPI_ABORT was invoked on rank |Primary job +terminated normally, but |$block)"
   local killed="^$name noticed that process rank ([0-9]+) with PID [0-9]+ on node ([^ ]+) exited on (signal .*)\\.\$"
+  local recovery='^\[[^]]+\] PMIX ERROR: BAD-PARAM in file [./a-z_]*pmix_event_notification\.c at line [0-9]+$'
   local aggregated='^\[[^]]+\] [0-9]+ more process(es)? ha(s|ve) sent help message help-mpi-api\.txt / mpi-abort$'
   local more='^\[[^]]+\] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help / error messages$'
   local sentence='^(\[[0-9]+,[0-9]+\]<stderr>: ?)?hearsay: ' remark='hearsay: (note|warning)'
@@ -49,6 +50,9 @@ one_line() {
   elif [[ $text == "$rule" ]]; then
     printf '%s' "$pending"
     pending=$text$n state=open
+  elif [[ $text =~ $recovery ]]; then # what Open MPI 4.1 says whenever a process ends under --enable-recovery
+    printf '%s' "$pending"
+    pending='' state=open
   elif [[ $text =~ $aggregated || ($state == counted && $text =~ $more) ]]; then
     held+=$text$n state=counted
   else
