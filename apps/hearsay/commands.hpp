@@ -25,6 +25,7 @@ struct TrainArguments {
   std::optional<std::filesystem::path> resume;  ///< the run folder whose configuration and checkpoints count
   std::optional<std::string> output;
   bool overwrite = false;
+  bool go_on = false;  ///< with the run in the folder, if it has a complete checkpoint
   bool dry_run = false;
   std::optional<int> ranks;  ///< of a dry run; the job's if left out
   bool dump_config = false;
@@ -118,6 +119,8 @@ int advise_command(const AdviseArguments& arguments);
 int bench_exchanges_command(const BenchExchangesArguments& arguments, const Words& words, MpiSlot& mpi);
 int bench_training_command(const BenchTrainingArguments& arguments, const Words& words, MpiSlot& mpi);
 int version_command();
+/// Writes the summary that a killed run could not write. Throws ConfigError for a run that is alive, and for none.
+int close_command(const std::filesystem::path& directory);
 int evaluate_command(const EvaluateArguments& arguments);
 
 /// Throws ConfigError unless it can be the number of ranks that -n says.

@@ -21,7 +21,7 @@ struct CommandLine {
   TopologyArguments topology;
   std::vector<std::filesystem::path> runs;
   bool json = false;
-  std::filesystem::path watched;
+  std::filesystem::path watched, closed;
   double every_s = 1.0;
   bool once = false;
   BenchCollectivesArguments collectives;
@@ -55,7 +55,14 @@ void add_train(CLI::App& app, TrainArguments& train) {
   command.add_option("-o,--output", train.output, "Run folder; instead of report.directory")
       ->type_name("DIR")
       ->excludes(resume);
-  command.add_flag("--overwrite", train.overwrite, "Replace the run that the run folder holds")->excludes(resume);
+  CLI::Option* overwrite =
+      command.add_flag("--overwrite", train.overwrite, "Replace the run that the run folder holds")->excludes(resume);
+  command
+      .add_flag("--continue", train.go_on,
+                "Go on with the run that the run folder holds if it has a complete checkpoint, begin (anew) if not, do "
+                "nothing if it has finished: a command that can be repeated until it succeeds")
+      ->excludes(resume)
+      ->excludes(overwrite);
   const std::map<std::string, ProgressMode> modes{{"auto", ProgressMode::automatic},
                                                   {"bar", ProgressMode::bar},
                                                   {"lines", ProgressMode::lines},
@@ -137,6 +144,13 @@ void add_watch(CLI::App& app, CommandLine& line) {
       "Ranks write a record every report.every_iterations iterations, to the disk about once a second. A run that has\n"
       "written nothing for five minutes and has no summary is probably dead.\n"
       "Example:\n  hearsay watch runs/eventgrad-mnist_cnn");
+}
+
+void add_close(CLI::App& app, CommandLine& line) {
+  CLI::App& command = *app.add_subcommand("close", "Write the summary of a run that was killed: status killed");
+  command.add_option("RUN", line.closed, "Run folder; a run that is alive is refused")->required();
+  command.footer(
+      "scripts/launch does this for a job that a signal has ended. Example:\n  hearsay close runs/eventgrad-mnist_cnn");
 }
 
 void add_bench_exchanges(CLI::App& bench, BenchExchangesArguments& arguments) {
@@ -282,6 +296,7 @@ int run_bench(const CLI::App& bench, const CommandLine& line, MpiSlot& mpi) {
 int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (line.version) return version_command();
   if (app.got_subcommand("train")) return train_command(line.train, mpi);
+  if (app.got_subcommand("close")) return close_command(line.closed);
   if (app.got_subcommand("evaluate")) return evaluate_command(line.evaluate);
   if (app.got_subcommand("list")) return list_command(line.kind);
   if (app.got_subcommand("describe")) return describe_command(line.names);
@@ -294,7 +309,8 @@ int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (app.got_subcommand("plan")) return plan_command(line.plan);
   if (app.got_subcommand("advise")) return advise_command(line.advise);
   throw ConfigError(
-      "no command; one of train, evaluate, list, describe, topology, compare, watch, bench, probe, plan, advise, "
+      "no command; one of train, evaluate, list, describe, topology, compare, watch, close, bench, probe, plan, "
+      "advise, "
       "simulate (see "
       "hearsay "
       "--help)");
@@ -321,6 +337,7 @@ int run(int argc, char** argv, MpiSlot& mpi) {
   add_topology(app, line.topology);
   add_compare(app, line);
   add_watch(app, line);
+  add_close(app, line);
   add_bench(app, line);
   add_simulate_options(*app.add_subcommand("simulate", "Run a configuration on a simulated cluster"), line.simulate);
   add_probe_and_plan(app, line);
@@ -345,7 +362,9 @@ int run(int argc, char** argv, MpiSlot& mpi) {
 int main(int argc, char** argv) {
   MpiSlot mpi;
   try {
-    return run(argc, argv, mpi);
+    const int code = run(argc, argv, mpi);
+    note_exit_code(code);
+    return code;
   } catch (...) {
     return report_failure(failure_in_flight(), mpi.get());
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -67,6 +68,15 @@ Failure failure_in_flight() {
   }
 }
 
+void note_exit_code(int code) {
+  const char* const file = std::getenv("HEARSAY_EXIT_FILE");
+  if (file == nullptr) return;
+  if (std::FILE* const out = std::fopen(file, "a")) {
+    std::fprintf(out, "%d\n", code);
+    std::fclose(out);
+  }
+}
+
 int attempt_together(const mpi::Environment& mpi, const std::function<void()>& work) {
   Failure own;
   try {
@@ -92,6 +102,7 @@ int report_failure(const Failure& failure, const mpi::Environment* mpi) {
   const std::string place = in_a_job && !stopped ? "[rank " + std::to_string(rank) + "] " : "";
   if (speaks) std::fprintf(stderr, "hearsay: %s%s\n", place.c_str(), failure.message.c_str());
   std::fflush(nullptr);
+  note_exit_code(failure.code);
   if (!speaks && in_a_job) std::this_thread::sleep_for(time_for_rank_0);
   if (in_a_job) mpi::Environment::abort(failure.code);
   return failure.code;

@@ -16,6 +16,10 @@ struct Failure {
 /// The exception in flight; to be called in a catch block only.
 Failure failure_in_flight();
 
+/// Tells scripts/launch, in the file that it has named (HEARSAY_EXIT_FILE), what a rank ends with: mpirun
+/// --enable-recovery ends with 0, whatever the ranks say.
+void note_exit_code(int code);
+
 /// Runs `work`, which must not communicate, on every rank. If it fails anywhere, rank 0 prints every different message
 /// once and all ranks return the highest exit code; 0 if it went well everywhere. Collective. So what is wrong on every
 /// rank (a configuration, a missing file) is said once, and the job ends in good order.

@@ -82,6 +82,10 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
                                                duration(s.idle_s) + " on average");
     for (const auto& [name, value] : s.shares) text += line(name, significant(value, 3));
   }
+  for (const LostRank& lost : s.ranks_lost)
+    text += line("lost", "rank " + std::to_string(lost.rank) + " after " + duration(lost.at_s) + ", in its iteration " +
+                             std::to_string(lost.iterations));
+  if (s.status == "finished" && !s.message.empty()) text += "  warning: " + s.message + "\n";
   text += line("time", duration(s.wall_time_s) + " (" + duration(s.time_per_iteration_s) + " per iteration)");
   std::error_code unknown;
   if (saved_model && std::filesystem::exists(directory / "model.pt", unknown))

@@ -64,6 +64,9 @@ class Exchange {
   /// Takes its part of what all ranks together owe, `sum` of n floats: all ranks together take all of it. For ranks
   /// that go on where others have stopped.
   virtual void take_residual(std::span<const float> sum) { static_cast<void>(sum); }
+  /// A rank is dead; where it was a neighbour (`edge`, in the order of `Neighbourhood::neighbours`), this rank has
+  /// given its weight back to itself. Between two iterations; only where ExchangePlan::survives_deaths.
+  virtual void lose(std::optional<std::size_t> edge) { static_cast<void>(edge); }
   /// All that it knows beside x, between two iterations (base/state/archive.hpp): asked for after `stepped`, loaded
   /// into a new one before its first `start`, which has the next k. Asynchronous ranks have settled before
   /// (Participant::settle). What a lockstep rank has sent, and nobody has used, it sends again when it loads.
@@ -171,6 +174,8 @@ class ExchangePlan {
     return std::nullopt;
   }
   virtual ExchangeLaws laws() const = 0;
+  /// Whether ranks go on when one of them has died (Exchange::lose).
+  virtual bool survives_deaths() const { return false; }
   /// Bytes that an exchange keeps on one of `ranks` ranks, one with so many neighbours, beside x, g and the window:
   /// copies, residuals, packets that are built. What is small beside a block of n floats is left out.
   virtual std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const = 0;

@@ -42,6 +42,7 @@ class Mirrored final : public Exchange {
   std::span<const std::uint8_t> events() const override { return exchange_->events(); }
   void add_residual(std::span<float> block) const override { exchange_->add_residual(block); }
   void take_residual(std::span<const float> sum) override { exchange_->take_residual(sum); }
+  void lose(std::optional<std::size_t> edge) override { exchange_->lose(edge); }
   void state(Archive& archive) override {
     archive.values("mirror", mirror_.values.span());
     exchange_->state(archive);

@@ -1,5 +1,7 @@
 #include "runtime/exchange/participant.hpp"
 
+#include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "runtime/mpi/transport.hpp"
@@ -55,20 +57,67 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
                                                                 message.bytes.size());
                                          }})),
       memory_(&transport_->open_memory(
-          window_bytes(plan, replica.layout, neighbourhood_.neighbours.size(), topology_->ranks()))),
+          window_bytes(plan, replica.layout, neighbourhood_.neighbours.size(), topology_->ranks()) +
+          failure_bytes(options_, topology_->ranks()))),
       mailbox_(*memory_, *topology_, neighbourhood_.rank, ring_bytes(plan, replica.layout, topology_->ranks()), ledger_,
                plan.in_flight() ? Mailbox::Tails::at_once : Mailbox::Tails::may_wait),
       count_(counts_batches(plan)
                  ? std::make_unique<JobCount>(*memory_, *topology_, neighbourhood_.rank,
                                               ring_bytes(plan, replica.layout, topology_->ranks()), ledger_)
                  : nullptr),
+      failures_(make_failure_detector(plan)),
       engine_(transport_->make_engine([this] { return progress(); })) {
   ledger_.start_together();  // the memories were opened together, a moment ago
   if (options_.start_from_rank_0) broadcast_replica();
   exchange_ = build_exchange(plan, context());
 }
 
+std::unique_ptr<FailureDetector> Participant::make_failure_detector(const ExchangePlan& plan) {
+  if (options_.failure_timeout.count() == 0) return nullptr;
+  if (!plan.survives_deaths()) throw std::logic_error("participant: this exchange does not survive deaths");
+  const int ranks = topology_->ranks();
+  std::vector<std::size_t> places;
+  std::vector<int> slots(static_cast<std::size_t>(ranks), -1);
+  for (int r = 0; r < ranks; ++r)
+    places.push_back(window_bytes(plan, replica_.layout, static_cast<std::size_t>(topology_->degree(r)), ranks));
+  for (std::size_t e = 0; e < neighbourhood_.neighbours.size(); ++e)
+    slots[static_cast<std::size_t>(neighbourhood_.neighbours[e])] = static_cast<int>(e);
+  return std::make_unique<FailureDetector>(*memory_, neighbourhood_.rank, std::move(places), std::move(slots),
+                                           options_.failure_timeout, ledger_);
+}
+
+/// On the communication thread: nothing is sent to the dead any more, and nobody waits for them.
+void Participant::drop_dead() {
+  const auto deaths = failures_->deaths();
+  for (; dropped_ < static_cast<int>(deaths.size()); ++dropped_) {
+    const int rank = deaths[static_cast<std::size_t>(dropped_)].rank;
+    const auto at = std::ranges::find(neighbourhood_.neighbours, rank);
+    if (at == neighbourhood_.neighbours.end()) continue;
+    mailbox_.drop(static_cast<std::size_t>(at - neighbourhood_.neighbours.begin()));
+    if (count_) count_->drop(rank);
+  }
+}
+
+/// On the computing thread: a dead neighbour's weight goes back to this rank, so that W is doubly stochastic on the
+/// living.
+void Participant::lose_dead() {
+  if (!failures_ || failures_->dead() == lost_) return;
+  const auto deaths = failures_->deaths();
+  for (; lost_ < static_cast<int>(deaths.size()); ++lost_) {
+    const auto at = std::ranges::find(neighbourhood_.neighbours, deaths[static_cast<std::size_t>(lost_)].rank);
+    if (at == neighbourhood_.neighbours.end()) {
+      exchange_->lose(std::nullopt);
+      continue;
+    }
+    const auto edge = static_cast<std::size_t>(at - neighbourhood_.neighbours.begin());
+    neighbourhood_.self_weight += neighbourhood_.weights[edge];
+    neighbourhood_.weights[edge] = 0.0;
+    exchange_->lose(edge);
+  }
+}
+
 void Participant::start(Iteration k) {
+  lose_dead();
   if (count_) count_->begin_batch();
   exchange_->start(k);
 }
@@ -78,8 +127,10 @@ double Participant::job_iterations(Iteration k) const {
 }
 
 bool Participant::progress() {
-  const bool counted = count_ && count_->progress();
-  return mailbox_.progress() || counted;
+  bool any = failures_ && failures_->progress();
+  if (failures_ && failures_->dead() != dropped_) drop_dead();
+  any = (count_ && count_->progress()) || any;
+  return mailbox_.progress() || any;
 }
 
 ExchangeContext Participant::context() {
@@ -114,12 +165,14 @@ void Participant::flush() {
   engine_->wait_until([this] { return !mailbox_.sending(); });
 }
 
-void Participant::settle() {
+void Participant::settle(const std::function<void()>& barrier) {
+  const auto meet = [&] { barrier ? barrier() : transport_->barrier(); };
+  lose_dead();
   flush();
-  engine_->run([this] {
-    transport_->barrier();
+  engine_->run([&] {
+    meet();
     progress();
-    transport_->barrier();
+    meet();
   });
   exchange_->drain();
 }

@@ -10,6 +10,7 @@
 
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/mpi/communicator_handle.hpp"
+#include "runtime/transport/failure_detector.hpp"
 #include "runtime/transport/job_count.hpp"
 #include "runtime/transport/transport.hpp"
 
@@ -38,6 +39,9 @@ struct ParticipantOptions {
   StepResponse step{};
   /// All ranks get rank 0's x; without it the caller sees to it that they begin with the same.
   bool start_from_rank_0 = true;
+  /// Ranks go on without those that die: whoever has not been heard of for so long is dead. 0: a death is the end of
+  /// the job, and the launcher's business. Only with an exchange that survives it (ExchangePlan::survives_deaths).
+  std::chrono::nanoseconds failure_timeout{0};
   /// Ends waiting (a stop signal has come): asked while a rank waits, from any thread; must be cheap.
   std::function<bool()> interrupted = [] { return false; };
 };
@@ -79,13 +83,17 @@ class Participant {
   std::uint64_t batches_of(int rank) const { return count_ ? count_->of(rank) : 0; }
   /// In place of an iteration where this rank has nothing to compute and others have: it goes on sending, mixing and
   /// serving. True where the gradient holds something for the optimizer now: its step and `stepped` follow.
-  bool idle(Iteration k) { return exchange_->idle(k); }
+  bool idle(Iteration k) {
+    lose_dead();
+    return exchange_->idle(k);
+  }
 
-  /// Waits until everything posted has been sent.
+  /// Waits until everything posted has been sent; what was for a dead neighbour counts as sent.
   void flush();
   /// After the last iteration: everything that any rank has posted has arrived and is taken in. Collective: no rank
-  /// returns while another may still need it.
-  void settle();
+  /// returns while another may still need it. `barrier`: of those who take part, where not all ranks do; it may call
+  /// MPI.
+  void settle(const std::function<void()>& barrier = {});
   /// All that this rank's end of the job knows beside x, between two iterations (base/state/archive.hpp). Where ranks
   /// are asynchronous, all of them have settled before. It waits until what this rank has posted has been sent, and for
   /// no other rank. To load: into a participant that has not started, made alike on all ranks, before any of them
@@ -95,6 +103,9 @@ class Participant {
   /// the same on all of them. `owed`, of n floats, is what the ranks of the job before owed together
   /// (Exchange::add_residual), or empty. `plan`: the participant's. All ranks together.
   void begin_at(Iteration k, const ExchangePlan& plan, std::span<const float> owed);
+  /// Who is alive; null unless ranks go on without the dead. What a rank has just learnt, the exchange is told before
+  /// the next iteration.
+  FailureDetector* failures() { return failures_.get(); }
   /// Ends the exchange and the communication of this rank; what is counted stays.
   void leave();
 
@@ -121,9 +132,16 @@ class Participant {
 
   /// Bytes of the window of a rank with so many neighbours, out of so many ranks.
   static std::size_t window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours, int ranks);
+  /// What the rows of a failure detector, which lie behind that, add to it.
+  static std::size_t failure_bytes(const ParticipantOptions& options, int ranks) {
+    return options.failure_timeout.count() > 0 ? FailureDetector::bytes(ranks) : 0;
+  }
 
  private:
   void broadcast_replica();
+  std::unique_ptr<FailureDetector> make_failure_detector(const ExchangePlan& plan);
+  void lose_dead();
+  void drop_dead();
 
   std::unique_ptr<Transport> transport_;
   std::shared_ptr<const Topology> topology_;
@@ -136,6 +154,9 @@ class Participant {
   RemoteMemory* memory_;
   Mailbox mailbox_;
   std::unique_ptr<JobCount> count_;              // asynchronous ranks only
+  std::unique_ptr<FailureDetector> failures_;    // null: nobody may die
+  int dropped_ = 0;                              // deaths that communication knows; its thread's
+  int lost_ = 0;                                 // deaths that the exchange knows; the computing thread's
   std::unique_ptr<CommunicationEngine> engine_;  // joins its thread before anything above goes
   std::unique_ptr<Exchange> exchange_;
 };

@@ -22,6 +22,11 @@ class Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
+  /// From now on only these ranks (of the communicator, ascending, this one among them) take part: the others are
+  /// dead. `rank` and `size` count them. Operations go through the first of them, by messages, so that one that ends
+  /// with an exception of `idle` can be begun again with fewer. All members, with the same list.
+  void keep(std::vector<int> members);
+
   CommunicatorHandle handle() const;
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -39,6 +44,10 @@ class Communicator {
   void split_at(std::size_t piece_bytes) { piece_bytes_ = piece_bytes; }
 
  private:
+  template <class T, class Combine>
+  void reduce_among_members(std::span<T> values, Combine combine);
+  void send_to(int member, std::span<const std::byte> bytes);
+  void receive_from(int member, std::span<std::byte> bytes);
   void gather_round(std::span<const std::byte> part, std::span<const std::uint64_t> lengths, std::size_t done,
                     std::size_t share, std::vector<std::vector<std::byte>>& all);
 
@@ -48,6 +57,8 @@ class Communicator {
   int rank_ = 0;
   int size_ = 1;
   std::size_t piece_bytes_ = longest_piece;
+  std::vector<int> members_;  // empty: all
+  int tag_ = 0;               // of messages between them
 };
 
 }  // namespace hearsay::mpi

@@ -1,8 +1,10 @@
 #include "runtime/mpi/environment.hpp"
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -80,6 +82,16 @@ std::string Environment::library_version() {
   check(MPI_Get_library_version(text, &length), "MPI_Get_library_version");
   const std::string version(text);  // `length` counts the NUL in Open MPI
   return version.substr(0, version.find('\n'));
+}
+
+bool Environment::launcher_recovers() {
+  const char* const recovers = std::getenv("OMPI_MCA_orte_enable_recovery");
+  return recovers != nullptr && (*recovers == '1' || *recovers == 't' || *recovers == 'y');
+}
+
+void Environment::leave(int exit_code) {
+  std::fflush(nullptr);
+  ::_exit(exit_code);
 }
 
 void Environment::abort(int exit_code) { end_job(all_ranks(), exit_code); }

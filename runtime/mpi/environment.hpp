@@ -25,6 +25,11 @@ class Environment {
   int rank_on_host() const;
   /// "Open MPI v4.1.4, …" in one line.
   static std::string library_version();
+  /// Whether the launcher leaves the others alone where a process has died (mpirun --enable-recovery).
+  static bool launcher_recovers();
+  /// Ends this process alone, as it is: MPI_Finalize would wait for processes that have died. What was printed has been
+  /// flushed.
+  [[noreturn]] static void leave(int exit_code);
   /// Ends every rank of the job with this exit code. May be called from any thread; never returns.
   [[noreturn]] static void abort(int exit_code);
 

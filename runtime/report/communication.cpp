@@ -1,7 +1,7 @@
 // Ledgers of all ranks as three tables: edges, segments, staleness.
 //
 // A packed ledger is a list of 64-bit words (weights as their bits), since ranks of a job run on like machines:
-//   rank, edges in use n, segments s,
+//   rank, edges in use n, segments s, puts and bytes to ranks that are no neighbours,
 //   n × (neighbour, weight, 8 edge counters, staleness: samples, sum, maximum, longest, two histograms),
 //   s × (4 segment counters).
 #include <array>
@@ -27,6 +27,7 @@ struct EdgeRow {
 
 struct RankRows {
   std::uint64_t rank = 0;
+  std::uint64_t puts_elsewhere = 0, bytes_elsewhere = 0;  ///< control bytes
   std::vector<EdgeRow> edges;
   std::vector<std::array<std::uint64_t, 4>> segments;  ///< in the order of SegmentCounters
 };
@@ -91,6 +92,8 @@ RankRows unpack(std::span<const std::byte> bytes, std::size_t segments) {
   RankRows rows{.rank = words.next(), .edges = {}, .segments = {}};
   const std::uint64_t edge_count = words.next();
   if (words.next() != segments) throw CommunicationError("ranks disagree about the number of segments");
+  rows.puts_elsewhere = words.next();
+  rows.bytes_elsewhere = words.next();
   for (std::uint64_t i = 0; i < edge_count; ++i) rows.edges.push_back(unpack_edge(words));
   rows.segments.resize(segments);
   for (auto& counters : rows.segments) words.next(counters);
@@ -183,6 +186,8 @@ LedgerTotals totals_of(std::span<const RankRows> ranks) {
       totals.header_bytes += c[6];
       totals.control_bytes += c[7];
     }
+    totals.puts += rank.puts_elsewhere;
+    totals.control_bytes += rank.bytes_elsewhere;
     for (const auto& segment : rank.segments) totals.events += segment[0];
   }
   return totals;
@@ -194,7 +199,8 @@ std::vector<std::byte> pack_ledger(const Ledger& ledger, const Neighbourhood& ne
   std::vector<std::size_t> edges;
   for (std::size_t i = 0; i < ledger.neighbours(); ++i)
     if (was_used(ledger, i)) edges.push_back(i);
-  std::vector<std::uint64_t> words{static_cast<std::uint64_t>(neighbourhood.rank), edges.size(), ledger.segments()};
+  std::vector<std::uint64_t> words{static_cast<std::uint64_t>(neighbourhood.rank), edges.size(), ledger.segments(),
+                                   ledger.puts_elsewhere(), ledger.bytes_elsewhere()};
   for (const std::size_t i : edges) pack_edge(ledger, neighbourhood, i, words);
   for (SegmentId s = 0; s < ledger.segments(); ++s) {
     const SegmentCounters& segment = ledger.segment(s);

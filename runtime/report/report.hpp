@@ -131,8 +131,15 @@ struct RunQuality {
 };
 
 /// The totals of a run over all ranks: summary.json. Names and units as in docs/guide/report-format.md.
+/// A rank that has died, and without which the others have gone on.
+struct LostRank {
+  int rank = 0;
+  double at_s = 0.0;            ///< when the rank that reports knew of it, since the first iteration
+  std::int64_t iterations = 0;  ///< that it had begun, as far as others knew
+};
+
 struct Summary {
-  std::string status = "finished";         ///< finished, diverged, stopped
+  std::string status = "finished";         ///< finished, diverged, stopped, killed
   std::string message;                     ///< why, if not finished
   std::string run_id{};                    ///< the run's name for itself; runs of older versions have none
   std::vector<Iteration> resumed_at{};     ///< iterations of rank 0 at which the run was resumed
@@ -166,7 +173,8 @@ struct Summary {
   std::map<std::string, double> shares{};  ///< fractions that the algorithm reports, over all ranks
   double wall_time_s = 0.0, time_per_iteration_s = 0.0;
   std::vector<double> phase_seconds;          ///< mean over ranks, in the order of phase_names
-  std::vector<std::uint64_t> replica_hashes;  ///< one a rank
+  std::vector<std::uint64_t> replica_hashes;  ///< one a rank that lives
+  std::vector<LostRank> ranks_lost{};
 
   void take(const RunQuality& quality);
   /// The task's own metric; nothing if the run was not evaluated.

@@ -76,6 +76,10 @@ void read_outcome(const Json& json, Summary& summary) {
     const std::string key = std::string(phase) + "_s";  // runs of older versions know fewer phases
     summary.phase_seconds.push_back(json.contains(key) ? optional_number(json, key.c_str()).value_or(nan) : 0.0);
   }
+  for (const Json& lost : json.value("ranks_lost", Json::array()))  // runs of older versions lose none
+    summary.ranks_lost.push_back({.rank = lost.at("rank"),
+                                  .at_s = optional_number(lost, "at_s").value_or(nan),
+                                  .iterations = lost.at("iterations")});
   for (const Json& hash : json.at("replica_hash")) {
     summary.replica_hashes.push_back(std::stoull(hash.get<std::string>(), nullptr, 16));
   }
@@ -243,6 +247,10 @@ Json summary_json(const Summary& s) {
   for (const auto& [name, value] : s.shares) json["shares"][name] = json_number(value);
   json["replica_hash"] = Json::array();
   for (const std::uint64_t hash : s.replica_hashes) json["replica_hash"].push_back(hexadecimal(hash));
+  json["ranks_lost"] = Json::array();
+  for (const LostRank& lost : s.ranks_lost)
+    json["ranks_lost"].push_back(
+        {{"rank", lost.rank}, {"at_s", json_number(lost.at_s)}, {"iterations", lost.iterations}});
   return json;
 }
 

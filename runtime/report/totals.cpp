@@ -50,7 +50,10 @@ void add_staleness(Summary& summary, mpi::Communicator& communicator, const Ledg
 
 /// Of all ranks, on rank 0.
 std::vector<RankWork> gathered_work(mpi::Communicator& communicator, const Ledger& ledger, const RankResult& result) {
-  RankWork own{.iterations = result.iterations, .wall_s = result.times.wall_s, .idle_s = result.times.idle_s};
+  RankWork own{.rank = result.rank,
+               .iterations = result.iterations,
+               .wall_s = result.times.wall_s,
+               .idle_s = result.times.idle_s};
   for (std::size_t phase = 0; phase < phase_names.size(); ++phase)
     own.phase_s[phase] = ledger.seconds(static_cast<Phase>(phase));
   std::vector<RankWork> work;
@@ -102,7 +105,8 @@ std::string ranks_csv(std::span<const RankWork> ranks, const std::string& run_id
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     const RankWork& rank = ranks[r];
     const double share = all == 0 ? 0.0 : static_cast<double>(rank.iterations) / static_cast<double>(all);
-    out << r << ',' << rank.iterations << ',' << share << ',' << rank.wall_s << ',' << rank.idle_s;
+    out << (rank.rank < 0 ? static_cast<std::int64_t>(r) : rank.rank) << ',' << rank.iterations << ',' << share << ','
+        << rank.wall_s << ',' << rank.idle_s;
     for (const double seconds : rank.phase_s) out << ',' << seconds;
     out << (run_id.empty() ? "" : "," + run_id) << '\n';
   }

@@ -27,6 +27,7 @@ struct RankResult {
   Iteration iterations = 0;  ///< of this rank
   std::uint64_t replica_hash = 0;
   std::vector<Share> shares;
+  std::int64_t rank = -1;  ///< −1: where it stands among all
 };
 
 /// One rank's account and where the files of all ranks go.
@@ -49,6 +50,7 @@ void complete_summary(Summary& summary, mpi::Communicator& communicator, const R
 
 /// One rank's line of ranks.csv: what it did of the job, and where its time went.
 struct RankWork {
+  std::int64_t rank = -1;  ///< −1: where it stands among all
   std::int64_t iterations = 0;
   double wall_s = 0.0;  ///< of its training, until all were done
   double idle_s = 0.0;  ///< of that, behind its last iteration while others were computing

@@ -43,8 +43,8 @@ void add(std::vector<double>& sum, std::span<const Value> values) {
 
 }  // namespace
 
-Resumption find_checkpoint(CommunicationEngine& engine, mpi::Communicator& communicator,
-                           const CheckpointFolder& folder) {
+std::optional<Resumption> newest_checkpoint(CommunicationEngine& engine, mpi::Communicator& communicator,
+                                            const CheckpointFolder& folder) {
   double newest = 0.0;
   if (const auto numbers = folder.numbers(); !numbers.empty()) newest = static_cast<double>(numbers.back());
   engine.run([&] { communicator.maximum({&newest, 1}); });
@@ -56,8 +56,16 @@ Resumption find_checkpoint(CommunicationEngine& engine, mpi::Communicator& commu
     std::vector<double> ranks{static_cast<double>(part->ranks), -static_cast<double>(part->ranks)};
     engine.run([&] { communicator.maximum(ranks); });
     if (ranks[0] != -ranks[1]) continue;  // two attempts are mixed
-    folder.discard_after(number);
-    return std::move(*part);
+    return part;
+  }
+  return std::nullopt;
+}
+
+Resumption find_checkpoint(CommunicationEngine& engine, mpi::Communicator& communicator,
+                           const CheckpointFolder& folder) {
+  if (auto found = newest_checkpoint(engine, communicator, folder)) {
+    folder.discard_after(found->number);
+    return std::move(*found);
   }
   throw DataError(
       "there is no complete checkpoint that all ranks can read; a run writes them with train.checkpoint, and one when "

@@ -1,6 +1,7 @@
 #pragma once
 // Which checkpoint a resumed run goes on from. Private to sessions.
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct Resumption {
   double epoch = 0.0;
   std::vector<RawBytes> states{};
 };
+/// Collective. Nothing where there is none.
+std::optional<Resumption> newest_checkpoint(CommunicationEngine& engine, mpi::Communicator& communicator,
+                                            const CheckpointFolder& folder);
 /// Collective. Checkpoints that are newer, which are not complete, are removed. Throws DataError where there is none.
 Resumption find_checkpoint(CommunicationEngine& engine, mpi::Communicator& communicator,
                            const CheckpointFolder& folder);

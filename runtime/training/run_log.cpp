@@ -177,7 +177,6 @@ void RunLog::report_progress(Iteration k, double job_done, double loss) {
 
 void RunLog::evaluation(double job_done, double time_s, const std::vector<MetricValue>& metrics, double loss,
                         double consensus_distance) {
-  if (sources_.rank != 0) return;
   const EvaluationRecord record{.iteration = static_cast<Iteration>(job_done),
                                 .epoch = sources_.length.epoch(job_done),
                                 .time_s = time_s,
@@ -189,7 +188,7 @@ void RunLog::evaluation(double job_done, double time_s, const std::vector<Metric
   if (sources_.options.evaluated) sources_.options.evaluated(record);
 }
 
-Summary RunLog::summary(const std::string& status, double job_done) const {
+Summary RunLog::summary(const std::string& status, double job_done, bool reports) const {
   const RunPlan::Parts& plan = sources_.plan.parts();
   Summary summary;
   summary.run_id = sources_.run_id;
@@ -201,7 +200,7 @@ Summary RunLog::summary(const std::string& status, double job_done) const {
   summary.parameters = sources_.layout.size();
   summary.segments = sources_.layout.count();
   summary.edges = static_cast<std::uint64_t>(sources_.topology.edges_in_use());
-  if (sources_.rank == 0 || status == "diverged")  // whose summary is written
+  if (sources_.rank == 0 || status == "diverged" || reports)  // whose summary is written
     summary.spectral_gap = sources_.topology.spectrum().gap;
   summary.model = plan.task.model_name;
   summary.dataset = plan.task.dataset_name;

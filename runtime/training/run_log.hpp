@@ -40,13 +40,14 @@ class RunLog {
   void iteration(Iteration k, double job_done, double loss, const Exchange& exchange);
   /// No iteration will follow.
   void last_iteration(Iteration k, double job_done, const Exchange& exchange);
-  /// The averaged model after `job_done` iterations, at `time_s`.
+  /// Of the rank that reports. The averaged model after `job_done` iterations, at `time_s`.
   void evaluation(double job_done, double time_s, const std::vector<MetricValue>& metrics, double loss,
                   double consensus_distance);
   /// Flushes the diary; what of it could not be written, and why.
   std::vector<std::string> not_written();
   /// The fields that every rank knows; totals and times are zero.
-  Summary summary(const std::string& status, double job_done) const;
+  /// `reports`: this rank writes the summary of all.
+  Summary summary(const std::string& status, double job_done, bool reports = false) const;
   /// How far the files are and what they do not have yet; loading cuts them there.
   void state(Archive& archive);
   /// For a rank that has no state to load: goes on behind the record of the run's name, if there is a file.

@@ -47,6 +47,29 @@ void read_exchange(Config& root, RunPlan::Parts& parts) {
   parts.topology = plan_topology(root, *parts.exchange);
 }
 
+void read_failures(Config& train, RunPlan::Parts& parts) {
+  const bool go_on =
+      train.choice("on_failure", "abort", {"abort", "continue"},
+                   "what a rank that dies is to the others. abort: the end of the job, which scripts/launch --restarts "
+                   "begins again from the newest checkpoint; continue: they go on without it and share what is left of "
+                   "its work (asynchronous dpsgd and eventgrad, with mpirun --enable-recovery, as scripts/launch "
+                   "starts it)") == "continue";
+  const double timeout_s = train.real("failure_timeout_s", 60.0, Range::at_least(0.5),
+                                      "on_failure: continue: a rank of which nothing was heard for so long is dead; "
+                                      "longer than the longest time for which a rank may be stopped or starved");
+  parts.failure_timeout = std::chrono::nanoseconds{0};
+  if (!go_on) return;
+  train.require(parts.exchange->survives_deaths(), "on_failure",
+                "continue needs ranks that wait for nobody: exchange dpsgd or eventgrad with schedule: asynchronous. "
+                "Others end with the rank that dies: take abort, and scripts/launch --restarts");
+  train.require(parts.budget == RunLength::Budget::job, "on_failure",
+                "continue needs budget: job, so that the living can do what the dead have left");
+  train.require(!parts.checkpoint.periodic(), "on_failure",
+                "continue writes no checkpoints on its way yet, for which all ranks would have to meet: leave "
+                "train.checkpoint out, or take abort");
+  parts.failure_timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9));
+}
+
 void read_train(Config& root, RunPlan::Parts& parts) {
   Config train = root.section("train");
   parts.epochs = train.integer("epochs", 10, Range::at_least(1), "passes over the training set");
@@ -74,6 +97,7 @@ void read_train(Config& root, RunPlan::Parts& parts) {
                 "buffers can be mixed on the neighbour path only; on the global path they are averaged for evaluation");
   Config checkpoint = train.section("checkpoint");
   parts.checkpoint = read_checkpoint_options(checkpoint);
+  read_failures(train, parts);
   parts.initial_model =
       train.path("initial_model", "",
                  "the model that training starts from: a model.pt of a run with this model; empty: random parameters");

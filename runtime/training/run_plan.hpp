@@ -1,6 +1,7 @@
 #pragma once
 // A read and checked configuration: everything about a run that can be known without communication. No LibTorch here;
 // a program that makes a Task includes runtime/training/model/model.hpp too.
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -54,9 +55,10 @@ class RunPlan {
     Iteration most_iterations;  ///< 0: as many as the epochs have
     RunLength::Budget budget;
     CheckpointOptions checkpoint;
-    std::string initial_model;           ///< a file to start from; empty: none
-    double most_seconds;                 ///< 0: as long as it takes
-    std::int64_t evaluate_every_epochs;  ///< 0: at the end only
+    std::chrono::nanoseconds failure_timeout;  ///< on_failure: continue; else 0
+    std::string initial_model;                 ///< a file to start from; empty: none
+    double most_seconds;                       ///< 0: as long as it takes
+    std::int64_t evaluate_every_epochs;        ///< 0: at the end only
     bool mix_buffers;
     bool common_dropout;
     double label_smoothing;

@@ -13,6 +13,7 @@
 #include "runtime/report/files.hpp"
 #include "runtime/report/identity/run_id.hpp"
 #include "runtime/report/trace.hpp"
+#include "runtime/training/killed_run.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/evaluator.hpp"
 #include "runtime/training/model/model.hpp"
@@ -24,6 +25,7 @@
 #include "runtime/training/resumption.hpp"
 #include "runtime/training/run_log.hpp"
 #include "runtime/training/set_up.hpp"
+#include "runtime/training/survivors.hpp"
 
 namespace hearsay {
 namespace {
@@ -65,6 +67,10 @@ class Session {
   void take_from_servers();
   void evaluate(double job_done, double time_s);
   Summary finish();
+  Summary finish_alive();
+  void settle();
+  bool reports() const { return survivors_.reports(); }
+  std::chrono::nanoseconds failure_timeout() const;
   [[noreturn]] void leave_stopped();
   void settle_for_checkpoint();
   void watch();
@@ -96,12 +102,15 @@ class Session {
   Agreement agreement_;             // lockstep ranks only
   mpi::Communicator farewell_;      // for ranks that a signal has stopped
   Participant participant_;         // from now on MPI belongs to its engine
+  Survivors survivors_;
   Evaluator evaluator_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Trainer> trainer_;
   std::optional<RunLog> log_;
   std::optional<Snapshots> snapshots_;  // asynchronous ranks only
   bool snapshots_over_ = false;
+  std::optional<std::size_t> last_snapshot_{};  // the model at the end
+  std::size_t snapshots_evaluated_ = 0;
   std::int64_t evaluations_ = 0;  // during training
   Evaluator::MeanModel mean_model_{};
   std::vector<std::string> not_written_{};
@@ -128,14 +137,21 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
       random_(options.shares_process),
       batches_(make_batches(plan.parts(), data_, environment.ranks(), rank_)),
       length_(plan.length(data_.train->size(), environment.ranks())),
-      communicator_([this] { participant_.serve(); }, environment.communicator()),
+      communicator_(
+          [this] {
+            participant_.serve();
+            survivors_.require_all_alive();
+          },
+          environment.communicator()),
       agreement_(communicator_),
       farewell_([this] { participant_.progress(); }, environment.communicator()),
       participant_(environment.communicator(), std::make_shared<const Topology>(plan.topology(environment.ranks())),
                    *plan.parts().exchange, model_.replica(),
                    {.iterations_per_epoch = length_.iterations_per_epoch,
                     .step = plan.parts().optimizer->response(),
+                    .failure_timeout = failure_timeout(),
                     .interrupted = [this] { return interrupted(); }}),
+      survivors_(participant_, communicator_),
       evaluator_(model_, test_set(data_), communicator_, participant_.engine(), participant_.ledger()),
       optimizer_(plan.parts().optimizer->build(model_)),
       checkpoint_folder_(checkpoint_directory(plan.parts().checkpoint, plan.report().directory, run_id_), run_id_),
@@ -149,8 +165,18 @@ bool Session::interrupted() {
   if (!ends_together()) return true;
   const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
   std::int64_t none = 0;
-  signal_seen_ns_.compare_exchange_strong(none, now);
+  // mpirun ends ranks that are left over with SIGTERM, and a second later for good: that may be all there is time for.
+  if (signal_seen_ns_.compare_exchange_strong(none, now) && rank_ == 0) {
+    std::vector<std::string> unwritten;
+    write_if_possible(unwritten, [this] { leave_killed_summary(plan_.report().directory); });
+  }
   return now - signal_seen_ns_ > patience_ns;
+}
+
+/// In a simulation, and alone, nobody dies.
+std::chrono::nanoseconds Session::failure_timeout() const {
+  const bool may_die = !options_.shares_process && communicator_.size() > 1;
+  return may_die ? plan_.parts().failure_timeout : std::chrono::nanoseconds{0};
 }
 
 RunLog::Sources Session::sources() const {
@@ -195,9 +221,9 @@ void Session::note_times() {
             .idle_s = trainer_->idle_seconds()};
 }
 
-/// Rank 0 has the other ranks' words in the summary already.
+/// Who reports has the other ranks' words in the summary already.
 void Session::finish_report(Summary& summary) {
-  if (rank_ != 0) return;
+  if (!reports()) return;
   const auto before = not_written_.size();
   write([&] { write_summary(plan_.report().directory, summary); });
   summary.not_written.insert(summary.not_written.end(), not_written_.begin() + static_cast<std::ptrdiff_t>(before),
@@ -208,7 +234,8 @@ RankResult Session::result() const {
   return {.times = times_,
           .iterations = trainer_->iterations_done(),
           .replica_hash = replica_hash(fetched(*model_.replica().device, model_.replica().values.span())),
-          .shares = participant_.exchange().shares()};
+          .shares = participant_.exchange().shares(),
+          .rank = rank_};
 }
 
 /// All ranks start from the same model and together.
@@ -295,8 +322,10 @@ void Session::note_unwritten_checkpoints() {
   }
 }
 
-/// From the newest complete checkpoint that all ranks can read.
+/// From the newest complete checkpoint that all ranks can read. What went before was killed if it has left no summary;
+/// that is what stays to be read where there is nothing to go on from.
 void Session::resume() {
+  if (rank_ == 0) write([this] { leave_killed_summary(plan_.report().directory); });
   const Resumption found = find_checkpoint(participant_.engine(), communicator_, checkpoint_folder_);
   if (found.ranks != participant_.topology().ranks()) return begin_with_mean(found);
   const std::string file = checkpoint_folder_.state_file(found.number, rank_).string();
@@ -441,21 +470,31 @@ void Session::evaluate_at(double job_done) {
 
 /// What all ranks have done, over their number: exactly, when training is over. Collective.
 double Session::all_done() {
-  std::vector<double> sum{static_cast<double>(trainer_->iterations_done())};
-  participant_.engine().run([&] { communicator_.sum(sum); });
+  std::vector<double> sum{static_cast<double>(trainer_->iterations_done())}, of_dead;
+  for (const LostRank& lost : survivors_.lost(0.0)) of_dead.push_back(static_cast<double>(lost.iterations));
+  participant_.engine().run([&] {
+    communicator_.sum(sum);
+    communicator_.maximum(of_dead);
+  });
+  for (const double done : of_dead) sum[0] += done;
   return sum[0] / participant_.topology().ranks();
 }
 
 /// What asynchronous ranks have left on their way; a rank that stopped early has left fewer. Leaves the model as it is.
 void Session::evaluate_snapshots() {
   if (!snapshots_ || plan_.parts().evaluate_every_epochs == 0) return;
-  const std::size_t last = snapshots_->taken().size();
-  leave_snapshot(job_done());
+  if (last_snapshot_) {  // of an attempt before this one, which may have ended with another model
+    if (snapshots_->taken().size() > *last_snapshot_) snapshots_->load(*last_snapshot_);
+  } else {
+    last_snapshot_ = snapshots_->taken().size();
+    leave_snapshot(job_done());
+  }
+  const std::size_t last = *last_snapshot_;
   std::vector<double> common{snapshots_->taken().size() > last ? static_cast<double>(last) : 0.0};
   participant_.engine().run([&] { communicator_.minimum(common); });
-  std::vector<double> lost{static_cast<double>(snapshots_->lost())};
+  std::vector<double> lost{static_cast<double>(std::max(snapshots_->lost(), snapshots_evaluated_))};
   participant_.engine().run([&] { communicator_.maximum(lost); });
-  if (lost[0] > 0.0 && rank_ == 0 && options_.warned)
+  if (snapshots_->lost() > 0 && rank_ == 0 && options_.warned)
     options_.warned("the models before the resumption were evaluated and removed: they are not evaluated again");
   for (auto i = static_cast<std::size_t>(lost[0]); i < static_cast<std::size_t>(common[0]); ++i) {
     const Snapshots::Taken& taken = snapshots_->taken()[i];
@@ -464,6 +503,7 @@ void Session::evaluate_snapshots() {
     snapshots_->load(i);
     take_from_servers();
     evaluate(taken.job_iterations, when[0]);
+    snapshots_evaluated_ = i + 1;
   }
   if (common[0] > 0.0) snapshots_->load(last);
 }
@@ -496,6 +536,7 @@ void Session::leave_snapshot(double job_iterations) {
 void Session::evaluate(double job_done, double time_s) {
   participant_.flush();  // in a simulation nobody sends while a rank is in a collective
   mean_model_ = evaluator_.mean_model();
+  if (!reports()) return;
   log_->evaluation(job_done, time_s, mean_model_.metrics, mean_model_.loss, mean_model_.consensus_distance);
 }
 
@@ -515,7 +556,8 @@ Summary Session::run() {
     if (!together_ && !lockstep() && stop_.received() == 0) meet(false);
     if (!together_) log_->last_iteration(trainer_->iterations_done() - 1, job_done(), participant_.exchange());
     note_times();
-    if (signal_ == 0 && (ends_together() || stop_.received() == 0)) return finish();
+    if (signal_ == 0 && (ends_together() || stop_.received() == 0))
+      return survivors_.may_die() ? finish_alive() : finish();
     left_in_order_ = true;
   } catch (const WaitInterrupted&) {
     note_times();
@@ -531,8 +573,27 @@ Summary Session::run() {
   leave_stopped();
 }
 
+/// Everything that any rank has sent has arrived and is taken in.
+void Session::settle() {
+  if (survivors_.may_die())
+    participant_.settle([this] { communicator_.barrier(); });
+  else
+    trainer_->settle();
+}
+
+/// Where ranks may die, also now. What is left to do then cannot be done by going back the usual way, on which MPI
+/// waits for all ranks: the caller ends the process.
+Summary Session::finish_alive() {
+  Summary summary;
+  const bool here = survivors_.attempt_together([&] { summary = finish(); });
+  snapshots_.reset();  // with its file
+  survivors_.leave();
+  if (options_.survived) options_.survived(here && reports() ? &summary : nullptr);
+  return summary;
+}
+
 Summary Session::finish() {
-  trainer_->settle();
+  settle();
   write_trace();
   evaluate_snapshots();
   take_from_servers();
@@ -548,7 +609,11 @@ Summary Session::finish() {
   note_unwritten_checkpoints();
   if (snapshots_) snapshots_->keep_file(false);
   collect_problems();
-  Summary summary = log_->summary("finished", done);
+  Summary summary = log_->summary("finished", done, reports());
+  summary.ranks_lost = survivors_.lost(log_->seconds());
+  if (const int parts = survivors_.parts(); parts > 1)
+    summary.message = "without the ranks that died the graph is in " + std::to_string(parts) +
+                      " parts, which have gone on each for itself";
   for (std::size_t i = 0; i < ranks.mean.size(); ++i)
     summary.take({.metric = ranks.mean[i].metric,
                   .mean_model = mean_model_.metrics[i].value,
@@ -612,6 +677,14 @@ std::string common_run_id(mpi::Communicator& communicator, std::string of_rank_0
 }
 
 }  // namespace
+
+bool has_complete_checkpoint(const RunPlan& plan, std::string run_id) {
+  mpi::Communicator communicator;
+  run_id = common_run_id(communicator, std::move(run_id));
+  InlineEngine engine([] { return false; });
+  const CheckpointFolder folder(checkpoint_directory(plan.parts().checkpoint, plan.report().directory, run_id), run_id);
+  return newest_checkpoint(engine, communicator, folder).has_value();
+}
 
 Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options) {
   std::optional<RunFolder> folder;  // of rank 0, if the caller has not made it

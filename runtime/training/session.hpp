@@ -39,8 +39,16 @@ struct TrainOptions {
   bool resume = false;
   /// Told on rank 0 what a resumed run begins with, in a sentence.
   std::function<void(const std::string&)> resumed{};
+  /// With train.on_failure: continue, in place of returning: everything is written, and the process is to be ended
+  /// without MPI, which would wait for ranks that have died. On every rank; the summary on the one that reports, else
+  /// null. Without it `train` returns as ever, and may hang if a rank has died.
+  std::function<void(const Summary*)> survived{};
   bool shares_process = false;  ///< ranks are threads of one process, of which one runs at a time
 };
+
+/// Whether the run in the plan's folder, whose name for itself rank 0 knows, has a complete checkpoint that all ranks
+/// can read. Collective; changes nothing.
+bool has_complete_checkpoint(const RunPlan& plan, std::string run_id);
 
 /// Throws CommunicationError if the plan's `train.device` is not here. Not collective.
 void require_device(const RunPlan& plan);

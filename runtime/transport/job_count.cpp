@@ -69,6 +69,10 @@ bool JobCount::progress() {
   return any;
 }
 
+void JobCount::drop(int rank) {
+  for (Neighbour& neighbour : neighbours_) neighbour.lost = neighbour.lost || neighbour.rank == rank;
+}
+
 void JobCount::learn(std::size_t edge) {
   auto* const words =
       reinterpret_cast<std::uint64_t*>(memory_.own().data() + first_ + bytes(edge, static_cast<int>(counts_.size())));
@@ -83,6 +87,7 @@ void JobCount::learn(std::size_t edge) {
 
 bool JobCount::tell(std::size_t edge) {
   Neighbour& to = neighbours_[edge];
+  if (to.lost) return false;
   if (to.under_way) {
     to.under_way = !memory_.flush(to.rank);
     return !to.under_way;

@@ -49,6 +49,8 @@ class JobCount {
   // --- communication thread ---
   /// True if anything moved.
   bool progress();
+  /// A rank is dead: what it has begun still counts, and nothing is told to it any more.
+  void drop(int rank);
 
  private:
   struct Neighbour {
@@ -59,6 +61,7 @@ class JobCount {
     std::uint64_t heard = 0;             // ... and of `heard_`
     std::chrono::nanoseconds when{};
     bool under_way = false;
+    bool lost = false;
   };
   void learn(std::size_t edge);
   bool tell(std::size_t edge);

@@ -84,6 +84,11 @@ void Ledger::control_put(std::size_t edge, std::size_t bytes) {
   edges_[edge].control_bytes.add(bytes);
 }
 
+void Ledger::control_put_elsewhere(std::size_t bytes) {
+  elsewhere_puts_.add(1);
+  elsewhere_bytes_.add(bytes);
+}
+
 void Ledger::message_sent(std::size_t edge, const EncodedSize& content, std::size_t bytes) {
   EdgeCounters& counters = edges_[edge];
   counters.puts.add(1);
@@ -136,6 +141,7 @@ void Ledger::state(Archive& archive) {
     for (Counter& bin : of.by_time) counters.push_back(&bin);
     counters_state(archive, "ages of copies", counters);
   }
+  counters_state(archive, "counts without an edge", {&elsewhere_puts_, &elsewhere_bytes_});
   std::vector<Counter*> times;
   for (Counter& phase : nanoseconds_) times.push_back(&phase);
   counters_state(archive, "times", times);
@@ -175,6 +181,8 @@ LedgerTotals Ledger::totals() const {
     totals.header_bytes += edge.header_bytes.value();
     totals.control_bytes += edge.control_bytes.value();
   }
+  totals.puts += puts_elsewhere();
+  totals.control_bytes += bytes_elsewhere();
   for (std::size_t s = 0; s < segment_count_; ++s) totals.events += segments_[s].events.value();
   return totals;
 }

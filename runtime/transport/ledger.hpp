@@ -145,6 +145,8 @@ class Ledger {
   void packet_put(std::size_t edge, const OutgoingPacket& packet);
   void header_put(std::size_t edge, std::size_t bytes);
   void control_put(std::size_t edge, std::size_t bytes);
+  /// To a rank that is no neighbour.
+  void control_put_elsewhere(std::size_t bytes);
   /// A point-to-point message of a collective: one message, one packet, one put.
   void message_sent(std::size_t edge, const EncodedSize& content, std::size_t bytes);
   void published(std::size_t edge, std::size_t packets, TimePoint from);
@@ -169,6 +171,9 @@ class Ledger {
   double seconds(Phase phase) const;
   std::uint64_t staleness_max() const;  ///< over all in-edges, since the start
   LedgerTotals totals() const;
+  /// Of `control_put_elsewhere`, which no edge counts.
+  std::uint64_t puts_elsewhere() const { return elsewhere_puts_.value(); }
+  std::uint64_t bytes_elsewhere() const { return elsewhere_bytes_.value(); }
   /// All counters and times. Loading replaces them: while nothing else counts.
   void state(Archive& archive);
 
@@ -179,6 +184,7 @@ class Ledger {
   Clock clock_;
   TimePoint start_{};
   EdgeTable edges_;
+  Counter elsewhere_puts_, elsewhere_bytes_;  // to ranks that are no neighbours
   std::unique_ptr<SegmentCounters[]> segments_;
   // Most of a ledger, and made when the first copy is mixed: never on the global path, where everybody is a neighbour.
   std::unique_ptr<Staleness[]> staleness_;

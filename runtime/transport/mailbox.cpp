@@ -78,7 +78,9 @@ Mailbox::Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::
   }
 }
 
-bool Mailbox::fits(std::size_t edge, std::size_t bytes) const {
+bool Mailbox::fits(std::size_t edge, std::size_t bytes) const { return !is_lost(edge) && has_room(edge, bytes); }
+
+bool Mailbox::has_room(std::size_t edge, std::size_t bytes) const {
   const Outgoing& out = *out_[edge];
   const std::uint64_t end = out.reserved.start_of(bytes).count() + aligned(bytes);
   return end - out.tail.load(std::memory_order_acquire) <= map_.capacity_bytes && out.posted.write_available() > 0;
@@ -93,7 +95,7 @@ std::size_t Mailbox::under_way(std::size_t edge) const {
 
 void Mailbox::post(std::size_t edge, SharedPacket packet) {
   const std::size_t bytes = packet->bytes.size();
-  if (!fits(edge, bytes)) throw std::logic_error("mailbox: posted a packet that does not fit");
+  if (!has_room(edge, bytes)) throw std::logic_error("mailbox: posted a packet that does not fit");
   Outgoing& out = *out_[edge];
   const Iteration k = packet_header(packet->bytes).iteration;
   if (k < std::exchange(out.last, k)) throw std::logic_error("mailbox: posted a packet of an earlier iteration");
@@ -107,6 +109,7 @@ void Mailbox::post(std::size_t edge, SharedPacket packet) {
 
 std::optional<std::span<const std::byte>> Mailbox::front(std::size_t edge) const {
   const Incoming& in = *in_[edge];
+  if (is_lost(edge)) return std::nullopt;
   if (in.arrived.load(std::memory_order_acquire) == in.taken.count()) return std::nullopt;
   const auto place = place_at(edge, oldest(edge));
   return place.first(length_at(place, in.from.neighbour, rank_));
@@ -150,6 +153,7 @@ std::uint64_t Mailbox::load_own(std::size_t offset) const {
 bool Mailbox::read_tails() {
   bool again = false;
   for (std::size_t edge = 0; edge < out_.size(); ++edge) {
+    if (is_lost(edge)) continue;
     Outgoing& out = *out_[edge];
     const std::uint64_t word = load_own(map_.tail(static_cast<int>(edge)));
     const auto tail = position_of_word(word, out.tail.load(std::memory_order_relaxed), out.put.count());
@@ -170,8 +174,23 @@ bool Mailbox::send_posted() {
   return any;
 }
 
+// What is in flight stays: MPI may still read it.
+void Mailbox::forget_posted(std::size_t edge) {
+  Outgoing& out = *out_[edge];
+  std::size_t packets = std::exchange(out.unpublished, 0);
+  if (!out.forgotten) packets += out.in_flight.size();
+  out.forgotten = true;
+  while (out.posted.consume_one([&](const SharedPacket&) { ++packets; })) {
+  }
+  if (packets > 0) sent_.store(sent_.load(std::memory_order_relaxed) + packets, std::memory_order_release);
+}
+
 bool Mailbox::start_packets(std::size_t edge) {
   Outgoing& out = *out_[edge];
+  if (is_lost(edge)) {
+    forget_posted(edge);
+    return false;
+  }
   if (!out.in_flight.empty() || out.head_in_flight) return false;
   while (out.posted.consume_one([&](SharedPacket& packet) { out.in_flight.push_back(std::move(packet)); })) {
   }
@@ -201,7 +220,7 @@ void Mailbox::put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& 
 
 bool Mailbox::complete_packets(std::size_t edge) {
   Outgoing& out = *out_[edge];
-  if (out.in_flight.empty() || !memory_.flush(out.to.neighbour)) return false;
+  if (is_lost(edge) || out.in_flight.empty() || !memory_.flush(out.to.neighbour)) return false;
   const std::size_t packets = out.in_flight.size();
   out.in_flight.clear();
   out.unpublished += packets;
@@ -220,7 +239,7 @@ bool Mailbox::publish_packets() {
   bool any = false;
   for (std::size_t edge = 0; edge < out_.size(); ++edge) {
     Outgoing& out = *out_[edge];
-    const bool due = out.unpublished > 0 && out.in_flight.empty() && !out.head_in_flight;
+    const bool due = !is_lost(edge) && out.unpublished > 0 && out.in_flight.empty() && !out.head_in_flight;
     if (!due || ++out.head_put_off < patience_) continue;
     store_head(edge);
     any = true;
@@ -244,7 +263,7 @@ bool Mailbox::complete_stores() {
   for (std::size_t edge = 0; edge < out_.size(); ++edge) {
     Outgoing& out = *out_[edge];
     Incoming& in = *in_[edge];
-    if (!(out.head_in_flight || in.tail_in_flight) || !memory_.flush(out.to.neighbour)) continue;
+    if (is_lost(edge) || !(out.head_in_flight || in.tail_in_flight) || !memory_.flush(out.to.neighbour)) continue;
     if (out.head_in_flight) {
       if (out.waiting_for_head > 0) ledger_.published(edge, std::exchange(out.waiting_for_head, 0), out.put_from);
       sent_.store(sent_.load(std::memory_order_relaxed) + std::exchange(out.unpublished, 0), std::memory_order_release);
@@ -268,6 +287,7 @@ std::span<std::byte> Mailbox::place_at(std::size_t edge, const RingPosition& pos
 
 // True if something has come, or must be looked at again.
 bool Mailbox::check_arrived(std::size_t edge) {
+  if (is_lost(edge)) return false;
   Incoming& in = *in_[edge];
   const std::uint64_t word = load_own(map_.head(static_cast<int>(edge)));
   const auto head = position_of_word(word, in.head, in.returned + map_.capacity_bytes);
@@ -340,7 +360,7 @@ bool Mailbox::return_places() {
   for (std::size_t edge = 0; edge < in_.size(); ++edge) {
     Incoming& in = *in_[edge];
     const std::uint64_t consumed = in.consumed.load(std::memory_order_acquire);
-    if (in.tail_in_flight || consumed == in.returned) continue;
+    if (is_lost(edge) || in.tail_in_flight || consumed == in.returned) continue;
     const bool few = tails_ == Tails::may_wait && consumed - in.returned < map_.capacity_bytes / 4;
     if (few && ++in.tail_put_off < patience_) continue;
     in.returned = consumed;

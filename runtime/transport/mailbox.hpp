@@ -101,6 +101,9 @@ class Mailbox {
   std::optional<std::span<const std::byte>> front(std::size_t edge) const;
   /// Frees the front packet's place.
   void pop(std::size_t edge);
+  /// The neighbour is dead: what was posted to it counts as sent, nothing fits any more, and what it has sent, or still
+  /// sends, is not looked at.
+  void drop(std::size_t edge) { out_[edge]->lost.store(true, std::memory_order_release); }
 
   // --- communication thread ---
   /// Packets up to this size are taken as soon as they are whole, larger ones when their head says so.
@@ -135,6 +138,7 @@ class Mailbox {
     /// The form of fixed capacity leaks what is left in it (Boost 1.74).
     boost::lockfree::spsc_queue<SharedPacket> posted{most_posted};
     std::atomic<std::uint64_t> tail{0};
+    std::atomic<bool> lost{false};  // the neighbour is dead; set on either thread
     // The communication thread's:
     std::vector<SharedPacket> in_flight;  // until they are flushed
     RingPosition put;                     // behind the last packet put
@@ -148,6 +152,7 @@ class Mailbox {
     std::uint64_t head_word = 0;          // source of the head's store; stays until the flush
     int head_put_off = 0;                 // how often, since it was due
     bool head_in_flight = false;
+    bool forgotten = false;  // those in flight when the neighbour died count as sent
   };
   struct Incoming {  // edge neighbour → rank
     explicit Incoming(const End& end)
@@ -169,6 +174,9 @@ class Mailbox {
     bool tail_in_flight = false;
   };
 
+  bool is_lost(std::size_t edge) const { return out_[edge]->lost.load(std::memory_order_acquire); }
+  bool has_room(std::size_t edge, std::size_t bytes) const;
+  void forget_posted(std::size_t edge);
   bool send_posted();
   bool read_tails();
   bool start_packets(std::size_t edge);

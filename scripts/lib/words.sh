@@ -4,13 +4,15 @@
 # without_boilerplate: stdin to stdout, less what mpirun adds where Hearsay has said in one sentence why it ends
 # ("hearsay: …"): that a process called MPI_Abort or ended with another code than 0, in ten lines between two rules.
 # Without such a sentence they are all that there is, and come at the end. Whatever else is said passes at once,
-# unfinished lines too.
+# unfinished lines too. That a process was killed, which mpirun says in a block, becomes one line.
 without_boilerplate() {
   local LC_ALL=C line='' text='' shown='' code rule pending='' explained=no state=open held=''
   local name='(mpirun|prterun)'
   local \
     block="$name detected that one or more processes exited with non-zero status"
   block="^(MPI_ABORT was invoked on rank |Primary job +terminated normally, but |$block)"
+  local killed="^$name noticed that process rank ([0-9]+) with PID [0-9]+ on node ([^ ]+) exited on (signal .*)\\.\$"
+  local recovery='^\[[^]]+\] PMIX ERROR: BAD-PARAM in file [./a-z_]*pmix_event_notification\.c at line [0-9]+$'
   local aggregated='^\[[^]]+\] [0-9]+ more process(es)? ha(s|ve) sent help message help-mpi-api\.txt / mpi-abort$'
   local more='^\[[^]]+\] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help / error messages$'
   local sentence='^(\[[0-9]+,[0-9]+\]<stderr>: ?)?hearsay: ' remark='hearsay: (note|warning)'
@@ -40,11 +42,17 @@ one_line() {
   if [[ $state == block ]]; then
     held+=$text$n
     [[ $text != "$rule" ]] || state=open
+  elif [[ -n $pending && $text =~ $killed ]]; then # whatever others say, this is why
+    printf 'launch: rank %s on %s was ended by %s\n' "${BASH_REMATCH[2]}" "${BASH_REMATCH[3]}" "${BASH_REMATCH[4]}"
+    pending='' state=block explained=yes
   elif [[ -n $pending && $text =~ $block ]]; then
     held+=$pending$text$n pending='' state=block
   elif [[ $text == "$rule" ]]; then
     printf '%s' "$pending"
     pending=$text$n state=open
+  elif [[ $text =~ $recovery ]]; then # what Open MPI 4.1 says whenever a process ends under --enable-recovery
+    printf '%s' "$pending"
+    pending='' state=open
   elif [[ $text =~ $aggregated || ($state == counted && $text =~ $more) ]]; then
     held+=$text$n state=counted
   else

@@ -237,6 +237,17 @@ expect 2 "which configuration" "${submit[@]}" "$slurm"
 expect 3 "no program at ./nothing" "${submit[@]}" HEARSAY=./nothing "$slurm" run.yaml
 expect 2 "FABRIC=tcp needs NETWORK" "${submit[@]}" "$slurm" run.yaml
 expect 2 "FABRIC is tcp or ucx, not 'roce'" "${submit[@]}" FABRIC=roce "$slurm" run.yaml
-expect 0 "srun --mpi=pmix $folder/agent train run.yaml --seed 3; network 10.0.0.0/16, osc ^ucx, threads 1" \
+started="srun --mpi=pmix --kill-on-bad-exit=1 $folder/agent train run.yaml --seed 3 --continue"
+expect 0 "$started; network 10.0.0.0/16, osc ^ucx, threads 1" \
   "${submit[@]}" NETWORK=10.0.0.0/16 "$slurm" run.yaml --seed 3
-expect 0 "train run.yaml; network any, osc ucx" "${submit[@]}" FABRIC=ucx "$slurm" run.yaml
+expect 0 "train run.yaml --continue; network any, osc ucx" "${submit[@]}" FABRIC=ucx "$slurm" run.yaml
+# It goes back into the queue when another attempt may end better.
+printf '#!/usr/bin/env bash\necho srun\nexit "$CODE"\n' >bin/srun
+printf '#!/usr/bin/env bash\necho "scontrol $*"\n' >bin/scontrol
+chmod +x bin/scontrol
+submit+=(FABRIC=ucx SLURM_JOB_ID=7)
+expect 0 "scontrol requeue 7" "${submit[@]}" CODE=143 "$slurm" run.yaml
+expect 0 "scontrol requeue 7" "${submit[@]}" CODE=137 SLURM_RESTART_COUNT=9 "$slurm" run.yaml
+expect 137 "srun" "${submit[@]}" CODE=137 SLURM_RESTART_COUNT=10 "$slurm" run.yaml
+expect 2 "srun" "${submit[@]}" CODE=2 "$slurm" run.yaml
+rm bin/scontrol bin/srun

@@ -11,6 +11,7 @@
 #include "apps/hearsay/views/progress.hpp"
 #include "apps/shared/chosen_run.hpp"
 #include "apps/shared/configuration.hpp"
+#include "apps/shared/continuation.hpp"
 #include "apps/shared/failure.hpp"
 #include "apps/shared/launch.hpp"
 #include "apps/shared/train_report.hpp"
@@ -83,9 +84,92 @@ int dry_run_command(const TrainArguments& arguments, const mpi::Environment& mpi
   return code;
 }
 
+/// --continue: what it comes to, a start or a resumption. Nothing, and the exit code, where that is all. Collective.
+std::optional<TrainArguments> continued(TrainArguments arguments, const mpi::Environment& mpi, int& code) {
+  std::optional<ChosenRun> run;
+  EarlierPart found;
+  code = attempt_together(mpi, [&] {
+    run.emplace(read_run(arguments));
+    if (mpi.rank() == 0) found = find_earlier_part(run->plan());
+  });
+  if (code != 0) return std::nullopt;
+  const std::filesystem::path& directory = run->plan().report().directory;
+  const Continuation next = continuation(run->plan(), found);
+  if (next == Continuation::finished) {
+    if (mpi.rank() == 0) std::printf("%s: the run has finished, there is nothing to continue\n", directory.c_str());
+    return std::nullopt;
+  }
+  if (next == Continuation::resume) {
+    arguments.resume = directory;
+    arguments.config = {};
+    return arguments;
+  }
+  arguments.overwrite = true;  // at most a run that has left no complete checkpoint
+  if (mpi.rank() == 0 && !found.run_id.empty())
+    std::fprintf(stderr, "hearsay: note: %s: no complete checkpoint is there, the run begins anew\n",
+                 directory.c_str());
+  return arguments;
+}
+
+/// Ends the process of the rank that has reported.
+[[noreturn]] void leave_written(const Summary& summary) {
+  try {
+    require_all_written(summary);
+  } catch (...) {
+    const Failure failure = failure_in_flight();
+    std::fprintf(stderr, "hearsay: %s\n", failure.message.c_str());
+    note_exit_code(failure.code);
+    mpi::Environment::leave(failure.code);
+  }
+  note_exit_code(0);
+  mpi::Environment::leave(0);
+}
+
 void warn(const mpi::Environment& mpi, const std::string& words) {
   const std::string place = mpi.ranks() > 1 ? "[rank " + std::to_string(mpi.rank()) + "] " : "";
   std::fprintf(stderr, "hearsay: %swarning: %s\n", place.c_str(), words.c_str());
+}
+
+/// Behind all that can be wrong before. `folder`: of rank 0.
+int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::optional<RunFolder>& folder,
+                    mpi::Environment& mpi) {
+  const bool goes_on = plan.parts().failure_timeout.count() > 0 && mpi.ranks() > 1;
+  const bool recovers = goes_on && mpi::Environment::launcher_recovers();
+  ProgressDisplay display(mpi.rank() == 0 ? arguments.progress : ProgressMode::off, stderr);
+  const RunPlan::Parts& parts = plan.parts();
+  if (mpi.rank() == 0)
+    for (const std::string& warning : parts.exchange->warnings(plan.topology(mpi.ranks())))
+      display.say("warning: " + warning);
+  if (mpi.rank() == 0 && goes_on && !recovers)
+    display.say(
+        "warning: train.on_failure: continue needs mpirun --enable-recovery, with which scripts/launch starts it; as "
+        "it is, the launcher ends the job when a rank dies");
+  const auto survived = [&](const Summary* summary) {
+    if (summary == nullptr) mpi::Environment::leave(0);
+    display.finish();
+    std::printf("%s", outcome_text(*summary, parts.report.directory, parts.save_model).c_str());
+    folder.reset();
+    leave_written(*summary);
+  };
+  try {
+    const Summary summary = train(mpi, plan,
+                                  {.command = arguments.command,
+                                   .progress = [&](const Progress& progress) { display.update(progress); },
+                                   .evaluated = [&](const EvaluationRecord& record) { display.evaluated(record); },
+                                   .warned = [&](const std::string& words) { warn(mpi, words); },
+                                   .run_id = folder ? folder->id() : "",
+                                   .resume = arguments.resume.has_value(),
+                                   .resumed = [&](const std::string& words) { display.say(words); },
+                                   .survived = recovers ? survived : std::function<void(const Summary*)>{}});
+    display.finish();
+    if (mpi.rank() == 0) std::printf("%s", outcome_text(summary, parts.report.directory, parts.save_model).c_str());
+    return attempt_together(mpi, [&] { require_all_written(summary); });
+  } catch (const TakenForDead& alone) {
+    if (!recovers) throw;
+    const Failure failure = failure_in_flight();
+    std::fprintf(stderr, "hearsay: [rank %d] %s\n", mpi.rank(), alone.what());
+    mpi::Environment::leave(failure.code);
+  }
 }
 
 }  // namespace
@@ -105,8 +189,9 @@ PlannedModel planned_model(const ConfigArguments& config, int ranks) {
   return {.layout = std::move(measured.layout), .topology = std::move(topology), .compute_s = measured.step_s};
 }
 
-int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
+int train_command(const TrainArguments& given, MpiSlot& mpi) {
   default_to_one_thread();
+  TrainArguments arguments = given;
   if (arguments.dump_config) {
     const std::string yaml = read_run(arguments).plan().config_yaml();
     if (launched_rank() == 0) std::printf("%s", yaml.c_str());
@@ -114,6 +199,12 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
   }
   mpi = std::make_unique<mpi::Environment>();
   if (arguments.dry_run) return dry_run_command(arguments, *mpi);
+  if (arguments.go_on) {
+    int code = 0;
+    auto settled = continued(std::move(arguments), *mpi, code);
+    if (!settled) return code;
+    arguments = std::move(*settled);
+  }
 
   // Whatever can be wrong before ranks start to talk to each other comes to light here.
   std::optional<ChosenRun> run;
@@ -137,22 +228,7 @@ int train_command(const TrainArguments& arguments, MpiSlot& mpi) {
   });
   if (folder_code != 0) return folder_code;
 
-  ProgressDisplay display(mpi->rank() == 0 ? arguments.progress : ProgressMode::off, stderr);
-  const RunPlan::Parts& parts = run->plan().parts();
-  if (mpi->rank() == 0)
-    for (const std::string& warning : parts.exchange->warnings(run->plan().topology(mpi->ranks())))
-      display.say("warning: " + warning);
-  const Summary summary = train(*mpi, run->plan(),
-                                {.command = arguments.command,
-                                 .progress = [&](const Progress& progress) { display.update(progress); },
-                                 .evaluated = [&](const EvaluationRecord& record) { display.evaluated(record); },
-                                 .warned = [&](const std::string& words) { warn(*mpi, words); },
-                                 .run_id = folder ? folder->id() : "",
-                                 .resume = arguments.resume.has_value(),
-                                 .resumed = [&](const std::string& words) { display.say(words); }});
-  display.finish();
-  if (mpi->rank() == 0) std::printf("%s", outcome_text(summary, parts.report.directory, parts.save_model).c_str());
-  return attempt_together(*mpi, [&] { require_all_written(summary); });
+  return train_in_folder(arguments, run->plan(), folder, *mpi);
 }
 
 }  // namespace hearsay

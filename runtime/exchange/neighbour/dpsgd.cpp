@@ -46,6 +46,10 @@ class DPsgd final : public Exchange {
     mix(k);
     return false;
   }
+  void lose(std::optional<std::size_t> edge) override {
+    if (edge) link_.lose(*edge);
+    if (drift_) drift_->begin_anew();
+  }
   void drain() override {
     if (link_.by_turns()) return mix(last_);
     link_.take_arrived();
@@ -126,6 +130,8 @@ class DPsgdPlan final : public ExchangePlan {
   std::vector<std::string> warnings(const Topology& topology) const override {
     return correction_.warnings(topology, 1.0);
   }
+  /// Lockstep ranks would have to agree on the iteration, and on a graph that changes a peer would be missing.
+  bool survives_deaths() const override { return schedule() == Schedule::asynchronous; }
   ExchangeLaws laws() const override {
     const bool current = options_.schedule == Schedule::lockstep && options_.delay == 0;
     return {

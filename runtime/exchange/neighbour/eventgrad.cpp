@@ -55,6 +55,10 @@ class EventGrad final : public Exchange {
     mix(k);
     return false;
   }
+  void lose(std::optional<std::size_t> edge) override {
+    if (edge) link_.lose(*edge);
+    if (drift_) drift_->begin_anew();
+  }
   void drain() override {
     if (link_.by_turns()) return mix(last_);
     link_.take_arrived();
@@ -186,6 +190,8 @@ class EventGradPlan final : public ExchangePlan {
   }
   Schedule schedule() const override { return link_.schedule; }
   std::optional<std::size_t> in_flight() const override { return link_.limit(); }
+  /// Lockstep ranks would have to agree on the iteration, and on a graph that changes a peer would be missing.
+  bool survives_deaths() const override { return schedule() == Schedule::asynchronous; }
   ExchangeLaws laws() const override { return {.along_graph = true, .keeps_mass = mixing_->keeps_mean()}; }
   std::vector<std::string> warnings(const Topology& topology) const override {
     return correction_.warnings(topology, trigger_.growth_of_silence());

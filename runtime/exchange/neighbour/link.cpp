@@ -262,6 +262,7 @@ void NeighbourLink::send_lockstep(Iteration k, std::span<const std::uint8_t> fir
 
 void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired) {
   Edge& link = links_[edge];
+  if (link.lost) return;
   wanted_.assign(link.pending.begin(), link.pending.end());
   join(wanted_, fired);
   const auto messages = static_cast<std::size_t>(std::ranges::count(wanted_, std::uint8_t{1}));
@@ -380,7 +381,7 @@ void NeighbourLink::receive(Iteration k) {
   if (lockstep() && k - options_.delay < first_) return;  // nobody has sent that
   const auto [first, end] = in_edges(k);
   for (std::size_t e = first; e < end; ++e) {
-    if (!context_.neighbourhood.hears(e)) continue;
+    if (!context_.neighbourhood.hears(e) || links_[e].lost) continue;
     if (lockstep()) {
       wait_for([&] { return context_.mailbox.front(e).has_value(); });
       apply_front(e);

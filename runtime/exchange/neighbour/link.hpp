@@ -75,6 +75,12 @@ class NeighbourLink {
   void mixed(std::span<const std::uint8_t> segments);
   /// All of them.
   void mixed() { mixed(every_segment_); }
+  /// The neighbour is dead: nothing is sent to it, and its copy moves nothing any more.
+  void lose(std::size_t edge) {
+    links_[edge].lost = true;
+    edges_[edge].weight = 0.0F;
+    for (SegmentId s = 0; s < layout_.count(); ++s) links_[edge].news.clear(s), links_[edge].next.clear(s);
+  }
   /// By turns: a move of this rank's is also one of what the other end holds of it, and the opposite one that of the
   /// other end. Both ends know, and their copies follow.
   void follow(const Move& move);
@@ -131,6 +137,7 @@ class NeighbourLink {
     Iteration newest_packet = -1;
     Stamp newest_sent{};
     bool our_turn = false;
+    bool lost = false;
   };
 
   /// Edges first … end − 1.

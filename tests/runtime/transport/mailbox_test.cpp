@@ -70,6 +70,30 @@ TEST_CASE("a full ring refuses, and takes again once a packet is consumed") {
   CHECK(mailboxes[0].fits(0, 64));
 }
 
+TEST_CASE("what was for a dead neighbour counts as sent, and what it sends is not looked at; others notice nothing") {
+  for (const int patience : {0, 64}) {
+    for (const int steps_before : {0, 1, 2}) {  // how far the first packet is on its way
+      LocalMailboxes mailboxes(3, MailboxMap::capacity_for(64), patience);
+      mailboxes[0].post(0, packet_of(64, 0, 0));
+      for (int step = 0; step < steps_before; ++step) mailboxes[0].progress();
+      mailboxes[0].post(0, packet_of(64, 0, 1));
+      mailboxes[0].drop(0);
+      CHECK_FALSE(mailboxes[0].fits(0, 64));
+      mailboxes[0].post(1, packet_of(64, 0, 1));
+      mailboxes[1].post(0, packet_of(64, 1, 0));  // late, from the dead
+      mailboxes[2].post(0, packet_of(64, 2, 0));
+      for (int step = 0; step < 200; ++step)
+        for (const int r : {0, 1, 2}) mailboxes[r].progress();
+      CHECK_FALSE(mailboxes[0].sending());
+      CHECK_FALSE(mailboxes[0].front(0));
+      REQUIRE(mailboxes[0].front(1));
+      REQUIRE(mailboxes[2].front(0));
+      mailboxes[0].pop(1);
+      CHECK(mailboxes[0].fits(1, 64));
+    }
+  }
+}
+
 TEST_CASE("two worst-case packets always fit an emptied ring's successor, wherever the first one starts") {
   const auto two_fit = [](std::size_t largest, std::vector<std::size_t> history) {
     LocalMailboxes mailboxes(2, MailboxMap::capacity_for(largest));

@@ -45,6 +45,9 @@ class DriftCorrection {
   /// What the other end of an edge is to know of this rank, per segment, before iteration k sends: how far a gradient
   /// moves it; by turns, in the time between two moves of the edge. Empty where all ranks know it anyway.
   std::span<const float> gains(std::size_t edge, Iteration k);
+  /// A rank has died, and what it had learnt with it: what the others know does not add up to 0 any more, so all of
+  /// them learn from the beginning.
+  void begin_anew();
   void state(Archive& archive);
 
  private:

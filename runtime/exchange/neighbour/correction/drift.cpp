@@ -83,6 +83,8 @@ void DriftCorrection::state(Archive& archive) {
   }
 }
 
+void DriftCorrection::begin_anew() { device_.mix_row(0.0F, {}, v_.span()); }
+
 double DriftCorrection::interval(double silence, double values_a_crossing) const {
   return std::max(sends_ * silence / values_a_crossing, least_interval_);
 }

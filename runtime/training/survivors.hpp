@@ -1,0 +1,54 @@
+#pragma once
+// The ranks of a job that are still alive, where it goes on without the dead (train.on_failure: continue).
+//
+// Training itself knows no collective operation. What comes behind it, evaluation and reports, has many, and each would
+// wait for ever for a rank that dies meanwhile. So they are done among those who are alive, as one attempt: whoever
+// hears of another death gives the attempt up, and all begin it again without that rank. It has succeeded when the rank
+// that writes the summary says that it leaves.
+#include <atomic>
+#include <vector>
+
+#include "base/error.hpp"
+#include "runtime/exchange/participant.hpp"
+#include "runtime/mpi/communicator.hpp"
+#include "runtime/report/report.hpp"
+
+namespace hearsay {
+
+/// Thrown out of an operation among the living, because one of them has died.
+class RankDied : public CommunicationError {
+ public:
+  using CommunicationError::CommunicationError;
+};
+
+class Survivors {
+ public:
+  /// Both must outlive it. `communicator`: what the operations go through; its `idle` calls `require_all_alive`.
+  Survivors(Participant& participant, mpi::Communicator& communicator)
+      : participant_(participant), communicator_(communicator) {}
+
+  /// Whether ranks may die without the job.
+  bool may_die() const { return participant_.failures() != nullptr; }
+  /// On the communication thread, now and then in every wait. Throws RankDied if somebody has died since the attempt
+  /// began.
+  void require_all_alive() const;
+  /// Does `attempt` until it succeeds, each time among those who are alive. False: it has been done without this rank,
+  /// which need not do anything any more.
+  bool attempt_together(const std::function<void()>& attempt);
+  /// Says that this rank leaves, and returns when the others have been told.
+  void leave();
+
+  /// Whether this rank writes what one rank writes: rank 0, or the first that lives.
+  bool reports() const;
+  /// Who has died, as far as this rank knows. `seconds`: of the run's clock, now.
+  std::vector<LostRank> lost(double seconds) const;
+  /// Into how many parts the graph has fallen without the dead.
+  int parts() const;
+
+ private:
+  Participant& participant_;
+  mpi::Communicator& communicator_;
+  std::atomic<int> known_{0};  // deaths when the attempt began
+};
+
+}  // namespace hearsay

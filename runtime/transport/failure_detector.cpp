@@ -1,0 +1,165 @@
+#include "runtime/transport/failure_detector.hpp"
+
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace hearsay {
+namespace {
+
+std::uint64_t word_of(std::uint32_t value) { return value | (std::uint64_t{~value} << 32); }
+
+std::optional<std::uint32_t> value_in(std::uint64_t word) {
+  const auto value = static_cast<std::uint32_t>(word);
+  return word_of(value) == word ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+FailureDetector::FailureDetector(RemoteMemory& memory, int rank, std::vector<std::size_t> places,
+                                 std::vector<int> slots, std::chrono::nanoseconds timeout, Ledger& ledger)
+    : memory_(memory),
+      ledger_(ledger),
+      rank_(rank),
+      places_(std::move(places)),
+      slots_(std::move(slots)),
+      timeout_(timeout),
+      peers_(places_.size()),
+      row_(row_words(static_cast<int>(places_.size()))),
+      dead_(places_.size()),
+      left_(places_.size()) {}
+
+std::vector<FailureDetector::Death> FailureDetector::deaths() const {
+  const std::lock_guard lock(mutex_);
+  return deaths_;
+}
+
+std::vector<int> FailureDetector::living() const {
+  std::vector<int> all;
+  for (int r = 0; r < ranks(); ++r)
+    if (alive(r)) all.push_back(r);
+  return all;
+}
+
+bool FailureDetector::progress() {
+  const auto now = ledger_.now();
+  const auto interval = timeout_ / beats_in_timeout;
+  bool any = finish_beat();
+  if (now - looked_ >= interval / 4) look(now), any = true;
+  const bool news = told_ != dead() || (leaving_.load(std::memory_order_acquire) && !said_that_it_leaves_);
+  if (now >= next_beat_ || news) beat(now), any = true;
+  return any;
+}
+
+std::uint64_t FailureDetector::word(int row, std::size_t at) const {
+  const std::size_t index = static_cast<std::size_t>(row) * row_.size() + at;
+  auto* const words = reinterpret_cast<std::uint64_t*>(memory_.own().data() + places_[static_cast<std::size_t>(rank_)]);
+  return std::atomic_ref(words[index]).load(std::memory_order_acquire);
+}
+
+// First what has come, then who is missed: after a pause of this rank's own all that has come meanwhile counts.
+void FailureDetector::look(std::chrono::nanoseconds now) {
+  const bool was_away = now - looked_ > timeout_ / 4;
+  looked_ = now;
+  for (int r = 0; r < ranks(); ++r)
+    if (r != rank_ && alive(r)) listen(r, now);
+  for (int r = 0; r < ranks(); ++r)
+    if (r != rank_ && alive(r)) believe(r);
+  for (int r = 0; r < ranks(); ++r) {
+    Peer& peer = peers_[static_cast<std::size_t>(r)];
+    if (r == rank_ || !alive(r) || has_left(r) || peer.beats == 0) continue;
+    if (was_away) peer.heard = now;
+    if (now - peer.heard > timeout_) bury(r, now);
+  }
+}
+
+void FailureDetector::listen(int rank, std::chrono::nanoseconds now) {
+  const auto value = value_in(word(rank, 0));
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  const std::uint32_t beats = value.value_or(0) & ~left_bit;
+  if (!value || beats <= peer.beats) return;
+  peer.beats = beats;
+  peer.heard = now;
+  if ((*value & left_bit) != 0) left_[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
+}
+
+/// What a living rank says of others.
+void FailureDetector::believe(int rank) {
+  constexpr int bits = 32;
+  for (std::size_t at = 1; at < row_.size(); ++at) {
+    const std::uint32_t said = value_in(word(rank, at)).value_or(0);
+    for (int bit = 0; said != 0 && bit < bits; ++bit) {
+      const int other = static_cast<int>(at - 1) * bits + bit;
+      if ((said >> bit & 1U) == 0 || other >= ranks()) continue;
+      if (other == rank_)
+        throw TakenForDead("rank " + std::to_string(rank_) +
+                           " was not heard of for train.failure_timeout_s and was taken for dead by rank " +
+                           std::to_string(rank) + ": the others go on without it, and it ends");
+      if (alive(other)) bury(other, ledger_.now());
+    }
+  }
+}
+
+void FailureDetector::bury(int rank, std::chrono::nanoseconds) {
+  {
+    const std::lock_guard lock(mutex_);
+    deaths_.push_back({.rank = rank, .at_s = std::chrono::duration<double>(ledger_.since_start()).count()});
+  }
+  dead_[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
+  count_.fetch_add(1, std::memory_order_release);
+}
+
+/// Puts that are under way; a dead rank's are not asked for any more.
+bool FailureDetector::finish_beat() {
+  bool any = false;
+  for (int r = 0; r < ranks(); ++r) {
+    Peer& peer = peers_[static_cast<std::size_t>(r)];
+    if (!peer.under_way || !alive(r)) continue;
+    peer.under_way = !memory_.flush(r);
+    any = any || !peer.under_way;
+  }
+  return any;
+}
+
+/// Whoever has just been taken for dead is told so, should it be alive. Nobody waits for that to arrive.
+void FailureDetector::tell_dead() {
+  for (const Death& death : deaths()) {
+    Peer& peer = peers_[static_cast<std::size_t>(death.rank)];
+    if (!peer.farewell.empty()) continue;
+    peer.farewell = row_;
+    put_row(death.rank, peer.farewell);
+  }
+}
+
+void FailureDetector::put_row(int to, const std::vector<std::uint64_t>& row) {
+  const auto bytes = std::as_bytes(std::span(row));
+  const auto place = static_cast<std::size_t>(to);
+  memory_.put(bytes, to, places_[place] + static_cast<std::size_t>(rank_) * bytes.size());
+  if (slots_[place] >= 0)
+    ledger_.control_put(static_cast<std::size_t>(slots_[place]), bytes.size());
+  else
+    ledger_.control_put_elsewhere(bytes.size());
+}
+
+// One row for all: it must not change before it has arrived everywhere.
+void FailureDetector::beat(std::chrono::nanoseconds now) {
+  for (int r = 0; r < ranks(); ++r)
+    if (alive(r) && peers_[static_cast<std::size_t>(r)].under_way) return;
+  next_beat_ = now + timeout_ / beats_in_timeout;
+  told_ = dead();
+  said_that_it_leaves_ = leaving_.load(std::memory_order_acquire);
+  row_[0] = word_of(++beats_ | (said_that_it_leaves_ ? left_bit : 0));
+  for (std::size_t at = 1; at < row_.size(); ++at) row_[at] = word_of(0);
+  for (const Death& death : deaths()) {
+    const auto bit = static_cast<std::size_t>(death.rank);
+    row_[1 + bit / 32] = word_of(static_cast<std::uint32_t>(row_[1 + bit / 32]) | std::uint32_t{1} << bit % 32);
+  }
+  tell_dead();
+  for (int r = 0; r < ranks(); ++r) {
+    if (r == rank_ || !alive(r)) continue;
+    put_row(r, row_);
+    peers_[static_cast<std::size_t>(r)].under_way = true;
+  }
+}
+
+}  // namespace hearsay

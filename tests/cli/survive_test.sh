@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# survive_test.sh HEARSAY SOURCE_DIR: train.on_failure: continue. Ranks are killed and stopped at random instants; the
+# others finish, soon, and say who has died.
+source "$(dirname "$0")/expect.sh"
+launch=$source_dir/scripts/launch
+
+cat >base.yaml <<'YAML'
+seed: 3
+model: {name: mlp, hidden: [256, 128]}
+data: {name: synthetic_digits, train_size: 2048, test_size: 256, batch_size: 16}
+optimizer: {name: sgd, learning_rate: 0.05}
+topology: {graph: {name: ring}, weights: {name: uniform}}
+exchange: {name: eventgrad, schedule: asynchronous, mixing: {name: arrival}, correction: {name: drift}}
+trigger: {name: adaptive, horizon: 1.0, maximum_silence: 10}
+train: {epochs: 100, evaluate_every_epochs: 25, on_failure: continue, failure_timeout_s: 1.5}
+report: {every_iterations: 7}
+YAML
+
+# says FOLDER EXPRESSION: Python's, of the summary s.
+says() { python3 -c "import json, sys; s = json.load(open(sys.argv[1])); sys.exit(not ($2))" "$1/summary.json"; }
+
+# begin FOLDER COMMAND…: starts a job in the background; goes on when its ranks train. `pids`: of the ranks, in order.
+begin() {
+  local folder=$1 rank
+  shift
+  timeout 150 "$@" >begun.log 2>&1 </dev/null &
+  job=$!
+  for _ in $(seq 600); do
+    [ "$(find "$folder" -name 'metrics.rank*.jsonl' -size +0 2>/dev/null | wc -l)" = 4 ] && break
+    sleep 0.05
+  done
+  pids=()
+  for pid in $(pgrep -f "^$hearsay train .*--output $folder( |\$)"); do
+    rank=$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')
+    pids[rank]=$pid
+  done
+  holds "$folder: four ranks train" test "${#pids[@]}" = 4
+}
+
+# ended FOLDER: the job ends by itself, well, and leaves nobody behind.
+ended() {
+  local code=0 left
+  wait "$job" || code=$?
+  cp begun.log output
+  checks=$((checks + 1))
+  [ "$code" = 0 ] || fail "$1: the job ends with $code"
+  mapfile -t left < <(pgrep -f "^$hearsay train .*--output $1( |\$)")
+  holds "$1: nobody stays behind" test "${#left[@]}" = 0
+  [ "${#left[@]}" = 0 ] || kill -KILL "${left[@]}"
+}
+
+nap() { sleep "$(printf '0.%03d' $((SRANDOM % 1000)))"; }
+
+# ---------------------------------------------------------------- killed, rank 0 and another
+for victim in 0 $((SRANDOM % 3 + 1)); do
+  for exchange in "$(sed -n 's/^exchange: //p' base.yaml)" "{name: dpsgd, schedule: asynchronous}"; do
+    folder=runs/$victim-${exchange:7:5}
+    set_exchange=(--set "exchange=$exchange")
+    if [[ $exchange == *dpsgd* ]]; then
+      sed -e '/^trigger/d' -e 's/rate: 0.05/rate: 0.2/' base.yaml >dpsgd.yaml
+      config=dpsgd.yaml
+    else
+      config=base.yaml
+    fi
+    begin "$folder" "$launch" -n 4 "$hearsay" train $config --progress off "${set_exchange[@]}" --output "$folder"
+    nap
+    kill -KILL "${pids[$victim]}"
+    ended "$folder"
+    cp "$folder/summary.json" output 2>/dev/null
+    holds "$folder: finished" says "$folder" "s['status'] == 'finished' and s['ranks'] == 4"
+    holds "$folder: who died" says "$folder" "[r['rank'] for r in s['ranks_lost']] == [$victim]"
+    holds "$folder: while it trained" says "$folder" "0 < s['ranks_lost'][0]['at_s'] < s['wall_time_s']"
+    holds "$folder: its share is done by others" says "$folder" "s['rank_iterations_max'] > 100 * 32"
+    holds "$folder: the job's budget is spent" says "$folder" "s['iterations'] >= 100 * 32"
+    holds "$folder: it has learnt" says "$folder" "s['accuracy_mean_model'] > 0.8 and s['accuracy_rank_min'] > 0.6"
+    holds "$folder: three models" says "$folder" "len(s['replica_hash']) == 3"
+    holds "$folder: the lines of the living" test "$(cut -d, -f1 "$folder/ranks.csv" | grep -c "^[0-3]\$")" = 3
+    holds "$folder: and not of the dead" test "$(cut -d, -f1 "$folder/ranks.csv" | grep -c "^$victim\$")" = 0
+    cp begun.log output
+    holds "$folder: it says so" grep -qE "lost +rank $victim after" begun.log
+    holds "$folder: and mpirun nothing: $(grep PMIX begun.log)" test "$(grep -c PMIX begun.log)" = 0
+  done
+done
+expect 0 "the model is there" "test examples" -- "$hearsay" evaluate "$folder"
+expect 0 "and read" "finished" -- "$hearsay" watch "$folder" --once
+
+# ---------------------------------------------------------------- two of them: the ring falls into two parts
+folder=runs/two
+begin $folder "$launch" -n 4 "$hearsay" train base.yaml --progress off --output $folder
+kill -KILL "${pids[0]}"
+nap
+kill -KILL "${pids[2]}"
+ended $folder
+cp $folder/summary.json output
+holds "two have died" says $folder "sorted(r['rank'] for r in s['ranks_lost']) == [0, 2]"
+holds "two parts go on" says $folder "s['status'] == 'finished' and 'in 2 parts' in s['message']"
+
+# ---------------------------------------------------------------- stopped: below the time-out slow, above it dead
+folder=runs/slow
+begin $folder "$launch" -n 4 "$hearsay" train base.yaml --progress off --set train.failure_timeout_s=20 --output $folder
+kill -STOP "${pids[1]}"
+sleep 2
+kill -CONT "${pids[1]}"
+ended $folder
+holds "a slow rank is not lost" says $folder "s['status'] == 'finished' and s['ranks_lost'] == []"
+folder=runs/late
+begin $folder "$launch" -n 4 "$hearsay" train base.yaml --progress off --set train.epochs=200 --output $folder
+kill -STOP "${pids[1]}"
+sleep 4
+kill -CONT "${pids[1]}"
+ended $folder
+holds "a rank that was stopped for too long is lost" says $folder "[r['rank'] for r in s['ranks_lost']] == [1]"
+holds "and finds out" grep -q "rank 1 was not heard of for train.failure_timeout_s and was taken for dead" begun.log
+holds "its late writes harm nobody" says $folder "s['status'] == 'finished' and s['accuracy_mean_model'] > 0.8"
+
+# ---------------------------------------------------------------- nobody dies; refused
+expect 0 "nobody dies" finished "!lost +rank" -- "$launch" -n 4 "$hearsay" train base.yaml --progress off \
+  --set train.epochs=4 --output runs/nobody
+holds "nobody is lost" says runs/nobody "s['ranks_lost'] == [] and len(s['replica_hash']) == 4"
+expect 0 "alone" finished -- "$launch" -n 1 "$hearsay" train base.yaml --progress off --set train.epochs=1 \
+  --output runs/one
+expect 0 "without recovery" "needs mpirun --enable-recovery" finished -- "${two_ranks[@]}" "$hearsay" train base.yaml \
+  --progress lines --set train.epochs=1 --output runs/without
+# mpirun itself says 0 to all of these.
+expect 5 "divergence is an error" "diverged" -- "$launch" -n 3 "$hearsay" train base.yaml --progress off \
+  --set optimizer.learning_rate=1e30 --output runs/diverged
+expect 2 "a run is there" "already holds a run" -- "$launch" -n 3 "$hearsay" train base.yaml --progress off \
+  --output runs/nobody
+begin runs/all "$launch" -n 4 "$hearsay" train base.yaml --progress off --output runs/all
+kill -KILL "${pids[@]}"
+code=0
+wait "$job" || code=$?
+cp begun.log output
+holds "nobody survives: $code" test "$code" = 137
+holds "and the summary says so" says runs/all "s['status'] == 'killed'"
+begin runs/stop "$launch" -n 4 "$hearsay" train base.yaml --progress off --output runs/stop
+kill -TERM "$job"
+code=0
+wait "$job" || code=$?
+cp begun.log output
+holds "a signal: $code" test "$code" = 143
+holds "and the summary" says runs/stop "s['status'] == 'stopped'"
+expect 2 "in lockstep" "continue needs ranks that wait for nobody" -- "$hearsay" train base.yaml \
+  --set exchange.schedule=lockstep --output runs/no
+expect 2 "everyone for himself" "continue needs budget: job" -- "$hearsay" train base.yaml --set train.budget=rank
+expect 2 "checkpoints" "continue writes no checkpoints on its way yet" -- "$hearsay" train base.yaml \
+  --set train.checkpoint.every_s=5
+expect 2 "no time at all" "failure_timeout_s: must be" -- "$hearsay" train base.yaml --set train.failure_timeout_s=0
+
+printf '%d checks, %d failures\n' "$checks" "$failures"
+[ "$failures" = 0 ] && [ "$checks" -ge 60 ]
