@@ -72,7 +72,8 @@ for i in "${!settings[@]}"; do
   victim=$(pgrep -f "^$hearsay .*--output $folder\$" | tail -n 1)
   if [ -n "$victim" ]; then kill -KILL "$victim"; fi
   wait "$job" 2>/dev/null
-  holds "$exchange: killed on its way" test ! -e "$folder/summary.json"
+  holds "$exchange: killed on its way" \
+    test "$(value "$folder/summary.json" status 2>/dev/null || echo none)" != finished
   expect 0 "$exchange, resumed" "goes on from checkpoint [0-9]+, iteration [0-9]+" -- \
     "${three_ranks[@]}" "$hearsay" train --resume "$folder" --progress lines
   same_end "$exchange" "runs/whole-$i" "$folder"
