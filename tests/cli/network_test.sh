@@ -20,7 +20,7 @@ holds "and how much longer messages take together" grep -q "^  bytes_4000000: {c
 # ---------------------------------------------------------------- plan
 plan=("$hearsay" plan "$source_dir/configs/digits/dpsgd.yaml")
 expect 0 "plan" "^[0-9,]+ parameters in [0-9]+ segments, 8 ranks on 1 host, graph ring, density 0.01" \
-  "^dpsgd +8 +$bytes +$number +$number +$number" "^gtopk, tree +" "^the same gradient everywhere, fastest: " \
+  "^dpsgd +8 +$bytes +$number +$number +$number" "^gtopk, tree +" "^among all ranks, fastest: " \
   "^with neighbours only, fastest: " -- "${plan[@]}" -n 8 --compute 0.01
 holds "at most 100 columns" test "$(wc -L <stdout)" -le 100
 for exchange in $("$hearsay" list exchange | awk 'NF > 1 && $1 != "exchange" && $1 ~ /^[a-z_]+$/ { print $1 }'); do
@@ -37,9 +37,9 @@ selection_s_per_value: 0
 merge_s_per_entry: 0
 YAML
 sed 's/beta_s_per_word: 1/beta_s_per_word: 0/; s/^\(sel\|mer\)\(.*\): 0/\1\2: 1/' slow.yaml >free.yaml
-expect 0 "plan where bytes are dear" "fastest: gtopk" \
+expect 0 "plan where bytes are dear" "among all ranks, fastest: +sparseloco" \
   -- "${plan[@]}" --network slow.yaml -n 16 --compute 0 --density 0.001
-expect 0 "plan where they are free: dense" "everywhere, fastest: allreduce" \
+expect 0 "plan where they are free: dense" "among all ranks, fastest: +allreduce" \
   -- "${plan[@]}" --network free.yaml -n 16 --compute 0
 expect 0 "plan with the probed ranks, computing measured" "2 ranks on 2 hosts" "^forward and backward pass $number" -- \
   "${plan[@]}" --network slow.yaml

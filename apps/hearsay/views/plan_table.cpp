@@ -51,11 +51,12 @@ std::string plan_text(const std::vector<PlanRow>& rows, const PlanSubject& subje
          counted(subject.topology.ranks(), "rank") + " on " + counted(subject.assumptions.hosts, "host") + ", graph " +
          subject.topology.graph_name + ", density " + significant(subject.density, 4) + "\nforward and backward pass " +
          duration(subject.compute_s) + "\n\n" + aligned_table(cells) + "\n" +
-         "the same gradient everywhere, fastest: " + fastest(rows, false) + "\n" +
-         "with neighbours only, fastest:         " + fastest(rows, true) + "\n" + "note: " +
+         "among all ranks, fastest:      " + fastest(rows, false) + "\n" +
+         "with neighbours only, fastest: " + fastest(rows, true) + "\n" + "note: " +
          wrapped(
              "predictions of the α-β model for one iteration (docs/guide/running.md). A faster iteration is not yet a "
-             "faster training: sparse sums and old copies may need more of them. EventGraD is shown as if " +
+             "faster training: sparse sums and old copies may need more of them. Local steps are shown with an "
+             "iteration's part of their round. EventGraD is shown as if " +
                  percent(subject.assumptions.event_fraction, 0) + " of the segments fired (--events).",
              94, 6) +
          "\n";
