@@ -32,7 +32,7 @@ inline constexpr double within_budget = 1.02;
 
 /// What choices were measured beside.
 Reached plain_dpsgd(Shares shares);
-double all_reduce_accuracy(Shares shares);
+double all_reduce_accuracy();  // whatever the shares are: it trains on all of them at once
 
 /// The most accurate of those that need at most this fraction of D-PSGD's bytes; the cheapest if none does.
 const MeasuredChoice& best_choice(double bytes_fraction, Shares shares);

@@ -56,7 +56,7 @@ std::string reasons(const AdviseArguments& arguments, const Situation& situation
   text += aligned_table({{"#   ", "averaged model, %", "worst rank, %", "bytes, %"},
                          row("this", reached),
                          row("D-PSGD without correction", plain_dpsgd(situation.shares))});
-  text += "#   (an all-reduce: " + fixed(100.0 * all_reduce_accuracy(situation.shares), 2) + " %)\n";
+  text += "#   (an all-reduce: " + fixed(100.0 * all_reduce_accuracy(), 2) + " %)\n";
   text += "# Measured on MNIST with mnist_cnn, 8 ranks in a ring, batch 64 a rank, learning rate 0.05, 10 epochs, " +
           std::string(unlike ? "label-sorted" : "iid") +
           "\n# shares, three seeds: docs/results/skew.md. Another model, batch or graph moves the numbers.\n";
