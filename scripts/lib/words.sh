@@ -13,6 +13,7 @@ without_boilerplate() {
   block="^(MPI_ABORT was invoked on rank |Primary job +terminated normally, but |$block)"
   local killed="^$name noticed that process rank ([0-9]+) with PID [0-9]+ on node ([^ ]+) exited on (signal .*)\\.\$"
   local recovery='^\[[^]]+\] PMIX ERROR: BAD-PARAM in file [./a-z_]*pmix_event_notification\.c at line [0-9]+$'
+  local opal='^\[[^],]+:[0-9]+\] ' # the beginning of such a line; the rest of it may be late
   local aggregated='^\[[^]]+\] [0-9]+ more process(es)? ha(s|ve) sent help message help-mpi-api\.txt / mpi-abort$'
   local more='^\[[^]]+\] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help / error messages$'
   local sentence='^(\[[0-9]+,[0-9]+\]<stderr>: ?)?hearsay: ' remark='hearsay: (note|warning)'
@@ -27,7 +28,7 @@ without_boilerplate() {
       text='' shown=''
     elif [[ $code -le 128 ]]; then
       break
-    elif [[ $state != block ]] && { [[ $text != "${rule:0:${#text}}" ]] || [[ -n $pending ]]; }; then
+    elif [[ $state != block && ! $text =~ $opal && ($text != "${rule:0:${#text}}" || -n $pending) ]]; then
       printf '%s' "$pending$text" # a pause: nobody is to wait for the rest
       shown+=$text pending='' text=''
     fi
