@@ -1,21 +1,11 @@
 #include "runtime/transport/failure_detector.hpp"
 
-#include <optional>
 #include <span>
 #include <utility>
 
+#include "runtime/transport/whole_word.hpp"
+
 namespace hearsay {
-namespace {
-
-std::uint64_t word_of(std::uint32_t value) { return value | (std::uint64_t{~value} << 32); }
-
-std::optional<std::uint32_t> value_in(std::uint64_t word) {
-  const auto value = static_cast<std::uint32_t>(word);
-  return word_of(value) == word ? std::optional(value) : std::nullopt;
-}
-
-}  // namespace
-
 FailureDetector::FailureDetector(RemoteMemory& memory, int rank, std::vector<std::size_t> places,
                                  std::vector<int> slots, std::chrono::nanoseconds timeout, Ledger& ledger)
     : memory_(memory),
@@ -69,12 +59,12 @@ void FailureDetector::look(std::chrono::nanoseconds now) {
     Peer& peer = peers_[static_cast<std::size_t>(r)];
     if (r == rank_ || !alive(r) || has_left(r) || peer.beats == 0) continue;
     if (was_away) peer.heard = now;
-    if (now - peer.heard > timeout_) bury(r, now);
+    if (now - peer.heard > timeout_) bury(r);
   }
 }
 
 void FailureDetector::listen(int rank, std::chrono::nanoseconds now) {
-  const auto value = value_in(word(rank, 0));
+  const auto value = value_of_word(word(rank, 0));
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   const std::uint32_t beats = value.value_or(0) & ~left_bit;
   if (!value || beats <= peer.beats) return;
@@ -87,7 +77,7 @@ void FailureDetector::listen(int rank, std::chrono::nanoseconds now) {
 void FailureDetector::believe(int rank) {
   constexpr int bits = 32;
   for (std::size_t at = 1; at < row_.size(); ++at) {
-    const std::uint32_t said = value_in(word(rank, at)).value_or(0);
+    const std::uint32_t said = value_of_word(word(rank, at)).value_or(0);
     for (int bit = 0; said != 0 && bit < bits; ++bit) {
       const int other = static_cast<int>(at - 1) * bits + bit;
       if ((said >> bit & 1U) == 0 || other >= ranks()) continue;
@@ -95,12 +85,12 @@ void FailureDetector::believe(int rank) {
         throw TakenForDead("rank " + std::to_string(rank_) +
                            " was not heard of for train.failure_timeout_s and was taken for dead by rank " +
                            std::to_string(rank) + ": the others go on without it, and it ends");
-      if (alive(other)) bury(other, ledger_.now());
+      if (alive(other)) bury(other);
     }
   }
 }
 
-void FailureDetector::bury(int rank, std::chrono::nanoseconds) {
+void FailureDetector::bury(int rank) {
   {
     const std::lock_guard lock(mutex_);
     deaths_.push_back({.rank = rank, .at_s = std::chrono::duration<double>(ledger_.since_start()).count()});
@@ -148,11 +138,11 @@ void FailureDetector::beat(std::chrono::nanoseconds now) {
   next_beat_ = now + timeout_ / beats_in_timeout;
   told_ = dead();
   said_that_it_leaves_ = leaving_.load(std::memory_order_acquire);
-  row_[0] = word_of(++beats_ | (said_that_it_leaves_ ? left_bit : 0));
-  for (std::size_t at = 1; at < row_.size(); ++at) row_[at] = word_of(0);
+  row_[0] = whole_word(++beats_ | (said_that_it_leaves_ ? left_bit : 0));
+  for (std::size_t at = 1; at < row_.size(); ++at) row_[at] = whole_word(0);
   for (const Death& death : deaths()) {
     const auto bit = static_cast<std::size_t>(death.rank);
-    row_[1 + bit / 32] = word_of(static_cast<std::uint32_t>(row_[1 + bit / 32]) | std::uint32_t{1} << bit % 32);
+    row_[1 + bit / 32] = whole_word(static_cast<std::uint32_t>(row_[1 + bit / 32]) | std::uint32_t{1} << bit % 32);
   }
   tell_dead();
   for (int r = 0; r < ranks(); ++r) {

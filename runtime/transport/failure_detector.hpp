@@ -10,7 +10,7 @@
 // A rank that has itself not looked for a while believes nobody's silence from before: it may have been the one that
 // was stopped.
 // Only ranks that have been heard of once can be missed, so slow starts kill nobody.
-// A word says whether it is whole, its upper half being the lower one's complement (remote_memory.hpp).
+// A word says whether it is whole (whole_word.hpp).
 // Cost: 8 (1 + ⌈P / 32⌉) bytes to every other rank, `beats_in_timeout` times in `timeout`; P times as much memory.
 #include <atomic>
 #include <chrono>
@@ -78,7 +78,7 @@ class FailureDetector {
   void look(std::chrono::nanoseconds now);
   void listen(int rank, std::chrono::nanoseconds now);
   void believe(int rank);
-  void bury(int rank, std::chrono::nanoseconds now);
+  void bury(int rank);
   bool finish_beat();
   void beat(std::chrono::nanoseconds now);
   void tell_dead();

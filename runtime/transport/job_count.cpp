@@ -1,16 +1,9 @@
 #include "runtime/transport/job_count.hpp"
 
-#include <optional>
+#include "runtime/transport/whole_word.hpp"
 
 namespace hearsay {
 namespace {
-
-std::uint64_t word_of(std::uint64_t count) { return (count & 0xffffffffU) | (~count << 32); }
-
-std::optional<std::uint64_t> count_in(std::uint64_t word) {
-  const std::uint64_t count = word & 0xffffffffU;
-  return word_of(count) == word ? std::optional(count) : std::nullopt;
-}
 
 std::size_t behind_mailbox(std::size_t neighbours, std::size_t ring_bytes) {
   return MailboxMap{.degree = static_cast<int>(neighbours), .capacity_bytes = ring_bytes}.total_bytes();
@@ -78,7 +71,7 @@ void JobCount::learn(std::size_t edge) {
       reinterpret_cast<std::uint64_t*>(memory_.own().data() + first_ + bytes(edge, static_cast<int>(counts_.size())));
   for (std::size_t r = 0; r < counts_.size(); ++r) {
     if (r == own_rank_) continue;
-    const auto count = count_in(std::atomic_ref(words[r]).load(std::memory_order_relaxed));
+    const auto count = value_of_word(std::atomic_ref(words[r]).load(std::memory_order_relaxed));
     if (!count || *count <= counts_[r].load(std::memory_order_relaxed)) continue;
     counts_[r].store(*count, std::memory_order_relaxed);
     ++heard_;
@@ -98,7 +91,8 @@ bool JobCount::tell(std::size_t edge) {
   to.told = due;
   to.heard = heard_;
   to.when = now;
-  for (std::size_t r = 0; r < counts_.size(); ++r) to.words[r] = word_of(counts_[r].load(std::memory_order_relaxed));
+  for (std::size_t r = 0; r < counts_.size(); ++r)
+    to.words[r] = whole_word(static_cast<std::uint32_t>(counts_[r].load(std::memory_order_relaxed)));
   const auto bytes = std::as_bytes(std::span(to.words));
   memory_.put(bytes, to.rank, to.there);
   ledger_.control_put(edge, bytes.size());

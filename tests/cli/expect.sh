@@ -50,6 +50,9 @@ expect() {
   done
 }
 
+# value FILE KEY: of summary.json.
+value() { python3 -c "import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])" "$1" "$2"; }
+
 # holds DESCRIPTION COMMAND…: the command must succeed.
 holds() {
   local description=$1

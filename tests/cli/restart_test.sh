@@ -12,9 +12,6 @@ train: {epochs: 6, evaluate_every_epochs: 3, checkpoint: {every_iterations: 40}}
 report: {every_iterations: 7}
 YAML
 
-# value FILE KEY: of summary.json.
-value() { python3 -c "import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])" "$1" "$2"; }
-
 # begin FOLDER COMMAND…: starts a job in the background; goes on when its ranks train.
 begin() {
   local folder=$1

@@ -12,9 +12,6 @@ train: {epochs: 12, evaluate_every_epochs: 3}
 report: {every_iterations: 7}
 YAML
 
-# value FILE KEY: of summary.json.
-value() { python3 -c "import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])" "$1" "$2"; }
-
 # records FOLDER: what the metrics say, but for times, and for what another thread had sent by then, one file after the
 # other.
 records() {

@@ -195,6 +195,20 @@ wait $pid || code=$?
 [[ $code -eq 3 && $(head -n 1 out) == "half a linehearsay: done" ]] || failed "ended with $code: $(cat out)"
 passed "unfinished lines are shown at once"
 
+# What Open MPI says of a dead process is left out also where the rest of the line is late.
+cat >late <<'TEXT'
+#!/usr/bin/env bash
+printf "[host:12] PMIX ERROR: BAD-PARAM in file event/pmix_event" >&2
+sleep 0.6
+printf "_notification.c at line 923\nhearsay: done\n" >&2
+exit 3
+TEXT
+chmod +x late
+code=0
+timeout 30 "$launch" -n 1 ./late 2>out || code=$?
+[[ $code -eq 3 && $(head -n 1 out) == "hearsay: done" ]] || failed "ended with $code: $(cat out)"
+passed "unfinished lines of Open MPI are not"
+
 # ---------------------------------------------------------------- signals reach the job, once
 cat >waits <<'TEXT'
 #!/usr/bin/env bash

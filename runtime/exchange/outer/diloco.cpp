@@ -153,8 +153,7 @@ class DiLoCoPlan final : public ExchangePlan {
     constexpr double words = 10.0;  // D of φ and x; φ, m, D and x at the end; the sum's are counted
     round.message_bytes = static_cast<double>(layout.size() * sizeof(float)) /
                           static_cast<double>(settings_.fragments) / topology.ranks();
-    round.local = round.local + LocalWork{.moved_bytes = words * sizeof(float) * static_cast<double>(layout.size())};
-    ExchangeCost cost = of_an_iteration(round, settings_.outer.local_steps);
+    ExchangeCost cost = of_an_iteration(round, settings_.outer.local_steps, words * static_cast<double>(layout.size()));
     cost.overlaps = settings_.delay_steps > 0;
     return cost;
   }

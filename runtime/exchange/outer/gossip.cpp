@@ -137,11 +137,10 @@ class OuterGossipPlan final : public ExchangePlan {
   // A round's packets hide behind one gradient of H: that is left out.
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
-    std::optional<ExchangeCost> round = exchange_->cost(layout, topology, assumptions);
+    const std::optional<ExchangeCost> round = exchange_->cost(layout, topology, assumptions);
     if (!round) return std::nullopt;
     constexpr double words = 10.0;  // φ, x and −v at the end of a round; φ, z, z before and x after mixing
-    round->local = round->local + LocalWork{.moved_bytes = words * sizeof(float) * static_cast<double>(layout.size())};
-    ExchangeCost cost = of_an_iteration(*round, options_.local_steps);
+    ExchangeCost cost = of_an_iteration(*round, options_.local_steps, words * static_cast<double>(layout.size()));
     cost.overlaps = options_.local_steps == 1;
     return cost;
   }

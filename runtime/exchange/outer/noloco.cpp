@@ -139,8 +139,7 @@ class NoLoCoPlan final : public ExchangePlan {
     ExchangeCost round = flat_cost(messages, sent_bytes, Pattern::crossing, assumptions);
     constexpr double words = 10.0;  // D of φ and two x; φ, m and D in the step; x ← φ
     round.message_bytes = sizeof(float) * n;
-    round.local.moved_bytes = words * sizeof(float) * n;
-    return of_an_iteration(round, settings_.outer.local_steps);
+    return of_an_iteration(round, settings_.outer.local_steps, words * n);
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<NoLoCo>(context, settings_);

@@ -18,7 +18,7 @@ OuterOptions read_outer(Config& exchange, const OuterOptions& usual) {
   return options;
 }
 
-ExchangeCost of_an_iteration(const ExchangeCost& round, Iteration local_steps) {
+ExchangeCost of_an_iteration(const ExchangeCost& round, Iteration local_steps, double moved_floats) {
   const double share = 1.0 / static_cast<double>(local_steps);
   const auto scaled = [share](const CommunicationCost& cost) -> CommunicationCost {
     return {.messages = share * cost.messages, .words = share * cost.words};
@@ -27,7 +27,7 @@ ExchangeCost of_an_iteration(const ExchangeCost& round, Iteration local_steps) {
   cost.inside = scaled(round.inside);
   cost.between = scaled(round.between);
   cost.sent_bytes = share * round.sent_bytes;
-  cost.local = share * round.local;
+  cost.local = share * (round.local + LocalWork{.moved_bytes = sizeof(float) * moved_floats});
   return cost;
 }
 

@@ -28,8 +28,8 @@ struct OuterOptions {
 };
 OuterOptions read_outer(Config& exchange, const OuterOptions& usual);
 
-/// An iteration's share of what a round costs.
-ExchangeCost of_an_iteration(const ExchangeCost& round, Iteration local_steps);
+/// An iteration's share of a round that costs `round` and, beside it, moves so many floats in memory.
+ExchangeCost of_an_iteration(const ExchangeCost& round, Iteration local_steps, double moved_floats);
 
 /// The outer optimizer, over a block of n floats or slices of it.
 class OuterOptimizer {

@@ -95,11 +95,10 @@ class SparseLoCoPlan final : public ExchangePlan {
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
-    std::optional<ExchangeCost> round = sum_->cost(layout, topology, assumptions);
+    const std::optional<ExchangeCost> round = sum_->cost(layout, topology, assumptions);
     if (!round) return std::nullopt;
     constexpr double words = 8.0;  // D of φ and x; φ, D and x at the end
-    round->local = round->local + LocalWork{.moved_bytes = words * sizeof(float) * static_cast<double>(layout.size())};
-    return of_an_iteration(*round, options_.local_steps);
+    return of_an_iteration(*round, options_.local_steps, words * static_cast<double>(layout.size()));
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     return std::make_unique<SparseLoCo>(context, options_, *sum_);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -223,6 +224,7 @@ TEST_CASE("a ring holds what P ranks can send: a push for a whole shard, and the
 TEST_CASE("the age of what came from the others is on record") {
   Pair pair(dropping("name: topk, density: 0.1"));
   for (int k = 0; k < 3; ++k) pair.b.iterate(integer_gradient);
+  std::this_thread::sleep_for(10 * Stamp::step);  // a packet says when it was sent in such steps
   for (int k = 0; k < 6; ++k) pair.a.iterate(integer_gradient);
   CHECK(pair.first->ledger.staleness(0).maximum.value() == 6);  // begun since the last one was sent
 }
