@@ -1,7 +1,8 @@
 // The loop of python/bench/same_loop.py in C++, on the same model, data and random numbers: to compare bits and times.
-//   mpirun -n 2 same_loop gossip.yaml FOLDER STEPS BATCH [bare]
+//   mpirun -n 2 same_loop gossip.yaml FOLDER STEPS BATCH [bare | given]
 // Rank 0 writes the model that all begin with, and every rank its batches, into FOLDER; the Python loop reads them.
-// Prints one JSON object a rank. `bare`: no participant, the optimizer alone.
+// Prints one JSON object a rank. `bare`: no participant, the optimizer alone. `given`: the batches lie there already,
+// as inputsRANK and labelsRANK, all of them 4-byte floats.
 #include <hearsay/participant.hpp>
 
 #include <torch/torch.h>
@@ -17,7 +18,7 @@
 namespace {
 
 constexpr double learning_rate = 0.05, momentum = 0.9;
-constexpr int batches = 4;  // that the loop goes round
+constexpr int batches = 4;  // that are made, for the loop to go round
 
 /// Two convolutions, dropout, two dense layers; for 28×28 images in ten classes.
 struct Net : torch::nn::Module {
@@ -63,6 +64,31 @@ void write(const std::string& file, const torch::Tensor& tensor) {
       .write(static_cast<const char*>(floats.data_ptr()), static_cast<std::streamsize>(floats.nbytes()));
 }
 
+torch::Tensor read(const std::string& file) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  if (!in) throw hearsay::DataError(file + " cannot be read");
+  const auto bytes = static_cast<std::int64_t>(in.tellg());
+  torch::Tensor floats = torch::empty({bytes / 4});
+  in.seekg(0).read(static_cast<char*>(floats.data_ptr()), bytes);
+  return floats;
+}
+
+/// Inputs of shape {batches, batch, 1, 28, 28} and labels of {batches, batch}.
+struct Batches {
+  torch::Tensor inputs, labels;
+
+  static Batches given(const std::string& folder, const std::string& rank, int batch) {
+    return {read(folder + "/inputs" + rank).view({-1, batch, 1, 28, 28}),
+            read(folder + "/labels" + rank).to(torch::kInt64).view({-1, batch})};
+  }
+  static Batches made(const std::string& folder, const std::string& rank, int batch) {
+    const Batches all{torch::randn({batches, batch, 1, 28, 28}), torch::randint(10, {batches, batch})};
+    write(folder + "/inputs" + rank, all.inputs);
+    write(folder + "/labels" + rank, all.labels);
+    return all;
+  }
+};
+
 /// Seconds of CLOCK_MONOTONIC, or of processor time: of this thread, of all threads.
 double now(clockid_t clock) {
   timespec time{};
@@ -80,10 +106,11 @@ double median_ms(std::vector<double> seconds) {
 int main(int argc, char** argv) {
   hearsay::mpi::Environment mpi;
   try {
-    if (argc < 5) throw hearsay::ConfigError("usage: same_loop CONFIG FOLDER STEPS BATCH [bare]");
+    if (argc < 5) throw hearsay::ConfigError("usage: same_loop CONFIG FOLDER STEPS BATCH [bare | given]");
     const std::string folder = argv[2], rank = std::to_string(mpi.rank());
     const int steps = std::atoi(argv[3]), batch = std::atoi(argv[4]);
-    const bool bare = argc > 5;
+    const std::string mode = argc > 5 ? argv[5] : "";
+    const bool bare = mode == "bare";
     torch::set_num_threads(1);
     torch::manual_seed(1);
     Net net;
@@ -95,10 +122,7 @@ int main(int argc, char** argv) {
                  static_cast<std::streamsize>(replica.values.size() * sizeof(float)));
     }
     torch::manual_seed(static_cast<std::uint64_t>(100 + mpi.rank()));
-    const torch::Tensor inputs = torch::randn({batches, batch, 1, 28, 28});
-    const torch::Tensor labels = torch::randint(10, {batches, batch});
-    write(folder + "/inputs" + rank, inputs);
-    write(folder + "/labels" + rank, labels);
+    const Batches data = mode == "given" ? Batches::given(folder, rank, batch) : Batches::made(folder, rank, batch);
     torch::optim::SGD optimizer(net.parameters(), torch::optim::SGDOptions(learning_rate).momentum(momentum));
 
     const hearsay::ParticipantPlan plan(hearsay::Config::from_file(argv[1]));
@@ -115,7 +139,8 @@ int main(int argc, char** argv) {
       const double start = now(CLOCK_MONOTONIC), thread_start = now(CLOCK_THREAD_CPUTIME_ID);
       gradients.zero_();
       if (member) member->start(k);
-      torch::cross_entropy_loss(net.forward(inputs[k % batches]), labels[k % batches]).backward();
+      const std::int64_t b = k % data.inputs.size(0);
+      torch::cross_entropy_loss(net.forward(data.inputs[b]), data.labels[b]).backward();
       if (member) {
         member->all_gradients_ready();
         member->learning_rate(learning_rate);

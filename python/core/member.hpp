@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/config/seed.hpp"
+#include "base/state/archive.hpp"
 #include "python/core/departures.hpp"
 #include "python/core/interruption.hpp"
 #include "runtime/exchange/participant.hpp"
@@ -90,6 +91,12 @@ class Member {
   /// Collective: everything sent has arrived; writes the reports; summary.json's text on every rank. Training may go
   /// on.
   std::string summary();
+  /// Collective: all that this rank's end of the job knows beside x. Asynchronous ranks wait until everything sent has
+  /// arrived and is taken in, so x may move.
+  RawBytes state();
+  /// Collective, before the first step: goes on where `state` was asked. Throws DataError if the job is another one:
+  /// another number of ranks, graph, exchange or model.
+  void load_state(std::span<const std::byte> state);
   /// Ends this rank's part of a job that has not ended well: not collective, waits for nobody.
   void write_ending(const std::string& status, const std::string& message);
 
@@ -119,6 +126,7 @@ class Member {
   double epoch(Iteration k) const { return static_cast<double>(k) / static_cast<double>(epoch_length_); }
   Summary own_summary(const std::string& status) const;
   void measure_consensus();
+  void state(Archive& archive);
   void note_steps_of_all(Summary& summary);
   std::string shared_with_all(std::string text);
 

@@ -215,6 +215,17 @@ void add_member(py::module_& m) {
              return std::tuple(now.accuracy, now.loss, now.accuracy_min, now.accuracy_mean);
            })
       .def("summary", [](MemberHandle& h) { return waiting(h, [](Member& m_) { return m_.summary(); }); })
+      .def("state",
+           [](MemberHandle& h) {
+             const RawBytes bytes = waiting(h, [](Member& m_) { return m_.state(); });
+             return py::array_t<std::uint8_t>(static_cast<py::ssize_t>(bytes.size()),
+                                              reinterpret_cast<const std::uint8_t*>(bytes.data()));
+           })
+      .def("load_state",
+           [](MemberHandle& h, const py::array_t<std::uint8_t, py::array::c_style>& state) {
+             const auto bytes = std::as_bytes(std::span(state.data(), static_cast<std::size_t>(state.size())));
+             waiting(h, [&](Member& m_) { m_.load_state(bytes); });
+           })
       .def("write_ending", [](MemberHandle& h, const std::string& status,
                               const std::string& message) { (*h).write_ending(status, message); })
       .def(

@@ -73,6 +73,10 @@ class _Block:
     def averaged_state(self):
         return []
 
+    def kept(self, array):
+        """As what a checkpoint of this model has."""
+        return array
+
 
 class ArrayBlock(_Block):
     """Numpy arrays: copied into the block once; what the loop uses from then on are the views."""
@@ -185,3 +189,6 @@ class TorchBlock(_Block):
 
     def averaged_state(self):
         return [t for t in self.others if t.dtype == self.torch.float32 and not t.requires_grad and t.numel() > 0]
+
+    def kept(self, array):
+        return self.torch.from_numpy(array)

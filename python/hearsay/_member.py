@@ -14,6 +14,7 @@ import numpy as np
 from . import _blocks, _core, _cores, _graphs, _sharing
 from ._process import place_of, process
 from ._summary import Summary
+from .errors import DataError, DivergenceError
 
 NAN = float("nan")
 T = TypeVar("T")  # what a loader gives
@@ -111,6 +112,7 @@ class Member:
         self._neighbours = list(core.neighbours())
         if self.layer_wise:
             block.on_gradient(self._gradient_arrived)
+        self._deals = _sharing.Deals(self.rank, self.ranks, plan.seed)
         process.members.append(self)
 
     # ------------------------------------------------------------------ the loop
@@ -147,7 +149,7 @@ class Member:
         from the configuration's `seed`; its batch size is that of one rank. Anything else that can be iterated: every
         P-th item, the same number for all ranks.
         """
-        shared = _sharing.share(loader, self.rank, self.ranks, self._plan.seed)
+        shared = self._deals.share(loader)
         length = _sharing.length_of(shared)
         if length:
             self._core.iterations_per_epoch(length)
@@ -261,6 +263,48 @@ class Member:
         self._require_whole(between_steps=True)
         return Summary(json.loads(self._core.summary()), self.rank, self.counts(), self.directory)
 
+    # ------------------------------------------------------------------ checkpoints
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Collective, between two steps: all that this rank's end of the job knows beside the parameters, to be saved
+        beside the model's and the optimizer's state, by every rank for itself::
+
+            state = {"member": member.state_dict(), "model": model.state_dict(), "optimizer": optimizer.state_dict()}
+            torch.save(state, f"checkpoint.{member.rank}.pt")
+
+        Triggers, copies of the neighbours, residuals, corrections, draws, counts, steps, and how often `member.share`
+        has dealt the data out. Its size is about `memory_bytes`. Asynchronous ranks wait here until everything sent
+        has arrived and is mixed in, so save the model after this. Keys: rank, ranks, steps (numbers), epochs (a list
+        of numbers), state (a tensor or an array of uint8).
+        """
+        self._require_whole(between_steps=True)
+        state = self._block.kept(self._core.state())
+        epochs = self._deals.epochs()
+        return {"rank": self.rank, "ranks": self.ranks, "steps": self.steps, "epochs": epochs, "state": state}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Collective, between `hearsay.join` and the first step: goes on where `state_dict` was asked.
+
+        Load the model's and the optimizer's state too. In lockstep, parameters and messages are then, to the last bit,
+        those of a run that was not stopped, if the loop itself goes on with the same batches and random numbers
+        (`torch.get_rng_state`). The run folder is a new one: counts in its summary are of the whole training, metrics
+        begin with the next step. Raises DataError if the state is another rank's, or that of a job with another number
+        of ranks, graph, exchange or model: then start from the model's state alone.
+        """
+        self._require_whole(between_steps=True)
+        missing = {"ranks", "epochs", "state"} - set(state)
+        if missing:
+            raise DataError(f"this is not the state_dict() of a hearsay.Member: it has no {', '.join(sorted(missing))}")
+        if state["ranks"] != self.ranks:
+            raise DataError(
+                f"the member's state was saved by {state['ranks']} ranks, and this job has {self.ranks}; start "
+                f"{state['ranks']}, or load the model's state alone, which begins with new triggers and residuals"
+            )
+        self._core.load_state(np.ascontiguousarray(state["state"], dtype=np.uint8))
+        self._deals.go_on(state["epochs"])
+
+    # ------------------------------------------------------------------ the end
+
     def leave(self) -> None:
         """Collective: the end of this member. Writes the reports if `summary` has not. The program's end does it, too.
 
@@ -304,8 +348,6 @@ class Member:
             return NAN
         loss = float(loss)
         if not math.isfinite(loss):
-            from .errors import DivergenceError
-
             raise DivergenceError(
                 f"rank {self.rank} diverged in step {self.steps + 1}: the loss is {loss}; lower the learning rate"
             )

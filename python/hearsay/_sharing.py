@@ -43,23 +43,49 @@ class ShareSampler:
         return -(-self.examples // self.ranks)
 
 
-def share(loader, rank, ranks, seed):
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(loader, torch.utils.data.DataLoader):
-        return _share_of_loader(torch.utils.data, loader, rank, ranks, seed)
-    return EveryPth(loader, rank, ranks)
+class Deals:
+    """What a member has dealt out, in the order in which its loop has asked, and how far each of them is."""
+
+    def __init__(self, rank, ranks, seed):
+        self.rank, self.ranks, self.seed = rank, ranks, seed
+        self.samplers, self.begun = [], []
+
+    def share(self, loader):
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(loader, torch.utils.data.DataLoader):
+            data = torch.utils.data
+            if not isinstance(loader.dataset, data.IterableDataset) and loader.batch_size is not None:
+                return self._of_loader(data, loader)
+        return EveryPth(loader, self.rank, self.ranks)
+
+    def epochs(self):
+        """That have begun, of every loader whose examples are drawn here."""
+        return [sampler.epoch for sampler in self.samplers] + self.begun[len(self.samplers) :]
+
+    def go_on(self, epochs):
+        self.begun = [int(epoch) for epoch in epochs]
+        for sampler, epoch in zip(self.samplers, self.begun):
+            sampler.epoch = epoch
+
+    def _of_loader(self, data, loader):
+        sampler = sampler_for(data, loader, self.rank, self.ranks, self.seed)
+        if len(self.samplers) < len(self.begun):
+            sampler.epoch = self.begun[len(self.samplers)]
+        self.samplers.append(sampler)
+        return with_sampler(data, loader, sampler)
 
 
-def _share_of_loader(data, loader, rank, ranks, seed):
-    if isinstance(loader.dataset, data.IterableDataset) or loader.batch_size is None:
-        return EveryPth(loader, rank, ranks)
+def sampler_for(data, loader, rank, ranks, seed):
     if not isinstance(loader.sampler, (data.SequentialSampler, data.RandomSampler)):
         raise TypeError(
             f"member.share cannot deal out a DataLoader with the sampler {type(loader.sampler).__name__}: it may "
             f"favour examples. Take the sampler out, or deal them out yourself by member.rank and member.ranks"
         )
     shuffle = isinstance(loader.sampler, data.RandomSampler)
-    sampler = ShareSampler(len(loader.dataset), rank, ranks, seed, shuffle)
+    return ShareSampler(len(loader.dataset), rank, ranks, seed, shuffle)
+
+
+def with_sampler(data, loader, sampler):
     more = {"prefetch_factor": loader.prefetch_factor} if loader.num_workers > 0 else {}
     return data.DataLoader(
         loader.dataset,

@@ -112,7 +112,8 @@ bool was_written_by(const EarlierRun& run, const fs::path& file) {
   const std::string full_name = file.filename().string();
   name = full_name;
   if (fs::symlink_status(file, error).type() != fs::file_type::regular) return false;
-  if (is_unfinished(name)) return true;  // nobody else's files are called that
+  if (is_unfinished(name)) return true;                        // nobody else's files are called that
+  if (fs::file_size(file, error) == 0 && !error) return true;  // of a run that ended before its first line
   if (name == "config.yaml") {
     const std::string text = file_text(file, std::size_t{1} << 30);
     const std::size_t first = text.find('\n') + 1;

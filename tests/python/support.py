@@ -1,4 +1,5 @@
 """What the tests of the Python package share: jobs of several ranks, each a program of a few lines."""
+import gzip
 import json
 import os
 import shutil
@@ -8,6 +9,8 @@ import tempfile
 import textwrap
 import unittest
 from pathlib import Path
+
+import numpy as np
 
 ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -28,6 +31,19 @@ needs_torch = unittest.skipUnless(HAVE_TORCH, "torch is not installed (Debian: p
 needs_mpi4py = unittest.skipUnless(HAVE_MPI4PY, "mpi4py is not installed (Debian: python3-mpi4py)")
 needs_program = unittest.skipUnless(os.environ.get("HEARSAY"), "the program hearsay was not built")
 needs_same_loop = unittest.skipUnless(os.environ.get("SAME_LOOP") and HAVE_TORCH, "LibTorch or torch is missing")
+
+needs_mnist = unittest.skipUnless(
+    any(Path(os.environ.get("HEARSAY_DATA", "none"), "mnist").glob("train-images*")), "HEARSAY_DATA has no mnist"
+)
+
+
+def idx(folder, name):
+    """The bytes of an IDX file, packed or not, as one row an example."""
+    packed = folder / f"{name}.gz"
+    data = gzip.decompress(packed.read_bytes()) if packed.exists() else (folder / name).read_bytes()
+    dimensions = data[3]
+    shape = np.frombuffer(data, ">u4", dimensions, offset=4)
+    return np.frombuffer(data, np.uint8, offset=4 + 4 * dimensions).reshape(shape[0], -1).squeeze()
 
 
 class Job:

@@ -1,8 +1,10 @@
 """Torch modules: views without a copy, the same bits as in C++, hooks, shares of data, workers."""
 import os
 import unittest
+from pathlib import Path
 
-from support import JobCase, needs_same_loop, needs_torch
+import numpy as np
+from support import JobCase, idx, needs_mnist, needs_same_loop, needs_torch
 
 SAME_LOOP_PY = os.path.join(os.path.dirname(__file__), "../../python/bench/same_loop.py")
 
@@ -66,6 +68,27 @@ class TorchTest(JobCase):
                 self.assertGreater(sent, 0)
                 in_cpp = sum(one["bytes"] - one["control_bytes"] for one in cpp.said)
                 self.assertEqual(sent, in_cpp, "all bytes but acknowledgements, whose number depends on when they come")
+
+    @needs_same_loop
+    @needs_mnist
+    def test_mnist_ends_with_the_replicas_of_cpp(self):
+        """Real digits: 200 steps of 32 on each of two ranks, event-triggered, in lockstep."""
+        steps, batch = 200, 32
+        folder = Path(os.environ["HEARSAY_DATA"], "mnist")
+        images, labels = (idx(folder, f"train-{name}") for name in ("images-idx3-ubyte", "labels-idx1-ubyte"))
+        for rank in range(2):
+            mine = slice(rank, 2 * steps * batch, 2)
+            (images[mine] / np.float32(255)).astype(np.float32).tofile(self.folder / f"inputs{rank}")
+            labels[mine].astype(np.float32).tofile(self.folder / f"labels{rank}")
+        (self.folder / "gossip.yaml").write_text(
+            "exchange: {name: eventgrad, mixing: {name: arrival}}\ntrigger: {name: adaptive, horizon: 1.0}"
+        )
+        arguments = ("gossip.yaml", ".", steps, batch)
+        cpp = self.command(os.environ["SAME_LOOP"], *arguments, "given", ranks=2)
+        python = self.run_file(SAME_LOOP_PY, *arguments)
+        self.assertEqual((cpp.code, python.code), (0, 0), f"{cpp}\n{python}")
+        hashes = [[(one["hash"], one["messages"]) for one in job.said] for job in (cpp, python)]
+        self.assertEqual(*hashes)
 
     def test_gradients_that_the_loop_has_put_elsewhere_count_the_same(self):
         """zero_grad(set_to_none=True) inside the step makes torch allocate new gradients; several backward passes make

@@ -111,6 +111,14 @@ TEST_CASE("a file that has a run's name only is in the way, and nothing is remov
   }
 }
 
+TEST_CASE("an empty file of a run that ended before its first line is not in the way of --overwrite") {
+  const TemporaryFolder temporary;
+  test::write(temporary / "metrics.rank0000.jsonl", "");
+  CHECK(!refusal(options(temporary.path())).empty());
+  CHECK_NOTHROW(RunFolder{options(temporary.path(), true)});
+  CHECK(names_in(temporary.path()).empty());
+}
+
 TEST_CASE("a configuration is a run's if it is what its manifest says, with the run's name above it or without") {
   const std::string id = "hearsay-0123456789abcdef";
   const auto outcome = [&](const std::string& manifest_id, const std::string& config) {
