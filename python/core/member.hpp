@@ -119,6 +119,7 @@ class Member {
 
  private:
   bool interrupted() const;
+  std::string segments() const;
   void require_same_job();
   void write_start_of_run();
   void record();

@@ -20,7 +20,8 @@ import time
 MODELS = ["resnet50", "vgg16", "alexnet"]
 EXCHANGES = [
     "allreduce", "topk", "gtopk", "gtopk_naive", "lkgs", "hitopk", "gradient_dropping", "dpsgd", "eventgrad",
-    "quasi_global_momentum", "gradient_tracking", "momentum_tracking", "push_sum",
+    "quasi_global_momentum", "gradient_tracking", "momentum_tracking", "push_sum", "diloco", "sparseloco", "noloco",
+    "gasloc", "gossip_outer",
 ]  # fmt: skip
 UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 
@@ -37,6 +38,8 @@ def settings(options, model, exchange, folder):
     }
     if exchange == "push_sum":
         given["topology"] = "{graph: {name: directed_ring}, weights: {name: uniform}}"
+    if exchange in ("diloco", "sparseloco", "noloco", "gasloc", "gossip_outer"):
+        given["exchange"] = f"{{name: {exchange}, local_steps: 2}}"
     if exchange in ("topk", "gtopk", "gtopk_naive", "lkgs", "gradient_dropping"):
         given["sparsify"] = "{selector: {density: 0.01}}"
     path = pathlib.Path(folder) / "run.yaml"
