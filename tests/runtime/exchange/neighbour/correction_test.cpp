@@ -61,13 +61,13 @@ class Bowls final : public reference::GradientSource {
   std::vector<double> curvature_, minimum_;
 };
 
-JobOutcome descend(const std::string& yaml, int ranks, Iteration iterations, const Descent& descent = {}) {
+JobOutcome descend(const std::string& yaml, int ranks, Iteration iterations, const Descent& descent = {},
+                   Ranks run = Ranks::threads) {
   const Layout layout = reference::small_layout();
   const Bowls problem(layout.size(), ranks);
   const std::vector<float> initial(layout.size(), 1.0F);
-  return train_locally(
-      yaml, layout, initial, problem,
-      {.ranks = ranks, .descent = descent, .iterations = iterations, .run = Ranks::threads_with_communication_threads});
+  return train_locally(yaml, layout, initial, problem,
+                       {.ranks = ranks, .descent = descent, .iterations = iterations, .run = run});
 }
 double distance(const JobOutcome& job) {
   return Bowls(reference::small_layout().size(), int(job.ranks.size())).distance(job);
@@ -127,6 +127,20 @@ TEST_CASE("the same with Adam, whose ranks tell each other how far a gradient mo
     CHECK(distance(descend(ring + exchange, 8, 3000, adam)) < 2e-2);
   }
   CHECK(distance(descend(ring + std::string(dpsgd), 8, 3000, adam)) > 0.1);
+}
+
+TEST_CASE("a communication thread changes no bit") {
+  const std::string adaptive = "trigger: {name: adaptive, horizon: 2, maximum_silence: 8, warmup_iterations: 0}\n";
+  const std::string int8 = "sparsify: {quantiser: {name: int8}}\n";
+  for (const std::string& exchange :
+       {corrected_dpsgd(0.3, ", delay: 1"), corrected("{name: arrival}", 0.3) + adaptive + int8,
+        corrected("{name: difference, gamma: 0.5}", 0.5, ", delay: 1") + adaptive}) {
+    for (const Descent& descent : {Descent{}, Descent{.learning_rate = 0.02, .adam = true}}) {
+      CAPTURE(exchange);
+      const JobOutcome threads = descend(ring + exchange, 8, 60, descent, Ranks::threads_with_communication_threads);
+      CHECK(threads.hashes() == descend(ring + exchange, 8, 60, descent).hashes());
+    }
+  }
 }
 
 /// Small whole numbers, every rank its own.
