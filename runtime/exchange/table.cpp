@@ -17,6 +17,7 @@ ExchangeEntry gtopk_naive_exchange();
 ExchangeEntry gtopk_exchange();
 ExchangeEntry lkgs_exchange();
 ExchangeEntry hitopk_exchange();
+ExchangeEntry powersgd_exchange();
 ExchangeEntry gradient_dropping_exchange();
 ExchangeEntry diloco_exchange();
 ExchangeEntry sparseloco_exchange();
@@ -37,6 +38,7 @@ std::span<const ExchangeEntry> exchanges() {
                                   gtopk_naive_exchange(),
                                   lkgs_exchange(),
                                   hitopk_exchange(),
+                                  powersgd_exchange(),
                                   gradient_dropping_exchange(),
                                   diloco_exchange(),
                                   sparseloco_exchange(),
