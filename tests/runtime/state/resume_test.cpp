@@ -155,6 +155,12 @@ std::vector<std::string> all_configurations() {
                              ", overlap: false",
                              ", dense_iterations: 2, rank: 2",
                              ", dense_iterations: 0, least_saving: 0",
+                             ", density: 0.2, seed: 3",
+                             ", threshold: 0",
+                             ", threshold: 0.01, outer: {momentum: 0.5}",
+                             ", residual_decay: 0.9",
+                             ", mean: senders",
+                             ", block_side: 8, decay: 0.9",
                              ", dense_iterations: 0, error_feedback: false, warm_start: false",
                              ", mixing: {name: arrival}, correction: {name: drift}",
                              ", residual: published"})

@@ -73,8 +73,9 @@ TEST_CASE("bytes by formula are the bytes sent, to the byte, where the number of
       CHECK(cost_bytes(yaml, ranks, layout) * 3 == doctest::Approx(sent_bytes(yaml, ranks, layout, 3)));
     }
     for (const double density : {0.01, 0.1, 0.4}) {
-      for (const std::string exchange : {"{name: topk}", "{name: gtopk_naive}", "{name: gtopk, merge: tree}",
-                                         "{name: gtopk, merge: butterfly}", "{name: hitopk, node_size: 2}"}) {
+      for (const std::string exchange :
+           {"{name: topk}", "{name: gtopk_naive}", "{name: gtopk, merge: tree}", "{name: gtopk, merge: butterfly}",
+            "{name: hitopk, node_size: 2}", "{name: demo}", "{name: demo, block_side: 8}"}) {
         const std::string yaml = with_density(exchange, density);
         CAPTURE(yaml);
         CAPTURE(ranks);
