@@ -13,11 +13,12 @@ TriggerEntry adaptive_compounding_trigger();
 TriggerEntry geometric_trigger();
 TriggerEntry sparq_trigger();
 TriggerEntry etg_trigger();
+TriggerEntry random_trigger();
 
 std::span<const TriggerEntry> triggers() {
   static const std::array table{
       always_trigger(),    periodic_trigger(), constant_trigger(), adaptive_trigger(), adaptive_compounding_trigger(),
-      geometric_trigger(), sparq_trigger(),    etg_trigger()};
+      geometric_trigger(), sparq_trigger(),    etg_trigger(),      random_trigger()};
   return table;
 }
 

@@ -64,8 +64,9 @@ std::optional<double> TriggerPlan::growth_of_silence() const {
 }
 
 TriggerEngine::TriggerEngine(const TriggerPlan& plan, std::span<const std::size_t> lengths,
-                             std::span<const double> initial_norms)
+                             std::span<const double> initial_norms, int rank)
     : policy_(plan.policy->for_segments(initial_norms.size())),
+      rank_(rank),
       measure_(plan.measure),
       warmup_iterations_(plan.warmup_iterations),
       maximum_silence_(plan.maximum_silence),
@@ -109,7 +110,8 @@ void TriggerEngine::decide(Iteration k, std::span<const double> norms, std::span
                                .norm_at_event = norm_at_event_[s],
                                .change = change,
                                .iteration_of_event = iteration_of_event_[s],
-                               .learning_rate = learning_rate});
+                               .learning_rate = learning_rate,
+                               .rank = rank_});
   }
 }
 

@@ -32,6 +32,7 @@ struct Observation {
   double change;                 ///< by the plan's measure
   Iteration iteration_of_event;  ///< −1 before the first event
   double learning_rate;          ///< η_k
+  int rank = 0;                  ///< this one
 
   Iteration silence() const { return iteration - iteration_of_event; }  ///< iterations since the last event, ≥ 1
   double slope() const { return change / static_cast<double>(silence()); }
@@ -87,8 +88,9 @@ struct TriggerPlan {
 class TriggerEngine {
  public:
   /// `lengths`: values per segment. `initial_norms`: ‖x_0‖ per segment, known to every neighbour since all ranks start
-  /// from the same model.
-  TriggerEngine(const TriggerPlan& plan, std::span<const std::size_t> lengths, std::span<const double> initial_norms);
+  /// from the same model. `rank`: this one, for policies that draw.
+  TriggerEngine(const TriggerPlan& plan, std::span<const std::size_t> lengths, std::span<const double> initial_norms,
+                int rank = 0);
 
   /// Decides every segment at iteration k. `norms` and `fired`: one entry a segment; fired[s] is 1 for an event, else
   /// 0. `changes`: ‖x_k − x̂‖ of every segment if that is the measure, else empty. Must be called once per iteration,
@@ -110,6 +112,7 @@ class TriggerEngine {
   bool too_silent(const Observation& observation) const;
 
   std::unique_ptr<Trigger> policy_;
+  int rank_;
   Measure measure_;
   Iteration warmup_iterations_;
   Iteration maximum_silence_;      // 0 = off

@@ -14,5 +14,7 @@ struct SparseSum {
 
 /// Sum of all members' vectors by an all-gather, pairwise in the order of the group. Cost: that of `all_gather`.
 SparseSum gathered_sum(const Group& group, const SparseVector& own, const SparseWire& wire);
+/// The same with the mean in place of the sum: at every position over the members whose vector has a value there.
+SparseSum gathered_mean_of_senders(const Group& group, const SparseVector& own, const SparseWire& wire);
 
 }  // namespace hearsay

@@ -17,11 +17,15 @@ ExchangeEntry gtopk_naive_exchange();
 ExchangeEntry gtopk_exchange();
 ExchangeEntry lkgs_exchange();
 ExchangeEntry hitopk_exchange();
+ExchangeEntry powersgd_exchange();
+ExchangeEntry demo_exchange();
 ExchangeEntry gradient_dropping_exchange();
 ExchangeEntry diloco_exchange();
 ExchangeEntry sparseloco_exchange();
 ExchangeEntry noloco_exchange();
 ExchangeEntry gasloc_exchange();
+ExchangeEntry sparta_exchange();
+ExchangeEntry fda_exchange();
 ExchangeEntry gossip_outer_exchange();
 
 std::span<const ExchangeEntry> exchanges() {
@@ -37,11 +41,15 @@ std::span<const ExchangeEntry> exchanges() {
                                   gtopk_naive_exchange(),
                                   lkgs_exchange(),
                                   hitopk_exchange(),
+                                  powersgd_exchange(),
+                                  demo_exchange(),
                                   gradient_dropping_exchange(),
                                   diloco_exchange(),
                                   sparseloco_exchange(),
                                   noloco_exchange(),
                                   gasloc_exchange(),
+                                  sparta_exchange(),
+                                  fda_exchange(),
                                   gossip_outer_exchange()};
   return entries;
 }

@@ -27,6 +27,23 @@ void complement(std::span<const std::uint32_t> positions, std::size_t n, std::ve
   while (next < n) others.push_back(next++);
 }
 
+void PositionDraw::draw(Random& random, std::size_t k, std::size_t n, std::vector<std::uint32_t>& positions) {
+  const std::size_t few = std::min(k, n - k);
+  drawn_.clear();
+  is_drawn_.assign(n, false);
+  while (drawn_.size() < few) {
+    const auto i = static_cast<std::uint32_t>(random.below(n));
+    if (is_drawn_[i]) continue;
+    is_drawn_[i] = true;
+    drawn_.push_back(i);
+  }
+  std::sort(drawn_.begin(), drawn_.end());
+  if (k == few)
+    positions = drawn_;
+  else
+    complement(drawn_, n, positions);
+}
+
 void collect_from(std::int32_t least, std::span<const float> values, std::vector<std::uint32_t>& positions) {
   constexpr std::size_t piece = 4096;  // what is found in one stays in the nearest cache
   std::array<std::uint32_t, piece + EntryRoom::slack> found;

@@ -5,8 +5,6 @@
 // equally many values keep the same positions; the paper draws on every worker for itself.
 // Cost: one read of the values (the check for NaN and infinities), at most 1.4·min(k, n − k) draws on average and their
 // sorting; n bits and 4·min(k, n − k) bytes, kept from call to call.
-#include <algorithm>
-
 #include "base/random.hpp"
 #include "sparsify/search/positions.hpp"
 #include "sparsify/selectors/density.hpp"
@@ -28,37 +26,18 @@ class RandomK final : public Selector {
     const std::size_t n = values.size();
     require_selectable(k, n);
     require_finite(values);
-    draw(std::min(k, n - k), n);
-    if (k == drawn_.size()) {
-      indices = drawn_;
-    } else {
-      complement(drawn_, n, indices);
-    }
+    Random random(stream_seed(seed_, "random selector", calls_++));
+    positions_.draw(random, k, n, indices);
   }
   std::size_t most(std::size_t k, std::size_t) const override { return k; }
   double density() const override { return density_; }
   void state(Archive& archive) override { archive.value("selections so far", calls_); }
 
  private:
-  /// drawn_ ← `few` ≤ n/2 different positions, ascending.
-  void draw(std::size_t few, std::size_t n) {
-    Random random(stream_seed(seed_, "random selector", calls_++));
-    drawn_.clear();
-    is_drawn_.assign(n, false);
-    while (drawn_.size() < few) {
-      const auto i = static_cast<std::uint32_t>(random.below(n));
-      if (is_drawn_[i]) continue;
-      is_drawn_[i] = true;
-      drawn_.push_back(i);
-    }
-    std::sort(drawn_.begin(), drawn_.end());
-  }
-
   double density_;
   std::uint64_t seed_;
   std::uint64_t calls_ = 0;
-  std::vector<bool> is_drawn_;
-  std::vector<std::uint32_t> drawn_;
+  PositionDraw positions_;
 };
 
 std::unique_ptr<Selector> make(Config& config) { return std::make_unique<RandomK>(config); }

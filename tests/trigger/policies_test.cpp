@@ -312,3 +312,64 @@ TEST_CASE("held and compounding thresholds are different rules") {
   for (const double horizon : {0.9, 1.05})
     CHECK(events(adaptive(horizon, 2, 29), trace) != events(compounding(horizon), trace));
 }
+
+namespace {
+
+/// How often each of `segments` fires in so many iterations on this rank, and how often it does with the next one.
+struct Rates {
+  std::vector<double> of_segment;
+  double together = 0.0;
+};
+Rates rates(const std::string& yaml, std::size_t segments, Iteration iterations, int rank = 0) {
+  const std::vector<std::size_t> lengths(segments, 1);
+  const std::vector<double> norms(segments, 1.0);
+  TriggerEngine trigger = test::make_engine(yaml, lengths, norms, rank);
+  Rates rates{.of_segment = std::vector<double>(segments)};
+  std::vector<std::uint8_t> fired(segments);
+  const auto n = static_cast<double>(iterations);
+  for (Iteration k = 0; k < iterations; ++k) {
+    trigger.decide(k, norms, {}, 0.1, fired);
+    for (std::size_t s = 0; s < segments; ++s) {
+      rates.of_segment[s] += fired[s] / n;
+      rates.together += fired[s] * fired[(s + 1) % segments] / n / static_cast<double>(segments);
+    }
+  }
+  return rates;
+}
+
+std::vector<std::vector<std::uint8_t>> draws(const std::string& yaml, int rank) {
+  const std::vector<std::size_t> lengths(4, 1);
+  const std::vector<double> norms(4, 1.0);
+  TriggerEngine trigger = test::make_engine(yaml, lengths, norms, rank);
+  std::vector<std::vector<std::uint8_t>> all(200, std::vector<std::uint8_t>(4));
+  for (std::size_t k = 0; k < all.size(); ++k) trigger.decide(static_cast<Iteration>(k), norms, {}, 0.1, all[k]);
+  return all;
+}
+
+}  // namespace
+
+// Six standard deviations of the mean of 40,000 draws.
+TEST_CASE("random: every segment fires at the stated rate, independently of the others and of what it holds") {
+  for (const double p : {0.02, 0.3, 0.9}) {
+    const std::string yaml = "{name: random, warmup_iterations: 0, probability: " + std::to_string(p) + "}";
+    const Rates seen = rates(yaml, 5, 40000);
+    const double allowed = 6.0 * std::sqrt(p * (1.0 - p) / 40000.0);
+    for (const double rate : seen.of_segment) CHECK(std::abs(rate - p) <= allowed);
+    CHECK(std::abs(seen.together - p * p) <= allowed);
+  }
+  for (const double rate : rates("{name: random, warmup_iterations: 0, probability: 1}", 3, 50).of_segment)
+    CHECK(rate == doctest::Approx(1.0));
+}
+
+TEST_CASE("random: the draws are the seed's and the rank's, and nothing else's") {
+  const std::string yaml = "{name: random, warmup_iterations: 0, probability: 0.4";
+  CHECK(draws(yaml + "}", 0) == draws(yaml + "}", 0));
+  CHECK(draws(yaml + "}", 0) != draws(yaml + "}", 1));
+  CHECK(draws(yaml + "}", 0) != draws(yaml + ", seed: 1}", 0));
+  // Ranks fire together as often as chance has it: no more than six standard deviations off.
+  double both = 0.0;
+  const auto here = draws(yaml + "}", 0), there = draws(yaml + "}", 1);
+  for (std::size_t k = 0; k < here.size(); ++k)
+    for (std::size_t s = 0; s < 4; ++s) both += here[k][s] * there[k][s] / 800.0;
+  CHECK(std::abs(both - 0.16) <= 6.0 * std::sqrt(0.16 * 0.84 / 800.0));
+}

@@ -12,11 +12,11 @@
 namespace hearsay::test {
 
 inline TriggerEngine make_engine(const std::string& yaml, std::span<const std::size_t> lengths,
-                                 std::span<const double> initial_norms) {
+                                 std::span<const double> initial_norms, int rank = 0) {
   Config config = Config::from_text(yaml);
   const TriggerPlan plan(config);
   config.throw_if_invalid();
-  return TriggerEngine(plan, lengths, initial_norms);
+  return TriggerEngine(plan, lengths, initial_norms, rank);
 }
 
 class Replay {

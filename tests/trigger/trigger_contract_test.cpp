@@ -46,10 +46,10 @@ Trace random_trace(std::uint64_t seed, std::size_t iterations, std::size_t segme
   return trace;
 }
 
-Trace column(const Trace& trace, std::size_t segment) {
-  Trace one;
-  for (const auto& row : trace) one.push_back({row[segment]});
-  return one;
+/// `trace` with one segment of another.
+Trace with_column(Trace trace, std::size_t segment, const Trace& of) {
+  for (std::size_t k = 0; k < trace.size(); ++k) trace[k][segment] = of[k][segment];
+  return trace;
 }
 
 }  // namespace
@@ -94,10 +94,11 @@ TEST_CASE("equal histories give equal decisions, and segments do not touch each 
       const std::string yaml = named(entry, "warmup_iterations: 5");
       const Events together = run(yaml, trace);
       RC_ASSERT(together == run(yaml, trace));
+      // Whatever the other segments do, and however many follow.
       for (std::size_t s = 0; s < 3; ++s) {
-        const Trace alone = column(trace, s);
-        const Events events = run(yaml, alone);
-        for (std::size_t k = 0; k < trace.size(); ++k) RC_ASSERT(events[k][0] == together[k][s]);
+        const Trace other = random_trace(~seed, 200, 5);
+        const Events events = run(yaml, with_column(other, s, trace));
+        for (std::size_t k = 0; k < trace.size(); ++k) RC_ASSERT(events[k][s] == together[k][s]);
       }
     }));
   }
@@ -330,7 +331,10 @@ TEST_CASE("keys out of range are refused") {
                                  "{name: sparq, exponent: 1}",
                                  "{name: sparq, exponent: -0.1}",
                                  "{name: etg, scale: 0}",
-                                 "{name: etg, exponent: -1}"}) {
+                                 "{name: etg, exponent: -1}",
+                                 "{name: random, probability: 0}",
+                                 "{name: random, probability: 1.1}",
+                                 "{name: random, seed: -1}"}) {
     CAPTURE(yaml);
     CHECK_THROWS_AS(Replay(yaml, {}), ConfigError);
   }

@@ -36,6 +36,12 @@ std::vector<ExchangeVariant> exchange_variants(double density, bool rounds_of_on
       all.push_back({"gtopk, tree", yaml_of("{name: gtopk, merge: tree}", sparse)});
     } else if (name == "gossip_outer") {
       all.push_back({name, yaml_of("{name: gossip_outer" + rounds_of(entry, rounds_of_one_step) + "}", "{}", always)});
+    } else if (name == "powersgd") {
+      all.push_back({name, yaml_of("{name: powersgd, dense_iterations: 0}", "{}")});
+    } else if (name == "sparta") {
+      all.push_back({name, yaml_of("{name: sparta, density: " + std::string(number) + "}", "{}")});
+    } else if (name == "fda") {
+      all.push_back({name, yaml_of("{name: fda, threshold: 0}", "{}")});  // an average at every iteration
     } else {
       all.push_back({name, yaml_of("{name: " + name + rounds_of(entry, rounds_of_one_step) + "}", sparse)});
     }

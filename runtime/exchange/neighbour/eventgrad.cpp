@@ -32,7 +32,7 @@ class EventGrad final : public Exchange {
         mixing_(std::move(mixing)),
         compute_norms_(context.device().norms(context.replica.layout)),
         norms_(initial_norms()),
-        trigger_(trigger, context.replica.layout.lengths(), norms_),
+        trigger_(trigger, context.replica.layout.lengths(), norms_, context.peers.rank()),
         fired_(norms_.size()),
         every_segment_(norms_.size(), std::uint8_t{1}),
         learning_rate_(context.step.learning_rate) {

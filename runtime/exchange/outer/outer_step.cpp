@@ -10,6 +10,14 @@ OuterOptions read_outer(Config& exchange, const OuterOptions& usual) {
   OuterOptions options;
   options.local_steps = exchange.integer("local_steps", usual.local_steps, Range::at_least(1),
                                          "iterations of a round: steps that a rank takes alone (H)");
+  const OuterOptions step = read_outer_step(exchange, usual);
+  options.learning_rate = step.learning_rate;
+  options.momentum = step.momentum;
+  return options;
+}
+
+OuterOptions read_outer_step(Config& exchange, const OuterOptions& usual) {
+  OuterOptions options;
   Config outer = exchange.section("outer");
   options.learning_rate =
       outer.real("learning_rate", usual.learning_rate, {.min = 0.0, .max = 100.0, .min_excluded = true},

@@ -27,6 +27,8 @@ struct OuterOptions {
   bool plain() const { return learning_rate == 1.0 && momentum == 0.0; }
 };
 OuterOptions read_outer(Config& exchange, const OuterOptions& usual);
+/// The section alone, of algorithms that count no local steps.
+OuterOptions read_outer_step(Config& exchange, const OuterOptions& usual);
 
 /// An iteration's share of a round that costs `round` and, beside it, moves so many floats in memory.
 ExchangeCost of_an_iteration(const ExchangeCost& round, Iteration local_steps, double moved_floats);

@@ -1,21 +1,22 @@
 // SparseLoCo: DiLoCo whose outer differences travel sparse; what is not sent stays in a residual, which takes the place
 // of the outer momentum.
 //   local:   x_i moves by the loop's optimizer, H times from φ
-//   round:   r_i ← r_i + (φ − x_i);  v_i ← top_k(r_i), rounded;  r_i ← r_i − v_i;  φ ← φ − η (1/P) Σ_i v_i;  x_i ← φ
+//   round:   r_i ← β r_i + (φ − x_i);  v_i ← top_k(r_i), rounded;  r_i ← r_i − v_i;  φ ← φ − η (1/P) Σ_i v_i;  x_i ← φ
 // sarfi2025sparseloco: the mean of the paper, over all ranks; error feedback, selection, codecs and the sum are topk's
-// (shi2019gtopk).
+// (shi2019gtopk). `mean: senders` is the deployed code's: at every position over the ranks that have sent a value, so
+// up to P times as far.
 // Deviates from the paper in: the k values are the largest of the whole block or of each tensor (`sparsify`), not of
-// chunks of 4,096; the residual does not decay (β = 1), so that what is applied and what is owed are together what the
-// local steps have made; the deployed code's mean over the ranks that sent a value is left out, for it loses that.
+// chunks of 4,096; unless `residual_decay` says otherwise the residual does not decay (β = 1; the paper has 0.95). With
+// β = 1 and the paper's mean, what is applied and what is owed are together what the local steps have made. The
+// deployed code's scaling of ranks whose values are longer than the median rank's is left out.
 // Cost per rank and round: topk's, ⌈log2 P⌉ messages and (P − 1) k entries, 1/H of that an iteration; memory: topk's
 // and two blocks (φ, D), three with momentum.
 #include <algorithm>
 
+#include "runtime/exchange/global/parts/sparse_sgd.hpp"
 #include "runtime/exchange/outer/outer_step.hpp"
 
 namespace hearsay {
-
-ExchangeEntry topk_exchange();
 
 namespace {
 
@@ -81,11 +82,24 @@ class SparseLoCo final : public Exchange {
   Iteration round_ = 0;
 };
 
+/// The sum that topk has, with what SparseLoCo adds to it.
+std::unique_ptr<ExchangePlan> plan_sum(Config& exchange, Config& root) {
+  SparseSgdSettings settings(exchange, root);
+  settings.feedback.decay =
+      exchange.real("residual_decay", 1.0, Range::fraction_above_zero(),
+                    "of what is owed, a round (β); below 1 some of it is lost; the paper has 0.95");
+  const bool all = exchange.choice("mean", "all", {"all", "senders"},
+                                   "over all ranks, which loses nothing, or at every position over the ranks that have "
+                                   "sent a value (the deployed code)") == "all";
+  return plan_sparse_sgd(std::move(settings),
+                         [all] { return all ? gathered_collective() : mean_of_senders_collective(); });
+}
+
 class SparseLoCoPlan final : public ExchangePlan {
  public:
   SparseLoCoPlan(Config& exchange, Config& root)
       : options_(read_outer(exchange, {.local_steps = 30, .learning_rate = 1.0, .momentum = 0.0})),
-        sum_(topk_exchange().make(exchange, root)) {
+        sum_(plan_sum(exchange, root)) {
     exchange.choice("schedule", "lockstep", {"lockstep"}, "all ranks end a round together",
                     "; the mean is of the same round of all ranks. Leave it at lockstep, or take gossip_outer");
   }
@@ -121,7 +135,7 @@ ExchangeEntry sparseloco_exchange() {
   return {.name = "sparseloco",
           .summary = "DiLoCo whose outer differences travel sparse and rounded, with a residual in place of momentum",
           .equation =
-              "every H iterations: r_i <- r_i + (phi - x_i);  v_i <- top_k(r_i);  r_i <- r_i - v_i;  phi <- phi - "
+              "every H iterations: r_i <- beta r_i + (phi - x_i);  v_i <- top_k(r_i);  r_i <- r_i - v_i;  phi <- phi - "
               "eta 1/P sum_i v_i;  x_i <- phi",
           .cost = "a round: ceil(log2 P) messages, (P - 1) k entries a rank; a residual and two blocks",
           .citation = "sarfi2025sparseloco; shi2019gtopk",

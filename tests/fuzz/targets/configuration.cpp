@@ -90,6 +90,7 @@ std::vector<std::string> words() {
           "=",
           "codec.name=bitmap",
           "trigger.name=etg",
+          "trigger.name=random",
           "path: /dev/zero"};
 }
 

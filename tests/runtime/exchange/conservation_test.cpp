@@ -47,9 +47,12 @@ JobOutcome mix(const std::string& yaml, int ranks, Iteration iterations, int uni
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 0.0F);
   const ZeroGradient none;
-  return train_locally(
-      yaml, layout, initial, none,
-      {.ranks = ranks, .descent = {.learning_rate = 0.0}, .iterations = iterations, .prepare = integers(unit)});
+  return train_locally(yaml, layout, initial, none,
+                       {.ranks = ranks,
+                        .descent = {.learning_rate = 0.0},
+                        .iterations = iterations,
+                        .run = Ranks::threads,  // sums over all ranks wait for all of them
+                        .prepare = integers(unit)});
 }
 
 constexpr const char* complete = "topology: {graph: {name: complete}, weights: {name: uniform}}\n";

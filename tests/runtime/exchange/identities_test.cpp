@@ -40,7 +40,7 @@ TEST_CASE("eventgrad with threshold 0 and stale mixing is dpsgd") {
 TEST_CASE("every policy in its warm-up is dpsgd") {
   const JobOutcome baseline = train(std::string(ring) + dpsgd, 4);
   for (const char* name :
-       {"always", "constant", "geometric", "periodic", "adaptive", "adaptive_compounding", "sparq", "etg"}) {
+       {"always", "constant", "geometric", "periodic", "adaptive", "adaptive_compounding", "sparq", "etg", "random"}) {
     CAPTURE(name);
     const std::string trigger = "trigger: {name: " + std::string(name) + ", warmup_iterations: 1000}\n";
     check_same(train(ring + eventgrad("{name: stale}") + trigger, 4), baseline);

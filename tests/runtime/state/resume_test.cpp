@@ -137,15 +137,33 @@ std::vector<std::string> all_configurations() {
                       trigger_section(trigger.name) + sparsify_section(selector.name));
     for (const SelectorEntry& selector : selectors())
       all.push_back(exchange_section(exchange.name, often) + sparsify_section(selector.name));
-    for (const char* more :
-         {", outer: {momentum: 0}", ", fragments: 3", ", consensus: 0.5",
-          ", outer: {momentum: 0}, delay_steps: 2, blend: 0.5", ", fragments: 2, delay_steps: 1, local_steps: 5",
-          ", fragments: 2, blend: 0.25", ", delay: 1", ", correction: {name: drift}", ", mixing: {name: arrival}",
-          ", mixing: {name: difference, gamma: 0.3}", ", feedback: {momentum: 0.9}",
-          ", mixing: {name: difference, gamma: 0.3}, delay: 1",
-          ", mixing: {name: difference, gamma: 0.3}, delay: 1, correction: {name: drift}",
-          ", delay: 1, correction: {name: drift}", ", node_size: 2", ", overlap: false",
-          ", mixing: {name: arrival}, correction: {name: drift}", ", residual: published"})
+    for (const char* more : {", outer: {momentum: 0}",
+                             ", fragments: 3",
+                             ", consensus: 0.5",
+                             ", outer: {momentum: 0}, delay_steps: 2, blend: 0.5",
+                             ", fragments: 2, delay_steps: 1, local_steps: 5",
+                             ", fragments: 2, blend: 0.25",
+                             ", delay: 1",
+                             ", correction: {name: drift}",
+                             ", mixing: {name: arrival}",
+                             ", mixing: {name: difference, gamma: 0.3}",
+                             ", feedback: {momentum: 0.9}",
+                             ", mixing: {name: difference, gamma: 0.3}, delay: 1",
+                             ", mixing: {name: difference, gamma: 0.3}, delay: 1, correction: {name: drift}",
+                             ", delay: 1, correction: {name: drift}",
+                             ", node_size: 2",
+                             ", overlap: false",
+                             ", dense_iterations: 2, rank: 2",
+                             ", dense_iterations: 0, least_saving: 0",
+                             ", density: 0.2, seed: 3",
+                             ", threshold: 0",
+                             ", threshold: 0.01, outer: {momentum: 0.5}",
+                             ", residual_decay: 0.9",
+                             ", mean: senders",
+                             ", block_side: 8, decay: 0.9",
+                             ", dense_iterations: 0, error_feedback: false, warm_start: false",
+                             ", mixing: {name: arrival}, correction: {name: drift}",
+                             ", residual: published"})
       for (const std::string& sparsify : {std::string(), sparsify_section("topk")})
         all.push_back(exchange_section(exchange.name, std::string(more).find("steps: 5") == std::string::npos
                                                           ? often + more

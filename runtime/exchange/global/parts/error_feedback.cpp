@@ -54,6 +54,8 @@ float ErrorFeedback::clipping(std::span<const float> g) const {
 }
 
 SparseVector ErrorFeedback::contribute(std::span<float> g, SumSelection& selection, double density) {
+  if (options_.decay < 1.0)
+    for (float& r : residual_.span()) r *= static_cast<float>(options_.decay);
   float scale = clipping(g);
   if (options_.momentum > 0.0) {
     device_->add_momentum(static_cast<float>(options_.momentum), options_.nesterov, scale, g, momentum_.span());

@@ -5,6 +5,7 @@
 //   momentum correction:   u ← m u + g;       r ← r + u         (Nesterov: u ← m (u + g); r ← r + u + g)
 //   then                   send T(r);         r ← r − T(r) + what the collective gives back
 //   factor masking:        u ← 0 where the contribution was applied
+//   decay:                 r ← β r + g
 //   local clipping:        g ← g · min(1, c / (√P ‖g‖)) before all of it
 // Lin et al., Deep Gradient Compression, ICLR 2018 (lin2018dgc), Algorithm 1 and section 3; error feedback:
 // seide2014onebit.
@@ -21,6 +22,7 @@ struct FeedbackOptions {
   bool nesterov = false;       ///< with momentum > 0
   bool factor_masking = true;  ///< with momentum > 0
   double clip_norm = 0.0;      ///< c; 0: no clipping
+  double decay = 1.0;          ///< β of r ← β r + g; below 1 what is owed is forgotten. The processor's only
 };
 /// Reads `feedback: {momentum, nesterov, factor_masking, clip_norm}`.
 FeedbackOptions read_feedback(Config& exchange);

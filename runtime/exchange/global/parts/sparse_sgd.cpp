@@ -31,6 +31,26 @@ class GatheredSum final : public SparseCollective {
   std::function<void(SparseSum& found, std::size_t k)> then_;
 };
 
+class MeanOfSenders final : public SparseCollective {
+ public:
+  SparseSum sum(const Group& group, const SparseVector& own, const SparseWire& wire, std::size_t) override {
+    SparseSum found = gathered_mean_of_senders(group, own, wire);
+    for (float& value : found.total.values) value *= static_cast<float>(group.size());
+    return found;
+  }
+  std::size_t lists(int ranks) const override { return gathered_->lists(ranks) + 1; }  // who has sent what
+  bool keeps_mass() const override { return false; }
+  std::size_t worst_case_bytes(int ranks, std::size_t message) const override {
+    return gathered_->worst_case_bytes(ranks, message);
+  }
+  ExchangeCost cost(SparseShape shape, const CostAssumptions& assumptions) const override {
+    return gathered_->cost(shape, assumptions);
+  }
+
+ private:
+  std::unique_ptr<SparseCollective> gathered_ = gathered_collective();
+};
+
 class SparseSgd final : public Exchange {
  public:
   SparseSgd(const ExchangeContext& context, const SparseSgdSettings& settings,
@@ -136,6 +156,8 @@ void take_own_part(ErrorFeedback& feedback, const Peers& peers, std::span<const 
 std::unique_ptr<SparseCollective> gathered_collective(std::function<void(SparseSum& found, std::size_t k)> then) {
   return std::make_unique<GatheredSum>(std::move(then));
 }
+
+std::unique_ptr<SparseCollective> mean_of_senders_collective() { return std::make_unique<MeanOfSenders>(); }
 
 SparseSgdSettings::SparseSgdSettings(Config& exchange, Config& root, std::string_view default_selector,
                                      bool scope_is_fixed)

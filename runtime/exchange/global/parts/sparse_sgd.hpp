@@ -35,6 +35,8 @@ class SparseCollective {
 
 /// The collective of an all-gather, and what every rank then makes of the sum that all of them have; nothing if empty.
 std::unique_ptr<SparseCollective> gathered_collective(std::function<void(SparseSum& found, std::size_t k)> then = {});
+/// The same with a sum that is P times the mean over the ranks that have sent a value: it does not keep mass.
+std::unique_ptr<SparseCollective> mean_of_senders_collective();
 
 /// The sections that all of these algorithms read: `exchange.feedback` and `sparsify`; `sparsify_default` is the
 /// selector.

@@ -66,13 +66,16 @@ ExchangeCost dense_of(int ranks) { return allreduce_cost(ranks, static_cast<std:
 TEST_CASE("bytes by formula are the bytes sent, to the byte, where the number of entries is fixed") {
   const Layout layout = even_layout();
   for (const int ranks : {2, 4, 8}) {
-    for (const std::string exchange : {"{name: allreduce}", "{name: allreduce, bucket_bytes: 4}"}) {
+    for (const std::string exchange :
+         {"{name: allreduce}", "{name: allreduce, bucket_bytes: 4}", "{name: powersgd, dense_iterations: 0}",
+          "{name: powersgd, dense_iterations: 0, rank: 9, least_saving: 0}"}) {
       const std::string yaml = "exchange: " + exchange;
       CHECK(cost_bytes(yaml, ranks, layout) * 3 == doctest::Approx(sent_bytes(yaml, ranks, layout, 3)));
     }
     for (const double density : {0.01, 0.1, 0.4}) {
-      for (const std::string exchange : {"{name: topk}", "{name: gtopk_naive}", "{name: gtopk, merge: tree}",
-                                         "{name: gtopk, merge: butterfly}", "{name: hitopk, node_size: 2}"}) {
+      for (const std::string exchange :
+           {"{name: topk}", "{name: gtopk_naive}", "{name: gtopk, merge: tree}", "{name: gtopk, merge: butterfly}",
+            "{name: hitopk, node_size: 2}", "{name: demo}", "{name: demo, block_side: 8}"}) {
         const std::string yaml = with_density(exchange, density);
         CAPTURE(yaml);
         CAPTURE(ranks);
