@@ -58,10 +58,11 @@ bool share_a_host(MPI_Comm ranks) {
 }
 
 /// Whether puts go by messages, to be carried out by the target's library: one that is dead never answers a flush. On
-/// one node that is so where the user has asked for it.
+/// one node that is so where the user has asked for it. UCX keeps no order between a put and a get.
 bool needs_answers(MPI_Comm ranks) {
-  const char* const component = std::getenv("OMPI_MCA_osc");
-  return !share_a_host(ranks) || (component != nullptr && std::string_view(component).find("pt2pt") == 0);
+  const char* const asked_for = std::getenv("OMPI_MCA_osc");
+  const std::string_view component = asked_for == nullptr ? "" : asked_for;
+  return component.starts_with("pt2pt") || (!share_a_host(ranks) && !component.starts_with("ucx"));
 }
 
 std::vector<MPI_Aint> fronts_of_all(MPI_Aint own, MPI_Comm communicator) {
