@@ -58,7 +58,8 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
                                          }})),
       memory_(&transport_->open_memory(
           window_bytes(plan, replica.layout, neighbourhood_.neighbours.size(), topology_->ranks()) +
-          failure_bytes(options_, topology_->ranks()))),
+              failure_bytes(options_, topology_->ranks()),
+          options_.failure_timeout.count() > 0 ? Deaths::others_go_on : Deaths::end_the_job)),
       mailbox_(*memory_, *topology_, neighbourhood_.rank, ring_bytes(plan, replica.layout, topology_->ranks()), ledger_,
                plan.in_flight() ? Mailbox::Tails::at_once : Mailbox::Tails::may_wait),
       count_(counts_batches(plan)

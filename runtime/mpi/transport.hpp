@@ -17,7 +17,9 @@ class Transport final : public hearsay::Transport {
   int rank() const override { return communicator_.rank(); }
   int ranks() const override { return communicator_.size(); }
   Clock clock() const override;
-  RemoteMemory& open_memory(std::size_t bytes) override { return window_.emplace(bytes, communicator_.handle()); }
+  RemoteMemory& open_memory(std::size_t bytes, Deaths deaths) override {
+    return window_.emplace(bytes, communicator_.handle(), deaths);
+  }
   hearsay::Peers& open_peers(Hooks hooks) override;
   std::unique_ptr<CommunicationEngine> make_engine(ProgressStep step) override;
   void barrier() override { communicator_.barrier(); }

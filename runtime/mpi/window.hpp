@@ -14,7 +14,7 @@ class Window final : public RemoteMemory {
  public:
   /// The ranks of a communicator; `bytes` may differ between them. Throws CommunicationError, naming launch options
   /// that work, if this choice of MPI components cannot make windows or has no unified memory model.
-  explicit Window(std::size_t bytes, CommunicatorHandle of = all_ranks());
+  explicit Window(std::size_t bytes, CommunicatorHandle of = all_ranks(), Deaths deaths = Deaths::end_the_job);
   ~Window() override;
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;

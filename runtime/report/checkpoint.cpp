@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view folder_prefix = "checkpoint-", rank_prefix = "rank";
 constexpr std::string_view state_ending = ".state", manifest_ending = ".json";
-constexpr std::size_t most_manifest_bytes = 4096;
+constexpr std::size_t most_manifest_bytes = 1 << 16;
 constexpr int most_ranks = 1 << 20;
 
 /// The number in PREFIX123ENDING.
@@ -107,6 +107,8 @@ void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::b
                   {"epoch", manifest.epoch},
                   {"rank", manifest.rank},
                   {"ranks", manifest.ranks},
+                  {"settled", manifest.settled},
+                  {"lost", manifest.lost},
                   {"bytes", manifest.bytes},
                   {"hash", hash}};
   write_file(state_file(manifest.number, manifest.rank),
@@ -133,10 +135,13 @@ std::optional<CheckpointManifest> CheckpointFolder::manifest(std::uint64_t numbe
                             .epoch = json.at("epoch").get<double>(),
                             .rank = json.at("rank").get<int>(),
                             .ranks = json.at("ranks").get<int>(),
+                            .settled = json.value("settled", true),
+                            .lost = json.value("lost", std::vector<int>{}),
                             .bytes = json.at("bytes").get<std::uint64_t>(),
                             .hash = std::stoull(json.at("hash").get<std::string>(), nullptr, 16)};
     const bool fits = said.number == number && said.rank == rank && said.ranks > rank && said.ranks <= most_ranks &&
-                      said.iteration >= 0 && said.epoch >= 0.0;
+                      said.iteration >= 0 && said.epoch >= 0.0 && std::ranges::is_sorted(said.lost) &&
+                      (said.lost.empty() || (said.lost.front() >= 0 && said.lost.back() < said.ranks));
     std::error_code error;
     const auto size = fs::file_size(state_file(number, rank), error);
     if (!fits || error || size != said.bytes + heading().size()) return std::nullopt;
@@ -148,13 +153,22 @@ std::optional<CheckpointManifest> CheckpointFolder::manifest(std::uint64_t numbe
 }
 
 std::optional<int> CheckpointFolder::complete(std::uint64_t number) const {
-  const auto first = manifest(number, 0);
-  if (!first) return std::nullopt;
-  for (int rank = 1; rank < first->ranks; ++rank) {
-    const auto other = manifest(number, rank);
-    if (!other || other->ranks != first->ranks) return std::nullopt;
+  int ranks = 0, missing = 0;
+  std::vector<bool> there, lost;
+  for (const fs::path& file : entries(folder(number))) {
+    const auto rank = number_in(file.filename().string(), rank_prefix, manifest_ending);
+    if (!rank || *rank >= static_cast<std::uint64_t>(most_ranks)) continue;
+    const auto said = manifest(number, static_cast<int>(*rank));
+    if (!said) continue;
+    if (ranks != 0 && said->ranks != ranks) return std::nullopt;
+    ranks = said->ranks;
+    there.resize(static_cast<std::size_t>(ranks));
+    lost.resize(there.size());
+    there[*rank] = true;
+    for (const int dead : said->lost) lost[static_cast<std::size_t>(dead)] = true;
   }
-  return first->ranks;
+  for (std::size_t r = 0; r < there.size(); ++r) missing += !there[r] && !lost[r] ? 1 : 0;
+  return ranks == 0 || missing > 0 ? std::nullopt : std::optional(ranks);
 }
 
 RawBytes CheckpointFolder::read(const CheckpointManifest& manifest) const {

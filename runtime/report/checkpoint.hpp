@@ -5,8 +5,8 @@
 //   DIRECTORY/checkpoint-000007/rank0003.json     its manifest, written last: iteration, ranks, length, hash
 //
 // Each file is written under another name, brought to the disk (fsync) and then renamed. A checkpoint is complete when
-// the manifests of all its ranks are there and agree; whatever kills a job at whatever moment, what is complete stays
-// so until a newer one is.
+// the manifests of all its ranks are there and agree, but for ranks that were dead by the word of another; whatever
+// kills a job at whatever moment, what is complete stays so until a newer one is.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -43,6 +43,9 @@ struct CheckpointManifest {
   Iteration iteration = 0;   ///< that this rank would have begun next
   double epoch = 0.0;        ///< that the job has done
   int rank = 0, ranks = 1;
+  /// All ranks had met: what they remember of each other fits. Else each wrote when it was due, for itself.
+  bool settled = true;
+  std::vector<int> lost{};            ///< ranks that were dead, ascending: nothing is to be expected of them
   std::uint64_t bytes = 0, hash = 0;  ///< of the state, without the line before it
 };
 
@@ -66,7 +69,7 @@ class CheckpointFolder {
   std::vector<std::uint64_t> numbers() const;
   /// Of this run; nothing where it is not there, not whole, or of another run.
   std::optional<CheckpointManifest> manifest(std::uint64_t number, int rank) const;
-  /// How many ranks the checkpoint has, if the manifests of all of them are here and agree.
+  /// How many ranks the checkpoint has, if the manifests of all of them that lived are here and agree.
   std::optional<int> complete(std::uint64_t number) const;
   std::filesystem::path state_file(std::uint64_t number, int rank) const;
   /// Throws DataError if it is not what its manifest says.

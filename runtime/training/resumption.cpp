@@ -1,34 +1,47 @@
 #include "runtime/training/resumption.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.hpp"
 
 namespace hearsay {
 namespace {
 
-/// What this rank has of a checkpoint. Nothing, unless all of it is there.
-std::optional<Resumption> own_part(const CheckpointFolder& folder, std::uint64_t number, int rank, int ranks) {
-  auto first = folder.manifest(number, rank);
-  if (!first) first = folder.manifest(number, 0);  // fewer ranks wrote it
-  if (!first) return std::nullopt;
-  Resumption part{.number = number, .ranks = first->ranks, .epoch = first->epoch};
-  try {
-    for (int r = rank; r < part.ranks; r += ranks) {
-      const auto manifest = folder.manifest(number, r);
-      if (!manifest || manifest->ranks != part.ranks) return std::nullopt;
-      part.states.push_back(folder.read(*manifest));
-    }
-  } catch (const DataError&) {  // damaged: an older one may not be
-    return std::nullopt;
-  }
-  return part;
+/// Of a checkpoint, those of the ranks r, r + P, … that are there.
+std::vector<CheckpointManifest> own_manifests(const CheckpointFolder& folder, std::uint64_t number, int rank,
+                                              int ranks) {
+  std::vector<CheckpointManifest> found;
+  const auto there = folder.numbers();
+  if (!std::ranges::binary_search(there, number)) return found;
+  int most = folder.complete(number).value_or(0);  // where this rank sees all of it
+  if (const auto own = folder.manifest(number, rank)) most = std::max(most, own->ranks);
+  for (int r = rank; r < most; r += ranks)
+    if (auto manifest = folder.manifest(number, r)) found.push_back(std::move(*manifest));
+  return found;
 }
 
 bool on_all_ranks(CommunicationEngine& engine, mpi::Communicator& communicator, bool here) {
   double all = here ? 1.0 : 0.0;
   engine.run([&] { communicator.minimum({&all, 1}); });
   return all > 0.0;
+}
+
+/// Those of the living ranks r, r + P, …. False unless all of them are there and whole.
+bool read_states(const CheckpointFolder& folder, const std::vector<CheckpointManifest>& manifests,
+                 const std::vector<double>& lost, Resumption& part, int rank, int ranks) {
+  try {
+    for (int r = rank; r < part.ranks; r += ranks) {
+      if (lost[static_cast<std::size_t>(r)] > 0.0) continue;
+      const auto manifest = std::ranges::find(manifests, r, &CheckpointManifest::rank);
+      if (manifest == manifests.end()) return false;
+      part.states.push_back(folder.read(*manifest));
+      part.of.push_back(r);
+    }
+  } catch (const DataError&) {  // damaged: an older one may not be
+    return false;
+  }
+  return true;
 }
 
 /// Σ over ranks.
@@ -41,6 +54,32 @@ void add(std::vector<double>& sum, std::span<const Value> values) {
   for (std::size_t i = 0; i < values.size(); ++i) sum[i] += static_cast<double>(values[i]);
 }
 
+/// This checkpoint, if all ranks have of it what they need.
+std::optional<Resumption> checkpoint_of_all(CommunicationEngine& engine, mpi::Communicator& communicator,
+                                            const CheckpointFolder& folder, std::uint64_t number) {
+  const int rank = communicator.rank(), ranks = communicator.size();
+  const auto manifests = own_manifests(folder, number, rank, ranks);
+  // The largest and the smallest number of ranks, whether ranks wrote each for itself, minus the smallest epoch.
+  constexpr double nothing = -std::numeric_limits<double>::max();
+  std::vector<double> said{nothing, nothing, 0.0, nothing};
+  for (const CheckpointManifest& manifest : manifests) {
+    said[0] = std::max(said[0], static_cast<double>(manifest.ranks));
+    said[1] = std::max(said[1], -static_cast<double>(manifest.ranks));
+    said[2] = std::max(said[2], manifest.settled ? 0.0 : 1.0);
+    said[3] = std::max(said[3], -manifest.epoch);
+  }
+  engine.run([&] { communicator.maximum(said); });
+  if (said[0] < 1.0 || said[0] != -said[1]) return std::nullopt;  // not there, or two attempts are mixed
+  Resumption part{.number = number, .ranks = static_cast<int>(said[0]), .settled = said[2] == 0.0, .epoch = -said[3]};
+  std::vector<double> lost(static_cast<std::size_t>(part.ranks));
+  for (const CheckpointManifest& manifest : manifests)
+    for (const int dead : manifest.lost) lost[static_cast<std::size_t>(dead)] = 1.0;
+  engine.run([&] { communicator.maximum(lost); });
+  part.living = part.ranks - static_cast<int>(std::ranges::count(lost, 1.0));
+  const bool here = part.living > 0 && read_states(folder, manifests, lost, part, rank, ranks);
+  return on_all_ranks(engine, communicator, here) ? std::optional(std::move(part)) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Resumption> newest_checkpoint(CommunicationEngine& engine, mpi::Communicator& communicator,
@@ -48,16 +87,8 @@ std::optional<Resumption> newest_checkpoint(CommunicationEngine& engine, mpi::Co
   double newest = 0.0;
   if (const auto numbers = folder.numbers(); !numbers.empty()) newest = static_cast<double>(numbers.back());
   engine.run([&] { communicator.maximum({&newest, 1}); });
-  for (auto number = static_cast<std::uint64_t>(newest); number > 0; --number) {
-    const auto there = folder.numbers();
-    const bool any = std::ranges::binary_search(there, number);
-    auto part = any ? own_part(folder, number, communicator.rank(), communicator.size()) : std::nullopt;
-    if (!on_all_ranks(engine, communicator, part.has_value())) continue;
-    std::vector<double> ranks{static_cast<double>(part->ranks), -static_cast<double>(part->ranks)};
-    engine.run([&] { communicator.maximum(ranks); });
-    if (ranks[0] != -ranks[1]) continue;  // two attempts are mixed
-    return part;
-  }
+  for (auto number = static_cast<std::uint64_t>(newest); number > 0; --number)
+    if (auto found = checkpoint_of_all(engine, communicator, folder, number)) return found;
   return std::nullopt;
 }
 
@@ -90,10 +121,9 @@ std::vector<float> load_mean(const Resumption& found, CommunicationEngine& engin
     const auto type = tensor.is_floating_point() ? torch::kFloat64 : torch::kInt64;
     buffers.push_back(torch::zeros(tensor.sizes(), type));
   }
-  int rank = communicator.rank();
-  for (const RawBytes& state : found.states) {
-    const std::string file = folder.state_file(found.number, rank).string();
-    rank += communicator.size();
+  for (std::size_t i = 0; i < found.states.size(); ++i) {
+    const RawBytes& state = found.states[i];
+    const std::string file = folder.state_file(found.number, found.of[i]).string();
     load_part(state, "model", file, [&](Archive& archive) { model.state(archive); });
     add(x, std::span<const float>(fetched(*replica.device, replica.values.span())));
     for (std::size_t b = 0; b < buffers.size(); ++b) buffers[b] += model.other_state()[b].detach().cpu();
@@ -107,14 +137,14 @@ std::vector<float> load_mean(const Resumption& found, CommunicationEngine& engin
   add_up(engine, communicator, x);
   add_up(engine, communicator, owed);
   std::vector<float> mean(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) mean[i] = static_cast<float>(x[i] / found.ranks);
+  for (std::size_t i = 0; i < x.size(); ++i) mean[i] = static_cast<float>(x[i] / found.living);
   replica.device->put(std::as_bytes(std::span(mean)), replica.values.span());
   const torch::NoGradGuard no_gradient;
   for (std::size_t b = 0; b < buffers.size(); ++b) {
     torch::Tensor sum = buffers[b].to(torch::kFloat64).contiguous();
     std::vector<double> values(sum.data_ptr<double>(), sum.data_ptr<double>() + sum.numel());
     add_up(engine, communicator, values);
-    for (double& value : values) value /= found.ranks;
+    for (double& value : values) value /= found.living;
     const torch::Tensor average = torch::from_blob(values.data(), sum.sizes(), torch::kFloat64);
     const ComputeTurn turn(*replica.device);
     torch::Tensor(model.other_state()[b]).copy_(average);

@@ -64,9 +64,6 @@ void read_failures(Config& train, RunPlan::Parts& parts) {
                 "Others end with the rank that dies: take abort, and scripts/launch --restarts");
   train.require(parts.budget == RunLength::Budget::job, "on_failure",
                 "continue needs budget: job, so that the living can do what the dead have left");
-  train.require(!parts.checkpoint.periodic(), "on_failure",
-                "continue writes no checkpoints on its way yet, for which all ranks would have to meet: leave "
-                "train.checkpoint out, or take abort");
   parts.failure_timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9));
 }
 

@@ -55,7 +55,11 @@ class Session {
   bool checkpoint_is_due() const;
   void meet(bool for_checkpoint);
   void parts(const std::function<void(const char* name, const std::function<void(Archive&)>& state)>& tell);
-  void checkpoint();
+  /// Whether all ranks have met before, or each writes for itself what its model is.
+  enum class Having { met, met_nobody };
+  void checkpoint(Having having = Having::met);
+  void checkpoint_alone();
+  std::uint64_t checkpoint_periods() const;
   void note_unwritten_checkpoints();
   void resume();
   void begin_with_mean(const Resumption& found);
@@ -119,6 +123,11 @@ class Session {
   std::uint64_t checkpoints_ = 0;  // written so far, those of the parts of the run before included
   double checkpoint_due_s_ = 0.0;  // the next by time
   Iteration checkpoint_due_ = 0;   // the next by iterations; 0: none
+  /// Of ranks that write each for itself: checkpoints and seconds when this part of the run began, periods since then
+  /// of the last that was written, periods of the job before.
+  std::uint64_t checkpoints_before_ = 0, period_ = 0, periods_before_ = 0;
+  Iteration begun_with_ = 0;  // iterations of the job before
+  double began_s_ = 0.0;
   std::vector<Iteration> resumed_at_{};
   int signal_ = 0;              // that ranks have agreed to end at
   bool left_in_order_ = false;  // between two iterations
@@ -291,13 +300,19 @@ void Session::parts(const std::function<void(const char*, const std::function<vo
 }
 
 /// Of this rank, between two iterations. Its bytes are gathered here and written while training goes on. Asynchronous
-/// ranks have settled.
-void Session::checkpoint() {
+/// ranks have settled; else what a rank remembers of others would not fit what they remember of it, and is left out.
+void Session::checkpoint(Having having) {
   RawBytes& bytes = checkpoint_writer_.buffer();
   bytes.reserve(checkpoint_bytes(plan_.parts(), model_.replica().layout, participant_.neighbourhood().neighbours.size(),
                                  participant_.topology().ranks()));
   Archive archive = Archive::saving(bytes);
-  parts([&](const char* name, const std::function<void(Archive&)>& state) { archive.part(name, state); });
+  const bool settled = having == Having::met;
+  parts([&](const std::string_view name, const std::function<void(Archive&)>& state) {
+    if (settled || name == "model" || name == "log") archive.part(name.data(), state);
+  });
+  std::vector<int> lost;
+  for (const LostRank& dead : survivors_.lost(0.0)) lost.push_back(dead.rank);
+  std::ranges::sort(lost);
   archive.part("residual", [this](Archive& part) {
     std::vector<float> owed(model_.replica().layout.size());
     participant_.exchange().add_residual(owed);
@@ -308,7 +323,9 @@ void Session::checkpoint() {
                             .iteration = trainer_->iterations_done(),
                             .epoch = length_.epoch(job_done()),
                             .rank = rank_,
-                            .ranks = participant_.topology().ranks()},
+                            .ranks = participant_.topology().ranks(),
+                            .settled = settled,
+                            .lost = std::move(lost)},
                            stop_.received() == 0 && signal_ == 0);
   note_unwritten_checkpoints();
 }
@@ -327,7 +344,8 @@ void Session::note_unwritten_checkpoints() {
 void Session::resume() {
   if (rank_ == 0) write([this] { leave_killed_summary(plan_.report().directory); });
   const Resumption found = find_checkpoint(participant_.engine(), communicator_, checkpoint_folder_);
-  if (found.ranks != participant_.topology().ranks()) return begin_with_mean(found);
+  begun_with_ = static_cast<Iteration>(std::llround(found.epoch * static_cast<double>(length_.iterations_per_epoch)));
+  if (found.ranks != participant_.topology().ranks() || !found.settled) return begin_with_mean(found);
   const std::string file = checkpoint_folder_.state_file(found.number, rank_).string();
   log_.emplace(sources(), RunLog::Begin::resumed);
   parts([&](const char* name, const std::function<void(Archive&)>& state) {
@@ -340,16 +358,15 @@ void Session::resume() {
                      std::to_string(trainer_->iterations_done()));
 }
 
-/// On another number of ranks. What a rank alone remembers has no place any more.
+/// On another number of ranks, or where ranks wrote each for itself. What a rank alone remembers has no place any more.
 void Session::begin_with_mean(const Resumption& found) {
   const std::vector<float> owed = load_mean(found, participant_.engine(), communicator_, checkpoint_folder_, model_);
-  const auto done =
-      static_cast<Iteration>(std::llround(found.epoch * static_cast<double>(length_.iterations_per_epoch)));
+  const Iteration done = begun_with_;
   participant_.begin_at(done, *plan_.parts().exchange, owed);
   trainer_->begin_at(done);
   batches_.skip(done);
   log_.emplace(sources(), RunLog::Begin::resumed);
-  if (rank_ < found.ranks)
+  if (!found.of.empty() && found.of.front() == rank_)
     load_part(found.states.front(), "log", checkpoint_folder_.state_file(found.number, rank_).string(),
               [this](Archive& archive) { log_->state(archive); });
   else
@@ -359,8 +376,9 @@ void Session::begin_with_mean(const Resumption& found) {
   checkpoints_ = found.number;
   resumed_at_.push_back(done);
   if (rank_ == 0 && options_.resumed)
-    options_.resumed("checkpoint " + std::to_string(found.number) + " is of " + std::to_string(found.ranks) +
-                     " ranks, and there are " + std::to_string(participant_.topology().ranks()) +
+    options_.resumed("checkpoint " + std::to_string(found.number) + " is of " + std::to_string(found.living) +
+                     (found.settled ? " ranks, and there are " + std::to_string(participant_.topology().ranks())
+                                    : " ranks that wrote each for itself") +
                      ": all ranks start from the mean of their models at iteration " + std::to_string(done) +
                      (owed.empty() ? "" : ", residuals are handed out") +
                      "; moments, triggers and corrections begin anew, and counts begin at 0");
@@ -430,11 +448,31 @@ bool Session::go_on_together(Iteration done) {
 /// all have finished what they are at.
 bool Session::go_on_alone() {
   const CheckpointOptions& options = plan_.parts().checkpoint;
+  if (survivors_.may_die()) checkpoint_alone();
   const bool by_time = options.every_s > 0.0 && log_->seconds() >= checkpoint_due_s_;
   const bool by_iterations = checkpoint_due_ > 0 && job_done() >= static_cast<double>(checkpoint_due_);
-  if (stop_.received() == 0 && (by_time || by_iterations)) meet(true);
+  if (stop_.received() == 0 && (by_time || by_iterations) && !survivors_.may_die()) meet(true);
   if (stop_.received() != 0) return false;
   return plan_.parts().most_seconds == 0.0 || log_->seconds() < plan_.parts().most_seconds;
+}
+
+/// How often a checkpoint was due since this part of the run began.
+std::uint64_t Session::checkpoint_periods() const {
+  const CheckpointOptions& options = plan_.parts().checkpoint;
+  if (options.every_s > 0.0) return static_cast<std::uint64_t>((log_->seconds() - began_s_) / options.every_s);
+  if (options.every_iterations == 0) return 0;
+  return static_cast<std::uint64_t>(job_done()) / static_cast<std::uint64_t>(options.every_iterations) -
+         periods_before_;
+}
+
+/// Ranks that may die meet nobody on their way. The time, or what the job has done, says which checkpoint it is; one
+/// that a rank has missed is not complete.
+void Session::checkpoint_alone() {
+  const std::uint64_t due = checkpoint_periods();
+  if (due <= period_ || stop_.received() != 0) return;
+  period_ = due;
+  checkpoints_ = checkpoints_before_ + due - 1;
+  checkpoint(Having::met_nobody);
 }
 
 /// Asynchronous ranks come here for a checkpoint, or because they have ended: as long as others come for a checkpoint,
@@ -545,7 +583,11 @@ Summary Session::run() {
   const CheckpointOptions& options = plan_.parts().checkpoint;
   training_ = true;
   log_->start_clock();
-  checkpoint_due_s_ = log_->seconds() + options.every_s;
+  began_s_ = log_->seconds();
+  checkpoint_due_s_ = began_s_ + options.every_s;
+  checkpoints_before_ = checkpoints_;
+  if (options.every_iterations > 0)
+    periods_before_ = static_cast<std::uint64_t>(begun_with_ / options.every_iterations);
   if (options.every_iterations > 0)
     checkpoint_due_ = (static_cast<Iteration>(job_done()) / options.every_iterations + 1) * options.every_iterations;
   watch();
@@ -553,7 +595,7 @@ Summary Session::run() {
     trainer_->run(
         length_, [this](Iteration k, double loss) { return observe(k, loss); },
         [this] { return may_go_on(trainer_->iterations_done()); });
-    if (!together_ && !lockstep() && stop_.received() == 0) meet(false);
+    if (!together_ && !lockstep() && !survivors_.may_die() && stop_.received() == 0) meet(false);
     if (!together_) log_->last_iteration(trainer_->iterations_done() - 1, job_done(), participant_.exchange());
     note_times();
     if (signal_ == 0 && (ends_together() || stop_.received() == 0))
@@ -661,11 +703,15 @@ void Session::leave_stopped() {
 /// interrupted within an iteration, nor in a simulation.
 void Session::settle_for_checkpoint() {
   if (lockstep() || options_.shares_process) return;
-  double in_order = left_in_order_ ? 1.0 : 0.0;
+  double in_order = left_in_order_ ? 1.0 : 0.0, newest = static_cast<double>(checkpoints_);
   participant_.flush();
-  participant_.engine().run([&] { farewell_.minimum({&in_order, 1}); });
+  participant_.engine().run([&] {
+    farewell_.minimum({&in_order, 1});
+    farewell_.maximum({&newest, 1});
+  });
   if (in_order == 0.0) return;
   participant_.settle();
+  checkpoints_ = static_cast<std::uint64_t>(newest);
   checkpoint();
 }
 

@@ -106,6 +106,7 @@ bool FailureDetector::finish_beat() {
     Peer& peer = peers_[static_cast<std::size_t>(r)];
     if (!peer.under_way || !alive(r)) continue;
     peer.under_way = !memory_.flush(r);
+    if (!peer.under_way && std::exchange(peer.due, false)) tell(r);
     any = any || !peer.under_way;
   }
   return any;
@@ -131,10 +132,16 @@ void FailureDetector::put_row(int to, const std::vector<std::uint64_t>& row) {
     ledger_.control_put_elsewhere(bytes.size());
 }
 
-// One row for all: it must not change before it has arrived everywhere.
+void FailureDetector::tell(int rank) {
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  peer.row = row_;
+  put_row(rank, peer.row);
+  peer.under_way = true;
+}
+
+// Who has not answered the beat before may have died, and keeps nobody else from getting this one. It gets the newest
+// once it has answered.
 void FailureDetector::beat(std::chrono::nanoseconds now) {
-  for (int r = 0; r < ranks(); ++r)
-    if (alive(r) && peers_[static_cast<std::size_t>(r)].under_way) return;
   next_beat_ = now + timeout_ / beats_in_timeout;
   told_ = dead();
   said_that_it_leaves_ = leaving_.load(std::memory_order_acquire);
@@ -146,9 +153,12 @@ void FailureDetector::beat(std::chrono::nanoseconds now) {
   }
   tell_dead();
   for (int r = 0; r < ranks(); ++r) {
+    Peer& peer = peers_[static_cast<std::size_t>(r)];
     if (r == rank_ || !alive(r)) continue;
-    put_row(r, row_);
-    peers_[static_cast<std::size_t>(r)].under_way = true;
+    if (peer.under_way)
+      peer.due = true;
+    else
+      tell(r);
   }
 }
 

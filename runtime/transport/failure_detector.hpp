@@ -68,6 +68,8 @@ class FailureDetector {
     std::uint64_t beats = 0;  // 0: not heard of yet
     std::chrono::nanoseconds heard{};
     bool under_way = false;
+    bool due = false;                       // there is a newer row than the one under way
+    std::vector<std::uint64_t> row{};       // under way: must not change before it has arrived
     std::vector<std::uint64_t> farewell{};  // the last row, to one that is held for dead
   };
   static constexpr std::uint32_t left_bit = std::uint32_t{1} << 31;
@@ -81,6 +83,7 @@ class FailureDetector {
   void bury(int rank);
   bool finish_beat();
   void beat(std::chrono::nanoseconds now);
+  void tell(int rank);
   void tell_dead();
   void put_row(int to, const std::vector<std::uint64_t>& row);
 
@@ -91,7 +94,7 @@ class FailureDetector {
   const std::vector<int> slots_;
   const std::chrono::nanoseconds timeout_;
   std::vector<Peer> peers_;
-  std::vector<std::uint64_t> row_;  // on its way
+  std::vector<std::uint64_t> row_;  // the newest
   std::vector<std::atomic<bool>> dead_, left_;
   std::atomic<int> count_{0};
   std::atomic<bool> leaving_{false};

@@ -7,6 +7,9 @@
 
 namespace hearsay {
 
+/// What the death of a rank is to the others. Where they go on, no operation may wait for one rank.
+enum class Deaths { end_the_job, others_go_on };
+
 /// One rank's end of a set of memories, one a rank, each writable by the others. Used by one thread at a time.
 class RemoteMemory {
  public:

@@ -4,7 +4,8 @@
 # without_boilerplate: stdin to stdout, less what mpirun adds where Hearsay has said in one sentence why it ends
 # ("hearsay: …"): that a process called MPI_Abort or ended with another code than 0, in ten lines between two rules.
 # Without such a sentence they are all that there is, and come at the end. Whatever else is said passes at once,
-# unfinished lines too. That a process was killed, which mpirun says in a block, becomes one line.
+# unfinished lines too. That a process was killed, which mpirun says in a block, becomes one line. Where ranks go on
+# without the dead (HEARSAY_EXIT_FILE is set), Hearsay says who they are, and what TCP says of them is left out.
 without_boilerplate() {
   local LC_ALL=C line='' text='' shown='' code rule pending='' explained=no state=open held=''
   local name='(mpirun|prterun)'
@@ -14,6 +15,11 @@ without_boilerplate() {
   local killed="^$name noticed that process rank ([0-9]+) with PID [0-9]+ on node ([^ ]+) exited on (signal .*)\\.\$"
   local recovery='^\[[^]]+\] PMIX ERROR: BAD-PARAM in file [./a-z_]*pmix_event_notification\.c at line [0-9]+$'
   local opal='^\[[^],]+:[0-9]+\] ' # the beginning of such a line; the rest of it may be late
+  local hung_up='^(An MPI communication peer process has unexpectedly disconnected|'
+  hung_up+='WARNING: Open MPI failed to TCP connect to a peer MPI process)'
+  local hung_up_more='^\[[^]]+\] [0-9]+ more process.* help-mpi-btl-tcp\.txt / '
+  hung_up_more+='(peer hung up|client connect fail)$'
+  [[ -n ${HEARSAY_EXIT_FILE:-} ]] || hung_up='$^' hung_up_more='$^'
   local aggregated='^\[[^]]+\] [0-9]+ more process(es)? ha(s|ve) sent help message help-mpi-api\.txt / mpi-abort$'
   local more='^\[[^]]+\] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help / error messages$'
   local sentence='^(\[[0-9]+,[0-9]+\]<stderr>: ?)?hearsay: ' remark='hearsay: (note|warning)'
@@ -28,7 +34,7 @@ without_boilerplate() {
       text='' shown=''
     elif [[ $code -le 128 ]]; then
       break
-    elif [[ $state != block && ! $text =~ $opal && ($text != "${rule:0:${#text}}" || -n $pending) ]]; then
+    elif [[ $state != @(block|dropped) && ! $text =~ $opal && ($text != "${rule:0:${#text}}" || -n $pending) ]]; then
       printf '%s' "$pending$text" # a pause: nobody is to wait for the rest
       shown+=$text pending='' text=''
     fi
@@ -43,6 +49,13 @@ one_line() {
   if [[ $state == block ]]; then
     held+=$text$n
     [[ $text != "$rule" ]] || state=open
+  elif [[ $state == dropped ]]; then
+    [[ $text != "$rule" ]] || state=open
+  elif [[ -n $pending && $text =~ $hung_up ]]; then
+    pending='' state=dropped
+  elif [[ $text =~ $hung_up_more || ($state == hung_up && $text =~ $more) ]]; then
+    printf '%s' "$pending"
+    pending='' state=hung_up
   elif [[ -n $pending && $text =~ $killed ]]; then # whatever others say, this is why
     printf 'launch: rank %s on %s was ended by %s\n' "${BASH_REMATCH[2]}" "${BASH_REMATCH[3]}" "${BASH_REMATCH[4]}"
     pending='' state=block explained=yes

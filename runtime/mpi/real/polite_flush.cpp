@@ -28,7 +28,7 @@ bool PoliteFlush::flush(int target) {
     ask(target, state);
     return false;
   }
-  check(MPI_Win_flush(target, window_), "MPI_Win_flush");
+  if (complete_ == Behind::flush) check(MPI_Win_flush(target, window_), "MPI_Win_flush");
   state.flushed = state.started;
   state.words.clear();
   return true;

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -55,6 +57,14 @@ bool share_a_host(MPI_Comm ranks) {
   return here == all;
 }
 
+/// Whether puts go by messages, to be carried out by the target's library: one that is dead never answers a flush. On
+/// one node that is so where the user has asked for it. UCX keeps no order between a put and a get.
+bool needs_answers(MPI_Comm ranks) {
+  const char* const asked_for = std::getenv("OMPI_MCA_osc");
+  const std::string_view component = asked_for == nullptr ? "" : asked_for;
+  return component.starts_with("pt2pt") || (!share_a_host(ranks) && !component.starts_with("ucx"));
+}
+
 std::vector<MPI_Aint> fronts_of_all(MPI_Aint own, MPI_Comm communicator) {
   int ranks = 0;
   check(MPI_Comm_size(communicator, &ranks), "MPI_Comm_size");
@@ -78,6 +88,7 @@ struct Window::Handle {
   static constexpr std::size_t long_put = 32768;
   std::optional<PoliteFlush> polite;
   std::size_t polite_from = std::numeric_limits<std::size_t>::max();  // bytes of a put
+  bool says_when_it_has_left = true;  // a put that is asked about; MPICH answers questions behind its puts as it is
 
   bool is_polite_to(int target) const { return polite_from == 0 || (polite && polite->is_open(target)); }
   MPI_Aint displacement(int target, std::size_t offset) const {
@@ -85,7 +96,7 @@ struct Window::Handle {
   }
 };
 
-Window::Window(std::size_t bytes, CommunicatorHandle of) : handle_(std::make_unique<Handle>()) {
+Window::Window(std::size_t bytes, CommunicatorHandle of, Deaths deaths) : handle_(std::make_unique<Handle>()) {
   const auto ranks = of.as<MPI_Comm>();
   void* base = nullptr;
   const auto size = static_cast<MPI_Aint>(2 * line + whole_lines(bytes));
@@ -102,11 +113,14 @@ Window::Window(std::size_t bytes, CommunicatorHandle of) : handle_(std::make_uni
   check(MPI_Win_lock_all(MPI_MODE_NOCHECK, handle_->window), "MPI_Win_lock_all");
   std::memset(base, 0, static_cast<std::size_t>(size));
   check(MPI_Win_sync(handle_->window), "MPI_Win_sync");
-  if (library_is_mpich())
+  const bool mpich = library_is_mpich();
+  const bool answers = deaths == Deaths::others_go_on && !mpich && needs_answers(ranks);
+  if (mpich || answers)
     handle_->polite_from = 0;
   else if (!share_a_host(ranks))
     handle_->polite_from = Handle::long_put;
-  handle_->polite.emplace(handle_->window);
+  handle_->says_when_it_has_left = !mpich;
+  handle_->polite.emplace(handle_->window, answers ? PoliteFlush::Behind::answer : PoliteFlush::Behind::flush);
   check(MPI_Comm_dup(ranks, &handle_->idle_communicator), "MPI_Comm_dup");
   check(MPI_Irecv(&handle_->idle_byte, 1, MPI_BYTE, MPI_ANY_SOURCE, 0, handle_->idle_communicator,
                   &handle_->idle_request),
@@ -140,7 +154,7 @@ void Window::put(std::span<const std::byte> bytes, int target, std::size_t offse
     const MPI_Aint there = handle_->displacement(target, offset + done);
     const auto* const from = bytes.data() + done;
     MPI_Request left = MPI_REQUEST_NULL;
-    if (polite && handle_->polite_from > 0)  // MPICH answers questions behind its puts as it is
+    if (polite && handle_->says_when_it_has_left)
       check(MPI_Rput(from, count, MPI_BYTE, target, there, count, MPI_BYTE, handle_->window, &left), "MPI_Rput");
     else
       check(MPI_Put(from, count, MPI_BYTE, target, there, count, MPI_BYTE, handle_->window), "MPI_Put");

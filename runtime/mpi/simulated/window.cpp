@@ -115,7 +115,7 @@ std::vector<sim::CommPtr> Window::Handle::events() const {
   return all;
 }
 
-Window::Window(std::size_t bytes, CommunicatorHandle of) : handle_(std::make_unique<Handle>()) {
+Window::Window(std::size_t bytes, CommunicatorHandle of, Deaths /*nobody dies*/) : handle_(std::make_unique<Handle>()) {
   handle_->communicator = of.as<MPI_Comm>();
   handle_->bytes = bytes;
   handle_->memory.reset(new (alignment) std::byte[bytes]());

@@ -77,6 +77,29 @@ TEST_CASE("a checkpoint with a file too few, cut off, changed or of another numb
   CHECK_THROWS_AS(folder.read(*manifest), DataError);
 }
 
+TEST_CASE("nothing is expected of who was dead by the word of another, and of nobody else") {
+  const test::TemporaryFolder temporary;
+  const CheckpointFolder folder(temporary.path(), run);
+  const auto write_without = [&](std::uint64_t number, int rank, std::vector<int> lost) {
+    folder.write({.number = number, .rank = rank, .ranks = 4, .settled = false, .lost = std::move(lost)},
+                 bytes_of("state"));
+  };
+  write_without(1, 1, {});
+  write_without(1, 2, {0});
+  CHECK(!folder.complete(1));  // rank 3 may be writing
+  write_without(1, 3, {0, 2});
+  CHECK(folder.complete(1) == 4);
+  REQUIRE(folder.manifest(1, 3).has_value());
+  CHECK(folder.manifest(1, 3)->lost == std::vector<int>{0, 2});
+  CHECK(!folder.manifest(1, 3)->settled);
+  write(folder, 2, 1, 4);
+  CHECK(folder.manifest(2, 1)->settled);
+  for (const std::vector<int>& lost : {std::vector<int>{2, 0}, std::vector<int>{-1}, std::vector<int>{4}}) {
+    write_without(3, 1, lost);
+    CHECK(!folder.manifest(3, 1).has_value());
+  }
+}
+
 TEST_CASE("a manifest that is no manifest is none") {
   const test::TemporaryFolder temporary;
   const CheckpointFolder folder(temporary.path(), run);

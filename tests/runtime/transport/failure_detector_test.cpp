@@ -18,11 +18,30 @@ using namespace std::chrono_literals;
 constexpr auto timeout = 2000ms;
 std::chrono::nanoseconds now{};  // what the ledgers take for the time
 
+/// Over TCP a put to a rank that has died, or is stopped, is never complete.
+class DeafMemory final : public RemoteMemory {
+ public:
+  DeafMemory(LocalBlocks& blocks, int rank, const std::set<int>& deaf) : memory_(blocks, rank), deaf_(deaf) {}
+  std::span<std::byte> own() override { return memory_.own(); }
+  void put(std::span<const std::byte> bytes, int target, std::size_t offset) override {
+    memory_.put(bytes, target, offset);
+  }
+  void store(const std::uint64_t& word, int target, std::size_t offset) override {
+    memory_.store(word, target, offset);
+  }
+  bool flush(int target) override { return !deaf_.contains(target) && memory_.flush(target); }
+  void sync() override { memory_.sync(); }
+
+ private:
+  LocalMemory memory_;
+  const std::set<int>& deaf_;
+};
+
 /// All ranks of a job, on one thread. A rank has `rank` neighbours' worth of other things before its rows.
 struct Job {
   explicit Job(int ranks) : sizes(make_sizes(ranks)), blocks(sizes) {
     for (int r = 0; r < ranks; ++r) {
-      memories.push_back(std::make_unique<LocalMemory>(blocks, r));
+      memories.push_back(std::make_unique<DeafMemory>(blocks, r, deaf));
       ledgers.push_back(std::make_unique<Ledger>(static_cast<std::size_t>(ranks), 1, [] { return now; }));
       std::vector<std::size_t> places;
       std::vector<int> slots;
@@ -51,7 +70,8 @@ struct Job {
 
   std::vector<std::size_t> sizes;
   LocalBlocks blocks;
-  std::vector<std::unique_ptr<LocalMemory>> memories;
+  std::set<int> deaf{};  // answer nobody
+  std::vector<std::unique_ptr<DeafMemory>> memories;
   std::vector<std::unique_ptr<Ledger>> ledgers;
   std::vector<std::unique_ptr<FailureDetector>> detectors;
 };
@@ -86,6 +106,33 @@ TEST_CASE("a rank that is silent for less than the time-out is slow, not dead") 
     job.pass(100ms);
     for (int r = 0; r < 4; ++r) REQUIRE(job[r].dead() == 0);
   }
+}
+
+TEST_CASE("who does not answer keeps nobody from hearing of the others, and is told the newest when it answers again") {
+  Job job(4);
+  job.pass(5s);
+  job.deaf = {2};
+  job.pass(timeout * 7 / 10, {2});
+  for (int r = 0; r < 4; ++r) REQUIRE(job[r].dead() == 0);
+  job.pass(timeout * 6 / 10, {2});
+  for (const int r : {0, 1, 3}) {
+    REQUIRE(job[r].dead() == 1);
+    REQUIRE(!job[r].alive(2));
+  }
+  job.pass(3 * timeout, {2});
+  for (const int r : {0, 1, 3}) REQUIRE(job[r].dead() == 1);
+
+  Job other(3);
+  other.pass(5s);
+  other.deaf = {1};
+  other.pass(200ms);
+  other[0].leave();  // while a beat to rank 1 is under way
+  other.pass(200ms);
+  CHECK(other[2].has_left(0));
+  CHECK(!other[1].has_left(0));
+  other.deaf = {};
+  other.pass(20ms);
+  CHECK(other[1].has_left(0));
 }
 
 TEST_CASE("a rank that was stopped for too long finds out, and takes nobody for dead") {
