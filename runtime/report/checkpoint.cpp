@@ -152,23 +152,41 @@ std::optional<CheckpointManifest> CheckpointFolder::manifest(std::uint64_t numbe
   return std::nullopt;
 }
 
-std::optional<int> CheckpointFolder::complete(std::uint64_t number) const {
-  int ranks = 0, missing = 0;
-  std::vector<bool> there, lost;
+std::vector<CheckpointManifest> CheckpointFolder::manifests(std::uint64_t number) const {
+  std::vector<CheckpointManifest> all;
   for (const fs::path& file : entries(folder(number))) {
     const auto rank = number_in(file.filename().string(), rank_prefix, manifest_ending);
     if (!rank || *rank >= static_cast<std::uint64_t>(most_ranks)) continue;
-    const auto said = manifest(number, static_cast<int>(*rank));
-    if (!said) continue;
-    if (ranks != 0 && said->ranks != ranks) return std::nullopt;
-    ranks = said->ranks;
-    there.resize(static_cast<std::size_t>(ranks));
-    lost.resize(there.size());
-    there[*rank] = true;
-    for (const int dead : said->lost) lost[static_cast<std::size_t>(dead)] = true;
+    if (auto said = manifest(number, static_cast<int>(*rank))) all.push_back(std::move(*said));
   }
-  for (std::size_t r = 0; r < there.size(); ++r) missing += !there[r] && !lost[r] ? 1 : 0;
-  return ranks == 0 || missing > 0 ? std::nullopt : std::optional(ranks);
+  return all;
+}
+
+std::vector<int> CheckpointFolder::lost_since(std::uint64_t number) const {
+  std::vector<int> lost;
+  for (const std::uint64_t other : numbers()) {
+    if (other < number) continue;
+    for (const CheckpointManifest& said : manifests(other)) lost.insert(lost.end(), said.lost.begin(), said.lost.end());
+  }
+  std::ranges::sort(lost);
+  lost.erase(std::unique(lost.begin(), lost.end()), lost.end());
+  return lost;
+}
+
+std::optional<int> CheckpointFolder::complete(std::uint64_t number) const {
+  const auto there = manifests(number);
+  if (there.empty()) return std::nullopt;
+  const int ranks = there.front().ranks;
+  const bool settled = there.front().settled;
+  for (const CheckpointManifest& said : there)
+    if (said.ranks != ranks || said.settled != settled) return std::nullopt;
+  if (there.size() == static_cast<std::size_t>(ranks)) return ranks;
+  if (settled) return std::nullopt;
+  const auto lost = lost_since(number);
+  for (int r = 0; r < ranks; ++r)
+    if (std::ranges::find(there, r, &CheckpointManifest::rank) == there.end() && !std::ranges::binary_search(lost, r))
+      return std::nullopt;
+  return ranks;
 }
 
 RawBytes CheckpointFolder::read(const CheckpointManifest& manifest) const {

@@ -5,8 +5,9 @@
 //   DIRECTORY/checkpoint-000007/rank0003.json     its manifest, written last: iteration, ranks, length, hash
 //
 // Each file is written under another name, brought to the disk (fsync) and then renamed. A checkpoint is complete when
-// the manifests of all its ranks are there and agree, but for ranks that were dead by the word of another; whatever
-// kills a job at whatever moment, what is complete stays so until a newer one is.
+// the manifests of all its ranks are there and agree; whatever kills a job at whatever moment, what is complete stays
+// so until a newer one is. Where ranks die and the others go on, each writes for itself, without having met: nothing is
+// expected then of a rank that another's manifest, of this checkpoint or of a later one, holds for dead.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -69,6 +70,8 @@ class CheckpointFolder {
   std::vector<std::uint64_t> numbers() const;
   /// Of this run; nothing where it is not there, not whole, or of another run.
   std::optional<CheckpointManifest> manifest(std::uint64_t number, int rank) const;
+  /// Ranks that were dead by the word of a manifest of this checkpoint or of a later one, ascending.
+  std::vector<int> lost_since(std::uint64_t number) const;
   /// How many ranks the checkpoint has, if the manifests of all of them that lived are here and agree.
   std::optional<int> complete(std::uint64_t number) const;
   std::filesystem::path state_file(std::uint64_t number, int rank) const;
@@ -77,6 +80,7 @@ class CheckpointFolder {
 
  private:
   std::filesystem::path folder(std::uint64_t number) const;
+  std::vector<CheckpointManifest> manifests(std::uint64_t number) const;
   std::string heading() const { return "hearsay checkpoint of run " + run_id_ + "\n"; }
 
   std::filesystem::path directory_;

@@ -21,27 +21,15 @@ std::vector<CheckpointManifest> own_manifests(const CheckpointFolder& folder, st
   return found;
 }
 
-bool on_all_ranks(CommunicationEngine& engine, mpi::Communicator& communicator, bool here) {
-  double all = here ? 1.0 : 0.0;
-  engine.run([&] { communicator.minimum({&all, 1}); });
-  return all > 0.0;
-}
-
-/// Those of the living ranks r, r + P, …. False unless all of them are there and whole.
-bool read_states(const CheckpointFolder& folder, const std::vector<CheckpointManifest>& manifests,
-                 const std::vector<double>& lost, Resumption& part, int rank, int ranks) {
-  try {
-    for (int r = rank; r < part.ranks; r += ranks) {
-      if (lost[static_cast<std::size_t>(r)] > 0.0) continue;
-      const auto manifest = std::ranges::find(manifests, r, &CheckpointManifest::rank);
-      if (manifest == manifests.end()) return false;
-      part.states.push_back(folder.read(*manifest));
-      part.of.push_back(r);
+/// Those that are whole, in the order of the manifests.
+void read_states(const CheckpointFolder& folder, const std::vector<CheckpointManifest>& manifests, Resumption& part) {
+  for (const CheckpointManifest& manifest : manifests) {
+    try {
+      part.states.push_back(folder.read(manifest));
+      part.of.push_back(manifest.rank);
+    } catch (const DataError&) {  // damaged: an older one may not be
     }
-  } catch (const DataError&) {  // damaged: an older one may not be
-    return false;
   }
-  return true;
 }
 
 /// Σ over ranks.
@@ -71,13 +59,20 @@ std::optional<Resumption> checkpoint_of_all(CommunicationEngine& engine, mpi::Co
   engine.run([&] { communicator.maximum(said); });
   if (said[0] < 1.0 || said[0] != -said[1]) return std::nullopt;  // not there, or two attempts are mixed
   Resumption part{.number = number, .ranks = static_cast<int>(said[0]), .settled = said[2] == 0.0, .epoch = -said[3]};
-  std::vector<double> lost(static_cast<std::size_t>(part.ranks));
-  for (const CheckpointManifest& manifest : manifests)
-    for (const int dead : manifest.lost) lost[static_cast<std::size_t>(dead)] = 1.0;
-  engine.run([&] { communicator.maximum(lost); });
-  part.living = part.ranks - static_cast<int>(std::ranges::count(lost, 1.0));
-  const bool here = part.living > 0 && read_states(folder, manifests, lost, part, rank, ranks);
-  return on_all_ranks(engine, communicator, here) ? std::optional(std::move(part)) : std::nullopt;
+  read_states(folder, manifests, part);
+  const auto P = static_cast<std::size_t>(part.ranks);
+  std::vector<double> there(P), lost(P);
+  for (const int r : part.of) there[static_cast<std::size_t>(r)] = 1.0;
+  for (const int r : folder.lost_since(number))
+    if (r < part.ranks && !part.settled) lost[static_cast<std::size_t>(r)] = 1.0;
+  engine.run([&] {
+    communicator.maximum(there);
+    communicator.maximum(lost);
+  });
+  part.living = static_cast<int>(std::ranges::count(there, 1.0));
+  for (std::size_t r = 0; r < P; ++r)
+    if (there[r] == 0.0 && lost[r] == 0.0) return std::nullopt;
+  return part.living > 0 ? std::optional(std::move(part)) : std::nullopt;
 }
 
 }  // namespace

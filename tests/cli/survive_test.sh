@@ -184,6 +184,19 @@ wait "$job" || code=$?
 cp begun.log output
 holds "nobody survives: $code" test "$code" = 137
 holds "and the summary says so" says runs/all "s['status'] == 'killed'"
+begin runs/twice "$launch" --restarts 1 -n 4 "$hearsay" train base.yaml --progress off --output runs/twice
+kill -KILL "${pids[@]}"
+again=()
+for _ in $(seq 600); do
+  mapfile -t again < <(pgrep -f "^$hearsay train .*--output runs/twice( |\$)")
+  [ "${#again[@]}" = 4 ] && [[ " ${again[*]} " != *" ${pids[0]} "* ]] && break
+  sleep 0.05
+done
+kill -KILL "${again[@]}"
+code=0
+wait "$job" || code=$?
+cp begun.log output
+holds "nobody survives the second attempt, either: $code" test "$code" = 137
 begin runs/stop "$launch" -n 4 "$hearsay" train base.yaml --progress off --output runs/stop
 kill -TERM "$job"
 code=0
@@ -197,4 +210,4 @@ expect 2 "everyone for himself" "continue needs budget: job" -- "$hearsay" train
 expect 2 "no time at all" "failure_timeout_s: must be" -- "$hearsay" train base.yaml --set train.failure_timeout_s=0
 
 printf '%d checks, %d failures\n' "$checks" "$failures"
-[ "$failures" = 0 ] && [ "$checks" -ge 88 ]
+[ "$failures" = 0 ] && [ "$checks" -ge 90 ]

@@ -89,6 +89,18 @@ TEST_CASE("nothing is expected of who was dead by the word of another, and of no
   CHECK(!folder.complete(1));  // rank 3 may be writing
   write_without(1, 3, {0, 2});
   CHECK(folder.complete(1) == 4);
+  CHECK(folder.lost_since(1) == std::vector<int>{0, 2});
+  write_without(5, 0, {});
+  write_without(5, 1, {});
+  write_without(5, 2, {});
+  CHECK(!folder.complete(5));
+  write_without(6, 0, {3});  // it was known a little later
+  CHECK(folder.complete(5) == 4);
+  CHECK(!folder.complete(6));
+  write(folder, 4, 0, 4);  // but these had met
+  write(folder, 4, 1, 4);
+  write(folder, 4, 2, 4);
+  CHECK(!folder.complete(4));
   REQUIRE(folder.manifest(1, 3).has_value());
   CHECK(folder.manifest(1, 3)->lost == std::vector<int>{0, 2});
   CHECK(!folder.manifest(1, 3)->settled);
