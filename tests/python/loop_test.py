@@ -50,8 +50,20 @@ EXCHANGES = {
     "lkgs": {"exchange": {"name": "lkgs"}, "sparsify": HALF},
     "hitopk": {"exchange": {"name": "hitopk"}, "sparsify": HALF},
     "gradient_dropping": {"exchange": {"name": "gradient_dropping"}},
+    "powersgd": {"exchange": {"name": "powersgd", "dense_iterations": 0, "least_saving": 0}},
+    "demo": {"exchange": {"name": "demo"}, "sparsify": {"selector": {"name": "topk", "density": 1}}},
+    "diloco": {"exchange": {"name": "diloco", "local_steps": 4}},
+    "sparseloco": {"exchange": {"name": "sparseloco", "local_steps": 4}, "sparsify": HALF},
+    "noloco": {"exchange": {"name": "noloco", "local_steps": 4}},
+    "gasloc": {"exchange": {"name": "gasloc", "local_steps": 4}},
+    "gossip_outer": {"exchange": {"name": "gossip_outer", "local_steps": 4}},
+    "gossip_outer at random": {"exchange": {"name": "gossip_outer", "local_steps": 4},
+                               "trigger": {"name": "random", "probability": 0.5, "warmup_iterations": 0}},
+    "fda": {"exchange": {"name": "fda", "threshold": 0.01}},
+    "sparta": {"exchange": {"name": "sparta", "density": 0.5}},
 }
-GLOBAL = {"allreduce", "topk", "gtopk", "lkgs", "hitopk", "gradient_dropping"}
+GLOBAL = {"allreduce", "topk", "gtopk", "lkgs", "hitopk", "gradient_dropping", "powersgd", "demo", "diloco",
+          "sparseloco"}
 
 
 class LoopTest(JobCase):

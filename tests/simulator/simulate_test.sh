@@ -80,6 +80,28 @@ exchange: {name: allreduce}
 simulate: {gradients: synthetic, values: 64000, segments: 1, iterations: 2, compute_s: 0}
 YAML
 
+# Local steps and an outer step, and what else averages or compresses: two rounds of three steps on six ranks.
+cat >outer.yaml <<'YAML'
+simulate: {gradients: synthetic, values: 6000, segments: 5, iterations: 6, compute_s: 0.01}
+YAML
+for exchange in '{name: diloco, local_steps: 3}' '{name: diloco, local_steps: 3, fragments: 2, delay_steps: 0}' \
+  '{name: sparseloco, local_steps: 3}' '{name: noloco, local_steps: 3}' '{name: gasloc, local_steps: 3}' \
+  '{name: gossip_outer, local_steps: 3}' '{name: gossip_outer, local_steps: 3, schedule: asynchronous}' \
+  '{name: fda, threshold: 0}' '{name: sparta, density: 0.1}' '{name: powersgd, dense_iterations: 2}' '{name: demo}'; do
+  for run in outer outer-again; do
+    rm -rf "$run"
+    expect 0 "$exchange, $run" finished outer.yaml --platform "$ethernet" -n 6 -o "$run" --set "exchange=$exchange"
+  done
+  equal "$exchange twice" outer outer-again replica_hash wall_time_s messages bytes_sent
+  [ "$(field outer bytes_sent)" -gt 0 ] || fail "$exchange: nothing was sent"
+  case $exchange in
+    '{name: diloco'*) between "$exchange: two rings" $((2 * 2 * 5 * 4 * 6000)) "$(field outer payload_bytes)" \
+      $((2 * 2 * 5 * 4 * 6000)) ;;
+    '{name: sparta'*) between "$exchange: six rings" $((6 * 2 * 5 * 4 * 600)) "$(field outer payload_bytes)" \
+      $((6 * 2 * 5 * 4 * 600)) ;;
+  esac
+done
+
 # A run is its command: nothing of the machine is in it.
 for run in a b; do expect 0 "asynchronous run $run" finished exchange.yaml --platform "$ethernet" -n 6 -o "$run"; done
 equal "an asynchronous run twice" a b replica_hash wall_time_s messages bytes_sent wait_s
