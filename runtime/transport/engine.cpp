@@ -19,9 +19,28 @@ std::exception_ptr thrown_by(const std::function<void()>& job) {
 }  // namespace
 
 void InlineEngine::wait_until(const std::function<bool()>& ready) {
+  owed_s_ = 0.0;
   while (!ready()) {
     if (!step_() && !ready()) idle_();  // a step may also make room without moving anything
   }
+}
+
+void InlineEngine::submit(std::function<void()> job) {
+  if (!clock_) return job();
+  const auto began = clock_();
+  job();
+  owed_s_ += std::chrono::duration<double>(clock_() - began).count();
+}
+
+void InlineEngine::run(const std::function<void()>& job) {
+  owed_s_ = 0.0;
+  job();
+}
+
+double InlineEngine::still_to_pass(double seconds) {
+  const double paid = std::min(seconds, owed_s_);
+  owed_s_ -= paid;
+  return seconds - paid;
 }
 
 ThreadEngine::ThreadEngine(ProgressStep step, std::chrono::microseconds longest_sleep)

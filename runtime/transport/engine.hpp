@@ -15,6 +15,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/clock.hpp"
+
 namespace hearsay {
 
 /// What an engine drives: one step of communication, true if anything moved. Called by one thread at a time.
@@ -36,19 +38,24 @@ class CommunicationEngine {
   virtual void run(const std::function<void()>& job) = 0;
   /// Lets communication move on from the computing thread where there is no other (layer boundaries); else nothing.
   virtual void poll() {}
+  /// What of `seconds` of computing is still to pass, where time is simulated: less than all of it if a submitted job
+  /// has held up the computing that would have gone on beside it.
+  virtual double still_to_pass(double seconds) { return seconds; }
 };
 
-/// Communication on the caller's own thread.
+/// Communication on the caller's own thread. A submitted job runs at once and to its end. With a clock the time that it
+/// took is owed to the computing that follows until somebody waits: max(job, computing) passes, as with two threads.
 class InlineEngine final : public CommunicationEngine {
  public:
   /// `idle` runs in waits whenever a step has moved nothing; it returns when the next step may, at the latest.
   explicit InlineEngine(
-      ProgressStep step, std::function<void()> idle = [] { std::this_thread::yield(); })
-      : step_(std::move(step)), idle_(std::move(idle)) {}
+      ProgressStep step, std::function<void()> idle = [] { std::this_thread::yield(); }, Clock clock = nullptr)
+      : step_(std::move(step)), idle_(std::move(idle)), clock_(std::move(clock)) {}
   void wake() override { poll(); }
   void wait_until(const std::function<bool()>& ready) override;
-  void submit(std::function<void()> job) override { job(); }
-  void run(const std::function<void()>& job) override { job(); }
+  void submit(std::function<void()> job) override;
+  void run(const std::function<void()>& job) override;
+  double still_to_pass(double seconds) override;
   /// Steps until nothing moves any more.
   void poll() override {
     while (step_()) {
@@ -58,6 +65,8 @@ class InlineEngine final : public CommunicationEngine {
  private:
   ProgressStep step_;
   std::function<void()> idle_;
+  Clock clock_;
+  double owed_s_ = 0.0;  // to computing, since the first job after the last wait
 };
 
 /// Communication on a thread of its own. While something moves, or somebody waits, it polls and yields; when idle it

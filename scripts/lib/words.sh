@@ -14,7 +14,8 @@ without_boilerplate() {
   block="^(MPI_ABORT was invoked on rank |Primary job +terminated normally, but |$block)"
   local killed="^$name noticed that process rank ([0-9]+) with PID [0-9]+ on node ([^ ]+) exited on (signal .*)\\.\$"
   local recovery='^\[[^]]+\] PMIX ERROR: BAD-PARAM in file [./a-z_]*pmix_event_notification\.c at line [0-9]+$'
-  local opal='^\[[^],]+:[0-9]+\] ' # the beginning of such a line; the rest of it may be late
+  # The beginning of such a line; the rest of it may be late, for `read` counts its time from when it began to wait.
+  local opal='^\[([^]]*$|[^],]+:[0-9]+\] )'
   local hung_up='^(An MPI communication peer process has unexpectedly disconnected|'
   hung_up+='WARNING: Open MPI failed to TCP connect to a peer MPI process)'
   local hung_up_more='^\[[^]]+\] [0-9]+ more process.* help-mpi-btl-tcp\.txt / '

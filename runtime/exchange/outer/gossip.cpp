@@ -53,6 +53,7 @@ class OuterGossip final : public Exchange {
     apart([&] { exchange_->idle(round_++); });
     return false;
   }
+  void lose(std::optional<std::size_t> edge) override { exchange_->lose(edge); }
   void drain() override {
     if (waits_) return exchange_->drain();
     apart([&] { exchange_->drain(); });
@@ -131,6 +132,7 @@ class OuterGossipPlan final : public ExchangePlan {
   }
   Schedule schedule() const override { return exchange_->schedule(); }
   std::optional<std::size_t> in_flight() const override { return exchange_->in_flight(); }
+  bool survives_deaths() const override { return exchange_->survives_deaths(); }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     return exchange_->worst_case_bytes(layout, topology);
   }

@@ -17,7 +17,8 @@ Clock clock() { return simulated_time; }
 const char* clock_name() { return "simulated"; }
 
 std::unique_ptr<CommunicationEngine> make_engine(ProgressStep step, Window& window) {
-  return std::make_unique<InlineEngine>(std::move(step), [&window] { window.wait(); });
+  return std::make_unique<InlineEngine>(
+      std::move(step), [&window] { window.wait(); }, clock());
 }
 
 }  // namespace hearsay::mpi

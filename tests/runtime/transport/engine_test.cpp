@@ -140,5 +140,30 @@ TEST_CASE("the inline engine is idle only after a step that moved nothing, and n
   CHECK(idle == 2);
 }
 
+TEST_CASE("on a simulated clock a job and the computing after it take the longer of the two, until somebody waits") {
+  static double now_s = 0.0;
+  InlineEngine engine([] { return false; }, [] {},
+                      [] { return std::chrono::nanoseconds(static_cast<std::int64_t>(now_s * 1e9)); });
+  const auto compute = [&](double seconds) { now_s += engine.still_to_pass(seconds); };
+  const auto job = [](double seconds) { return [seconds] { now_s += seconds; }; };
+  engine.submit(job(4));
+  compute(3);
+  CHECK(now_s == 4.0);
+  compute(3);  // 1 beside the job, 2 after it
+  CHECK(now_s == 6.0);
+  engine.submit(job(1));  // computing goes on behind the first, beside the second
+  engine.submit(job(1));
+  compute(3);
+  CHECK(now_s == 9.0);
+  engine.submit(job(4));
+  engine.wait_until([] { return true; });
+  compute(3);  // nothing is under way any more
+  CHECK(now_s == 16.0);
+  engine.submit(job(4));
+  engine.run(job(1));  // behind it, and waited for
+  compute(2);
+  CHECK(now_s == 23.0);
+}
+
 }  // namespace
 }  // namespace hearsay
