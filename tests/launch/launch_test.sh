@@ -198,7 +198,9 @@ passed "unfinished lines are shown at once"
 # What Open MPI says of a dead process is left out also where the rest of the line is late.
 cat >late <<'TEXT'
 #!/usr/bin/env bash
-printf "[host:12] PMIX ERROR: BAD-PARAM in file event/pmix_event" >&2
+printf "[ho" >&2
+sleep 0.6
+printf "st:12] PMIX ERROR: BAD-PARAM in file event/pmix_event" >&2
 sleep 0.6
 printf "_notification.c at line 923\nhearsay: done\n" >&2
 exit 3
