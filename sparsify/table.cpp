@@ -6,6 +6,7 @@
 
 namespace hearsay {
 
+SelectorEntry chunked_selector();
 SelectorEntry dense_selector();
 SelectorEntry mstopk_selector();
 SelectorEntry random_selector();
@@ -14,7 +15,7 @@ SelectorEntry threshold_selector();
 SelectorEntry topk_selector();
 
 std::span<const SelectorEntry> selectors() {
-  static const std::array table{dense_selector(),  topk_selector(),      sampled_selector(),
+  static const std::array table{dense_selector(),  topk_selector(),      chunked_selector(), sampled_selector(),
                                 mstopk_selector(), threshold_selector(), random_selector()};
   return table;
 }

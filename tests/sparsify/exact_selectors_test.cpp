@@ -44,6 +44,31 @@ TEST_CASE("topk agrees with a stable sort on values of every kind") {
   }));
 }
 
+TEST_CASE("chunked: of every chunk its largest magnitudes, as many as its share of k") {
+  const auto pairs = make_selector("{name: chunked, chunk: 2}");
+  CHECK(selected(*pairs, std::vector<float>{1, -3, 2, -2, 3, 0}, 3) == Indices{1, 2, 4});
+  CHECK(selected(*pairs, std::vector<float>{9, 8, 7, 1, 1, 2}, 3) == Indices{0, 2, 5});
+  CHECK(rc::check([] {
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+    const auto n = *rc::gen::inRange<std::size_t>(1, 3000);
+    const auto k = *rc::gen::inRange<std::size_t>(0, n + 1);
+    const auto chunk = *rc::gen::inRange<std::size_t>(1, 1200);
+    const auto values = tied_values(seed, n);
+    const auto kept = selected(*make_selector("{name: chunked, chunk: " + std::to_string(chunk) + "}"), values, k);
+    RC_ASSERT(kept.size() == k);
+    for (std::size_t begin = 0; begin < n; begin += chunk) {
+      const std::size_t length = std::min(chunk, n - begin);
+      const auto inside = [&](std::uint32_t i) { return i >= begin && i < begin + length; };
+      const auto count = static_cast<std::size_t>(std::ranges::count_if(kept, inside));
+      const double share = static_cast<double>(k) * static_cast<double>(length) / static_cast<double>(n);
+      RC_ASSERT(std::abs(static_cast<double>(count) - share) < 1.0);
+      Indices own = largest(std::span(values).subspan(begin, length), count);
+      for (std::uint32_t& i : own) i += static_cast<std::uint32_t>(begin);
+      RC_ASSERT(std::ranges::includes(kept, own));
+    }
+  }));
+}
+
 TEST_CASE("topk agrees with a stable sort on a million values") {
   const auto selector = make_selector("name: topk");
   for (const std::size_t k : {1U, 1000U, 100000U}) {

@@ -58,7 +58,7 @@ TEST_CASE("every selector says what it is, under a name of its own, and builds f
       CHECK_FALSE(text.empty());
     CHECK_NOTHROW(make_selector(entry));
   }
-  CHECK(names.size() >= 6);
+  CHECK(names.size() >= 7);
 }
 
 TEST_CASE("positions are ascending, below n and no more than promised, for every size and count") {
@@ -155,7 +155,7 @@ TEST_CASE("more than there is cannot be asked for") {
 }
 
 TEST_CASE("the density is the section's, 0.1 where it is silent, 1 where there is none") {
-  for (const std::string name : {"topk", "sampled", "mstopk", "random"}) {
+  for (const std::string name : {"topk", "chunked", "sampled", "mstopk", "random"}) {
     CAPTURE(name);
     CHECK(make_selector("name: " + name)->density() == 0.1);
     CHECK(make_selector("{name: " + name + ", density: 0.25}")->density() == 0.25);

@@ -5,10 +5,11 @@
 // sarfi2025sparseloco: the mean of the paper, over all ranks; error feedback, selection, codecs and the sum are topk's
 // (shi2019gtopk). `mean: senders` is the deployed code's: at every position over the ranks that have sent a value, so
 // up to P times as far.
-// Deviates from the paper in: the k values are the largest of the whole block or of each tensor (`sparsify`), not of
-// chunks of 4,096; unless `residual_decay` says otherwise the residual does not decay (β = 1; the paper has 0.95). With
-// β = 1 and the paper's mean, what is applied and what is owed are together what the local steps have made. The
-// deployed code's scaling of ranks whose values are longer than the median rank's is left out.
+// Deviates from the paper in: which k values travel is `sparsify`'s, by default the largest of the whole model; the
+// paper's are `selector: {name: chunked, density: 0.0156, scope: per_segment}`. Unless `residual_decay` says otherwise
+// the residual does not decay (β = 1; the paper has 0.95). With β = 1 and the paper's mean, what is applied and what is
+// owed are together what the local steps have made. The deployed code's scaling of ranks whose values are longer than
+// the median rank's is left out.
 // Cost per rank and round: topk's, ⌈log2 P⌉ messages and (P − 1) k entries, 1/H of that an iteration; memory: topk's
 // and two blocks (φ, D), three with momentum.
 #include <algorithm>
