@@ -53,21 +53,30 @@ struct Put {
   std::vector<std::byte> bytes;
 };
 
-/// What comes from one rank, in order.
-struct InEdge {
-  sim::Mailbox* mailbox;
-  Put* arriving = nullptr;
-  sim::CommPtr next{};
-  void expect_next() { next = expect(mailbox, arriving); }
-};
+/// Which of them has ended, or −1. SimGrid 3.32 keeps what `Comm::test` and `Comm::test_any` have found in the actor's
+/// list of activities for ever, and goes through that list whenever a message ends; what is waited for it forgets.
+ssize_t ended(const std::vector<sim::CommPtr>& messages) {
+  return messages.empty() ? -1 : sim::Comm::wait_any_for(messages, 0.0);
+}
 
 struct OutEdge {
   sim::Mailbox* mailbox = nullptr;
   std::vector<sim::CommPtr> under_way{};
+  std::size_t puts = 0;  // so far
   bool flushed() {
-    std::erase_if(under_way, [](const sim::CommPtr& put) { return put->test(); });
+    for (ssize_t i = 0; (i = ended(under_way)) >= 0;) under_way.erase(under_way.begin() + i);
     return under_way.empty();
   }
+};
+
+/// What comes from one rank, in order.
+struct InEdge {
+  const OutEdge* from;
+  Put* arriving = nullptr;
+  sim::CommPtr next{};
+  std::size_t taken = 0;
+  void expect_next() { next = expect(from->mailbox, arriving); }
+  bool is_empty() const { return taken == from->puts; }
 };
 
 }  // namespace
@@ -78,8 +87,9 @@ struct Window::Handle {
   std::size_t bytes;
   sim::ActorPtr owner = sim::Actor::self();
   std::string name;
-  sim::Mailbox* door = nullptr;  // where ranks that have never put before announce their edge
-  sim::Mailbox* announced = nullptr;
+  sim::Mailbox* door = nullptr;   // where ranks that have never put before announce their edge
+  std::size_t announcements = 0;  // so far, by those who announce
+  OutEdge* announced = nullptr;
   sim::CommPtr next_announced;
   std::deque<InEdge> in;
   std::map<int, OutEdge> out;
@@ -87,9 +97,7 @@ struct Window::Handle {
 
   void expect_announcement() { next_announced = expect(door, announced); }
   OutEdge& edge_to(int target);
-  /// What comes to this rank next: an announcement, and of each edge a put.
-  std::vector<sim::CommPtr> expected() const;
-  /// The same, and what is under way from here.
+  /// What a rank can wait for: an announcement, of each edge the next put, and what is under way from here.
   std::vector<sim::CommPtr> events() const;
 };
 
@@ -99,18 +107,14 @@ OutEdge& Window::Handle::edge_to(int target) {
   Handle& there = *(*ranks)[static_cast<std::size_t>(target)];
   edge.mailbox = sim::Mailbox::by_name(name + ">" + there.name);
   edge.mailbox->set_receiver(there.owner);
-  edge.under_way.push_back(send(there.door, edge.mailbox, 0));
+  edge.under_way.push_back(send(there.door, &edge, 0));
+  ++there.announcements;
   return edge;
 }
 
-std::vector<sim::CommPtr> Window::Handle::expected() const {
+std::vector<sim::CommPtr> Window::Handle::events() const {
   std::vector<sim::CommPtr> all{next_announced};
   for (const InEdge& edge : in) all.push_back(edge.next);
-  return all;
-}
-
-std::vector<sim::CommPtr> Window::Handle::events() const {
-  std::vector<sim::CommPtr> all = expected();
   for (const auto& [target, edge] : out) all.insert(all.end(), edge.under_way.begin(), edge.under_way.end());
   return all;
 }
@@ -151,6 +155,7 @@ std::span<std::byte> Window::own() { return {handle_->memory.get(), handle_->byt
 
 void Window::put(std::span<const std::byte> bytes, int target, std::size_t offset) {
   OutEdge& edge = handle_->edge_to(target);
+  ++edge.puts;
   auto put = std::make_unique<Put>(Put{.offset = offset, .bytes = {bytes.begin(), bytes.end()}});
   edge.under_way.push_back(send(edge.mailbox, put.release(), bytes.size()));  // the receiver deletes it
 }
@@ -161,23 +166,25 @@ void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
 
 bool Window::flush(int target) { return handle_->edge_to(target).flushed(); }
 
-// All edges are asked about at once: a question is a change to SimGrid's context and back.
+// A question is a change to SimGrid's context and back: all edges on which something is under way are asked about at
+// once, and mostly there is none.
 void Window::sync() {
-  std::vector<sim::CommPtr> expected = handle_->expected();
-  for (ssize_t come = 0; (come = sim::Comm::test_any(expected)) >= 0;) {
-    const auto index = static_cast<std::size_t>(come);
-    if (index == 0) {
-      handle_->in.push_back({.mailbox = handle_->announced});
-      handle_->in.back().expect_next();
-      handle_->expect_announcement();
-      expected = handle_->expected();
-    } else {
-      InEdge& edge = handle_->in[index - 1];
-      const std::unique_ptr<Put> put(edge.arriving);
-      std::memcpy(handle_->memory.get() + put->offset, put->bytes.data(), put->bytes.size());
-      edge.expect_next();
-      expected[index] = edge.next;
-    }
+  while (handle_->in.size() != handle_->announcements && ended({handle_->next_announced}) >= 0) {
+    handle_->in.push_back({.from = handle_->announced});
+    handle_->in.back().expect_next();
+    handle_->expect_announcement();
+  }
+  std::vector<InEdge*> edges;
+  std::vector<sim::CommPtr> expected;
+  for (InEdge& edge : handle_->in)
+    if (!edge.is_empty()) edges.push_back(&edge), expected.push_back(edge.next);
+  for (ssize_t come = 0; (come = ended(expected)) >= 0;) {
+    InEdge& edge = *edges[static_cast<std::size_t>(come)];
+    const std::unique_ptr<Put> put(edge.arriving);
+    std::memcpy(handle_->memory.get() + put->offset, put->bytes.data(), put->bytes.size());
+    ++edge.taken;
+    edge.expect_next();
+    expected[static_cast<std::size_t>(come)] = edge.next;
   }
 }
 
