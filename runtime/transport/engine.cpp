@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/transport/short_turns.hpp"
+
 namespace hearsay {
 namespace {
 
@@ -146,6 +148,7 @@ bool ThreadEngine::run_next_job() {
 }
 
 void ThreadEngine::loop() {
+  prefer_short_turns();
   int idle_steps = 0;
   for (;;) {
     {

@@ -1,5 +1,6 @@
 #pragma once
 // What both schedules of gradient dropping are made of: shards, what a client pushes, what a server lets be pulled.
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -17,6 +18,9 @@ struct DroppingSettings {
   double pull_density = 0.0;  ///< 0: that of the push; 1: everything, whatever the selector
   std::size_t in_flight = 1;  ///< asynchronous: packets from one rank to another that may be under way
 };
+
+/// What several iterations may send that could not go one by one.
+inline double of_iterations(double density, double iterations) { return std::min(1.0, density * iterations); }
 
 /// The block cut among the ranks as servers, and how sparse parts of the shards travel. Positions in shards count from
 /// the shard's start.
@@ -68,15 +72,17 @@ class PullSide {
   PullSide(const ExchangeContext& context, const DroppingSettings& settings, const Sparsifier& sparsifier,
            const Shards& shards)
       : context_(context), density_(settings.pull_density), sparsifier_(sparsifier), shards_(shards) {}
-  /// T(master − copy); the two are this rank's shard. Throws DivergenceError naming the segment.
-  SparseVector select(std::span<const float> master, std::span<const float> copy, double epoch);
+  /// T(master − copy), as many values as `iterations` ask for; the two are this rank's shard. Throws DivergenceError
+  /// naming the segment.
+  SparseVector select(std::span<const float> master, std::span<const float> copy, double epoch,
+                      double iterations = 1.0);
   /// The most entries that `select` may give.
-  std::size_t most(double epoch) const;
+  std::size_t most(double epoch, double iterations) const;
 
  private:
   /// How many values are asked for.
-  std::size_t wanted(double epoch, std::size_t n) const {
-    return kept_count(density_ > 0.0 ? density_ : sparsifier_.density(epoch), n);
+  std::size_t wanted(double epoch, double iterations, std::size_t n) const {
+    return kept_count(of_iterations(density_ > 0.0 ? density_ : sparsifier_.density(epoch), iterations), n);
   }
 
   const ExchangeContext& context_;

@@ -4,6 +4,9 @@
 //   the optimizer moves x, of which only the own shard, the master itself, is meant: the rest is put back
 //   stepped:  one packet for every other rank: v for its shard, and T(x_own − copy_i), where its ring has room
 //   idle:     the same without a gradient of its own: a rank that is done goes on serving
+// Where a packet cannot go at every iteration, the next one holds k values for each iteration since the last that went,
+// eight at most: else a slow link drops more than `density` says, and 4 ranks over TCP that pushed every eleventh time
+// ended at 83 % of MNIST in place of 97.5.
 // A push counts 1/P whenever it comes. All that came during an iteration are one step of the server's optimizer: of
 // plain SGD the same as one each. A packet holds
 //   PacketHeader | PartHeader, sparse message | PartHeader, sparse message      (a push, a pull, or both)
@@ -28,6 +31,9 @@ struct PartHeader {
   std::uint64_t kind : 8;
 };
 static_assert(sizeof(PartHeader) == 8);
+
+/// For so many iterations a packet may stand.
+constexpr int most_iterations = 8;
 
 std::size_t part_bound(const SparseWire& wire, std::size_t entries) { return sizeof(PartHeader) + wire.bound(entries); }
 
@@ -67,7 +73,9 @@ class AsynchronousDropping final : public Exchange {
 
   void finish(Iteration k) override {
     receive();
-    push_.collect(context_.replica.gradients.span(), push_sparsifier_.density(epoch_of(context_, k)));
+    count_iteration();
+    push_.collect(context_.replica.gradients.span(),
+                  of_iterations(push_sparsifier_.density(epoch_of(context_, k)), longest_without_push()));
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const SparseVector own = push_.take(me_);
     push_.sent(me_, own, {});
@@ -85,6 +93,7 @@ class AsynchronousDropping final : public Exchange {
   bool idle(Iteration k) override {
     starts_.begin(context_.ledger.since_start());
     receive();
+    count_iteration();
     const bool pushed = std::exchange(pushed_, false);
     if (pushed)
       hand_over();
@@ -102,14 +111,33 @@ class AsynchronousDropping final : public Exchange {
     push_.state(archive);
     archive.values("pushes that have arrived", arrived_.span());
     archive.value("other ranks have pushed", pushed_);
-    for (Client& client : clients_) archive.values("what a client holds", client.copy.span());
+    for (Client& client : clients_) {
+      archive.values("what a client holds", client.copy.span());
+      archive.value("iterations without a push", client.without_push);
+      archive.value("iterations without a pull", client.without_pull);
+      for (const int without : {client.without_push, client.without_pull})
+        if (without < 0 || without > most_iterations) archive.refuse("iterations without a packet", "are out of range");
+    }
   }
 
  private:
   struct Client {
     FloatBlock copy;  // what it has of this rank's shard once it has read what is under way
     Stamp newest_sent{};
+    int without_push = 0, without_pull = 0;  // iterations since the last one that went, this one included
   };
+
+  void count_iteration() {
+    for (Client& client : clients_) {
+      client.without_push = std::min(client.without_push + 1, most_iterations);
+      client.without_pull = std::min(client.without_pull + 1, most_iterations);
+    }
+  }
+  double longest_without_push() const {
+    int longest = 1;
+    for (const Client& client : clients_) longest = std::max(longest, client.without_push);
+    return longest;
+  }
 
   std::span<float> master() { return own_.of(context_.replica.values.span()); }
   int rank_of(std::size_t edge) const { return context_.neighbourhood.neighbours[edge]; }
@@ -135,31 +163,36 @@ class AsynchronousDropping final : public Exchange {
     const double epoch = epoch_of(context_, k);
     const std::size_t pushed = push_.owed(client);
     const bool pulls = !std::ranges::equal(master(), clients_[edge].copy.span());
+    if (pushed == 0) clients_[edge].without_push = 0;
+    if (!pulls) clients_[edge].without_pull = 0;
     if (pushed == 0 && !pulls) return;
     std::size_t bound = sizeof(PacketHeader);
     if (pushed > 0) bound += part_bound(shards_.wire(client), pushed);
-    if (pulls) bound += part_bound(shards_.wire(me_), pull_.most(epoch));
+    if (pulls) bound += part_bound(shards_.wire(me_), pull_.most(epoch, clients_[edge].without_pull));
     if (context_.mailbox.under_way(edge) >= in_flight_ || !context_.mailbox.fits(edge, bound)) {
       context_.ledger.defer(edge, (pushed > 0 ? 1U : 0U) + (pulls ? 1U : 0U));
       return;
     }
     const std::shared_ptr<OutgoingPacket> packet = pool_.lend();
     packet->bytes.resize(sizeof(PacketHeader));
-    if (pushed > 0) append_push(*packet, client);
+    if (pushed > 0) append_push(*packet, edge);
     if (pulls) append_pull(*packet, clients_[edge], epoch);
     if (packet->records.empty()) return;
     seal_packet(packet->bytes, me_, k, static_cast<std::uint32_t>(packet->records.size()),
                 Stamp::of(context_.ledger.since_start()));
     context_.mailbox.post(edge, packet);
   }
-  void append_push(OutgoingPacket& packet, int client) {
+  void append_push(OutgoingPacket& packet, std::size_t edge) {
+    const int client = rank_of(edge);
+    clients_[edge].without_push = 0;
     const PhaseTimer timer(context_.ledger, Phase::encode);
     const SparseWire::Sent sent = shards_.wire(client).prepare(push_.take(client));
     append(packet, Kind::push, sent.message);
     push_.sent(client, sent.received, sent.rest);
   }
   void append_pull(OutgoingPacket& packet, Client& client, double epoch) {
-    const SparseVector change = pull_.select(master(), client.copy.span(), epoch);
+    const SparseVector change = pull_.select(master(), client.copy.span(), epoch, client.without_pull);
+    client.without_pull = 0;
     if (change.empty()) return;
     const PhaseTimer timer(context_.ledger, Phase::encode);
     const SparseWire::Sent sent = shards_.wire(me_).prepare(change);
@@ -242,11 +275,12 @@ std::unique_ptr<Exchange> make_asynchronous_dropping(const ExchangeContext& cont
 // What the longest shard may be pushed and what may be pulled of it, together.
 std::size_t dropping_packet_bound(const DroppingSettings& settings, const Layout& layout, int ranks) {
   const Sparsifier& sparsifier = *settings.push.sparsifier;
-  const double density = sparsifier.largest_density();
+  const double density = of_iterations(sparsifier.largest_density(), most_iterations);
   const std::size_t n = layout.size(), shard = part_of(n, ranks, 0).length;
   const SparseWire wire(*sparsifier.codec, shard, {});
   const std::size_t pushed = sparsifier.selector->most(BlockSelection(sparsifier, layout).count(density), n);
-  const double pull_density = settings.pull_density > 0.0 ? settings.pull_density : density;
+  const double pull_density =
+      settings.pull_density > 0.0 ? of_iterations(settings.pull_density, most_iterations) : density;
   const std::size_t pulled =
       pull_density == 1.0 ? shard : sparsifier.selector->most(kept_count(pull_density, shard), shard);
   return sizeof(PacketHeader) + part_bound(wire, std::min(pushed, shard)) + part_bound(wire, pulled);

@@ -54,7 +54,8 @@ void PushSide::sent(int server, const SparseVector& received, const SparseVector
   feedback_.mask(in_block(received).indices);
 }
 
-SparseVector PullSide::select(std::span<const float> master, std::span<const float> copy, double epoch) {
+SparseVector PullSide::select(std::span<const float> master, std::span<const float> copy, double epoch,
+                              double iterations) {
   const PhaseTimer timer(context_.ledger, Phase::select);
   change_.resize(master.size());
   for (std::size_t i = 0; i < master.size(); ++i) change_[i] = master[i] - copy[i];
@@ -63,7 +64,7 @@ SparseVector PullSide::select(std::span<const float> master, std::span<const flo
       require_finite(change_);
       all_positions(change_.size(), positions_);
     } else {
-      sparsifier_.selector->select(change_, wanted(epoch, change_.size()), positions_);
+      sparsifier_.selector->select(change_, wanted(epoch, iterations, change_.size()), positions_);
     }
   } catch (const DivergenceError& error) {
     name_segment(context_.replica.layout, shards_.part(context_.peers.rank()).begin, change_, "change", error);
@@ -74,9 +75,9 @@ SparseVector PullSide::select(std::span<const float> master, std::span<const flo
   return chosen;
 }
 
-std::size_t PullSide::most(double epoch) const {
+std::size_t PullSide::most(double epoch, double iterations) const {
   const std::size_t n = shards_.part(context_.peers.rank()).length;
-  return density_ == 1.0 ? n : sparsifier_.selector->most(wanted(epoch, n), n);
+  return density_ == 1.0 ? n : sparsifier_.selector->most(wanted(epoch, iterations, n), n);
 }
 
 }  // namespace hearsay

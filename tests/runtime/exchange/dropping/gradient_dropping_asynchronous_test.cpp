@@ -170,6 +170,30 @@ TEST_CASE("after all gradients are in, every rank comes to hold every master, wi
   }
 }
 
+TEST_CASE("a packet stands for the iterations in which none could go, eight at most") {
+  const auto for_the_other = [](int, Iteration, std::span<float> g) {
+    for (std::size_t i = 0; i < g.size(); ++i) g[i] = i < g.size() / 2 ? 0.0F : static_cast<float>(1 + i);
+  };
+  for (int deferred = 0; deferred <= 9; ++deferred) {
+    CAPTURE(deferred);
+    Pair pair(dropping("name: topk, density: 0.05"));
+    const auto pushed = [&] { return pair.first->ledger.totals().payload_bytes / sizeof(float); };
+    const std::size_t n = pair.world.layout.size();
+    for (int k = 0; k < 2; ++k) pair.a.iterate(for_the_other);  // as many packets as may be under way
+    CHECK(pushed() == 2 * kept_count(0.05, n));
+    for (int k = 0; k < deferred; ++k) pair.a.iterate(for_the_other);
+    const std::uint64_t before = pushed();
+    CHECK(before == 2 * kept_count(0.05, n));
+    int iterations = deferred;
+    while (pushed() == before && iterations < deferred + 5) {  // room is there before its sender knows of it
+      pair.b.iterate(no_gradient);
+      pair.a.iterate(for_the_other);
+      ++iterations;
+    }
+    CHECK(pushed() - before == kept_count(0.05 * std::min(8, iterations), n));
+  }
+}
+
 TEST_CASE("a packet is never longer than its bound, even if all that is pushed goes to one server") {
   for (const char* sparsifier :
        {"name: dense", "name: topk, density: 0.3", "name: sampled, density: 0.3", "name: threshold, threshold: 0.5",
