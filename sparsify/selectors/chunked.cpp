@@ -1,8 +1,8 @@
 // The values of largest magnitude of every chunk, exactly: no part of a tensor is silent because another is larger.
 //   chunks of c values, the last one shorter;  K_j = ⌊k e_j / n⌋, e_j the end of chunk j;  of chunk j the first
 //   K_j − K_{j−1} positions by (|x_i| descending, i ascending)
-// Sarfi et al., Communication efficient LLM pre-training with SparseLoCo, 2025 (sarfi2025sparseloco): top-k of chunks of
-// 4,096 values, 64 of each in its experiments, density 0.0156.
+// Sarfi et al., Communication efficient LLM pre-training with SparseLoCo, 2025 (sarfi2025sparseloco): top-k of chunks
+// of 4,096 values, 64 of each in its experiments, density 0.0156.
 // Deviates from the paper in: chunks are runs of values, of each tensor (`scope: per_segment`) or of the whole model,
 // where the deployed code cuts matrices into squares of 64 by 64; k is exact over all chunks, so a chunk may keep one
 // value fewer than its neighbour.

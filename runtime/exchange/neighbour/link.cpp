@@ -180,8 +180,9 @@ void NeighbourLink::say_gains(std::size_t edge, std::span<const float> gains) {
   if (gains.empty()) return;
   Gains& of = links_[edge].gains;
   of.own.assign(gains.begin(), gains.end());
-  for (auto* values : {&of.said, &of.said_next, &of.heard, &of.larger}) values->resize(layout_.count());
+  for (auto* values : {&of.said, &of.said_next, &of.heard, &of.larger, &of.smaller}) values->resize(layout_.count());
   edges_[edge].gains = of.larger;
+  edges_[edge].least_gains = of.smaller;
 }
 
 std::uint64_t NeighbourLink::Gains::bits(SegmentId s) const {
@@ -418,7 +419,7 @@ void NeighbourLink::News::state(Archive& archive, const Layout& layout) {
 }
 
 void NeighbourLink::Gains::state(Archive& archive, std::size_t segments) {
-  for (auto* values : {&own, &said, &said_next, &heard, &larger}) {
+  for (auto* values : {&own, &said, &said_next, &heard, &larger, &smaller}) {
     archive.list("gains of an edge", *values, segments);
     if (!values->empty() && values->size() != segments) archive.refuse("gains of an edge", "are not of all segments");
     if (values->empty() != own.empty()) archive.refuse("gains of an edge", "are there in part");
@@ -436,6 +437,7 @@ void NeighbourLink::state(Archive& archive) {
     if (options_.delay > 0) link.next.state(archive, layout_);
     link.gains.state(archive, layout_.count());
     edges_[e].gains = link.gains.larger;
+    edges_[e].least_gains = link.gains.smaller;
     archive.value("newest packet", link.newest_packet);
     if (link.newest_packet < -1) archive.refuse("newest packet", "is of " + std::to_string(link.newest_packet));
     archive.value("turn", link.our_turn);

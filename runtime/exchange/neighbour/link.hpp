@@ -121,11 +121,12 @@ class NeighbourLink {
   struct Gains {
     bool none() const { return own.empty(); }
     std::uint64_t bits(SegmentId s) const;
-    void say(SegmentId s, float gain) { said[s] = gain, larger[s] = std::max(said[s], heard[s]); }
-    void hear(SegmentId s, float gain) { heard[s] = gain, larger[s] = std::max(said[s], heard[s]); }
+    void say(SegmentId s, float gain) { said[s] = gain, compare(s); }
+    void hear(SegmentId s, float gain) { heard[s] = gain, compare(s); }
+    void compare(SegmentId s) { larger[s] = std::max(said[s], heard[s]), smaller[s] = std::min(said[s], heard[s]); }
     void state(Archive& archive, std::size_t segments);
     std::vector<float> own{};  // what the next packet says
-    std::vector<float> said{}, said_next{}, heard{}, larger{};
+    std::vector<float> said{}, said_next{}, heard{}, larger{}, smaller{};
   };
 
   struct Edge {
