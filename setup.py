@@ -10,6 +10,7 @@ from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parent
+BUILD = ROOT / "build" / "pip"  # all that setuptools leaves behind, where git and the other builds do not look
 
 
 class CMakeBuild(build_ext):
@@ -37,13 +38,15 @@ class CMakeBuild(build_ext):
 
 
 version = re.search(r"project\(hearsay VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))[1]
+BUILD.mkdir(parents=True, exist_ok=True)
 analysis = find_packages("analysis", include=["hearsay_analysis", "hearsay_analysis.*"])
 setup(
     version=version,
     packages=["hearsay", *analysis],
     package_dir={"hearsay": "python/hearsay", "hearsay_analysis": "analysis/hearsay_analysis"},
-    package_data={"hearsay": ["py.typed"], "hearsay_analysis": ["page/*.css"]},
+    package_data={"hearsay": ["py.typed", "*.pyi"], "hearsay_analysis": ["page/*.css"]},
     ext_modules=[Extension("hearsay._core", sources=[])],
     cmdclass={"build_ext": CMakeBuild},
+    options={"build": {"build_base": str(BUILD)}, "egg_info": {"egg_base": str(BUILD)}},
     zip_safe=False,
 )

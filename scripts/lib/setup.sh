@@ -16,7 +16,7 @@ report_packages=(python3-numpy python3-pandas python3-matplotlib python3-yaml)  
 # The Python package; torch, mpi4py: what its tests train with (18 MB to fetch, 110 MB on the disk).
 python_packages=(pybind11-dev python3-dev python3-numpy python3-torch python3-mpi4py)
 test_packages=(
-  doctest-dev librapidcheck-dev libbenchmark-dev libsimgrid-dev mpich libmpich-dev iproute2 clang-format shellcheck
+  doctest-dev librapidcheck-dev libbenchmark-dev libsimgrid-dev mpich libmpich-dev iproute2 clang-format shellcheck mypy
   "${report_packages[@]}" "${python_packages[@]}"
 )
 
