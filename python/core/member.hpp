@@ -32,13 +32,19 @@ struct JobPlan {
   std::string model, dataset;
   std::string exchange_name;
   std::unique_ptr<ExchangePlan> exchange;
-  std::unique_ptr<TopologyPlan> topology;
   ReportOptions report;
   std::string yaml;  ///< whole, with all defaults
   std::vector<std::string> notes;
 
   /// Ranks that step together: one that makes fewer steps leaves others waiting.
   bool in_step() const;
+  /// The graph of so many ranks. Throws ConfigError, with the place in the configuration, where graph, weights or
+  /// exchange do not fit them.
+  std::shared_ptr<const Topology> topology(int ranks) const;
+
+ private:
+  std::unique_ptr<TopologyPlan> topology_;
+  Config root_;
 };
 
 /// What the Python program says of itself.
@@ -121,6 +127,7 @@ class Member {
   bool interrupted() const;
   std::string segments() const;
   void require_same_job();
+  void make_run_folder(mpi::Communicator& before);
   void write_start_of_run();
   void record();
   double seconds() const;

@@ -16,7 +16,7 @@ import time
 import traceback
 
 from . import _core
-from .errors import ConfigError, DivergenceError, Error, RankLeft
+from .errors import ConfigError, DataError, DivergenceError, Error, RankLeft
 
 FIRST_SIGNAL_CODE = 128
 TIME_FOR_RANK_0_S = 0.5  # where all ranks fail alike, rank 0 speaks for them
@@ -86,7 +86,7 @@ class _Process:
         code, status = _ending(kind, value)
         sentence = f"{place_of(trace)}{describe(kind, value)}"
         interrupted = status == "stopped" and code > FIRST_SIGNAL_CODE
-        if self.mpi.rank != 0 and (interrupted or issubclass(kind, (ConfigError, RankLeft))):
+        if self.mpi.rank != 0 and (interrupted or issubclass(kind, (ConfigError, DataError, RankLeft))):
             time.sleep(TIME_FOR_RANK_0_S)  # rank 0's words are the same, and its abort ends this rank
         if not issubclass(kind, (Error, KeyboardInterrupt)):
             self.hook_before(kind, value, trace)

@@ -140,6 +140,22 @@ class OwnTest(JobCase):
             ranks=4,
         )
 
+    def test_a_graph_that_is_none_is_refused_in_the_functions_words(self):
+        job = self.job(
+            """
+            import numpy as np, hearsay
+            for edges, why in (([(0, 1), (1, 1)], r"(1, 1): a rank is no neighbour of its own"),
+                               ([(0, 3)], "(0, 3): there are 3 ranks, from 0 to 2"), ([(0, -1)], "(0, -1): there are"),
+                               ([(0, 1)], "do not reach rank 2"), ([], "do not reach rank 1"),
+                               ([(0, 1, 2)], "pairs of ranks (i, j), not (0, 1, 2)"), ([5], "not 5")):
+                try: hearsay.join({}, [np.zeros(3, np.float32)], graph=lambda ranks: edges)
+                except hearsay.errors.ConfigError as error: assert why in str(error), error
+                else: assert False, edges
+            """,
+            ranks=3,
+        )
+        self.assertEqual(job.code, 0, job)
+
 
 if __name__ == "__main__":
     unittest.main()
