@@ -31,18 +31,18 @@ bool JobPlan::in_step() const { return exchange->schedule() == Schedule::lockste
 
 std::shared_ptr<const Topology> JobPlan::topology(int ranks) const {
   Config root = root_;
-  const auto fits = [&](Config section, const char* key, const auto& work) {
+  const auto fits = [&](const char* section, const char* key, const auto& work) {
     try {
       work();
     } catch (const ConfigError& error) {
-      section.require(false, key, error.what());
+      const std::string place = std::string(section) + '.' + key + ' ', said = error.what();
+      root.section(section).require(false, key, said.starts_with(place) ? said.substr(place.size()) : said);
       root.throw_if_invalid();
     }
   };
-  fits(root.section("exchange"), "name", [&] { exchange->require_ranks(ranks); });
+  fits("exchange", "name", [&] { exchange->require_ranks(ranks); });
   std::shared_ptr<const Topology> built;
-  fits(root.section("topology"), "graph",
-       [&] { built = std::make_shared<const Topology>(topology_->build(ranks)); });
+  fits("topology", "graph", [&] { built = std::make_shared<const Topology>(topology_->build(ranks)); });
   return built;
 }
 

@@ -90,10 +90,8 @@ class Member {
   /// Collective: the mean over ranks of x, and of `more` behind it. Returns the consensus distance, and keeps it for
   /// the summary.
   double average(std::span<const float> more, std::vector<float>& mean);
-  /// Collective: notes how the model does.
-  Evaluation evaluated(Evaluation evaluation);
-  /// Seconds that were spent on that, by this rank.
-  void evaluate_for(double seconds);
+  /// Collective: notes how the model does. `seconds_before`: that finding it out has taken this rank until now.
+  Evaluation evaluated(Evaluation evaluation, double seconds_before);
   /// Collective: everything sent has arrived; writes the reports; summary.json's text on every rank. Training may go
   /// on.
   std::string summary();
@@ -134,6 +132,7 @@ class Member {
   double epoch(Iteration k) const { return static_cast<double>(k) / static_cast<double>(epoch_length_); }
   Summary own_summary(const std::string& status) const;
   void measure_consensus();
+  void evaluate_from(TimePoint start);
   void state(Archive& archive);
   void note_steps_of_all(Summary& summary);
   std::string shared_with_all(std::string text);

@@ -236,7 +236,7 @@ class EndingsTest(JobCase):
 
     def test_what_does_not_fit_the_ranks_has_a_place_too(self):
         (self.folder / "cube.yaml").write_text("topology:\n  weights: {name: uniform}\n  graph: {name: hypercube}\n")
-        (self.folder / "groups.yaml").write_text("exchange:\n  name: hitopk\n  ranks_per_node: 2\n")
+        (self.folder / "groups.yaml").write_text("exchange:\n  name: hitopk\n  node_size: 2\n")
         self.good_job(
             """
             import numpy as np, hearsay
