@@ -28,7 +28,7 @@ def left_behind():
     return top | {path for path in ROOT.glob("*/*.egg-info") if path.parent.name != "build"}
 
 
-@unittest.skipUnless(have("pip, setuptools, wheel"), "pip is not installed (Debian: python3-pip python3-wheel)")
+@unittest.skipUnless(have("setuptools, wheel, pip"), "pip is not installed (Debian: python3-pip python3-wheel)")
 class PipTest(JobCase):
     def test_what_pip_installs_is_the_package(self):
         """With the module that is built already: compiling it again takes minutes."""
