@@ -48,7 +48,7 @@ class CMakeBuild(build_ext):
 
 version = re.search(r"project\(hearsay VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))[1]
 BUILD.mkdir(parents=True, exist_ok=True)
-for collected in BUILD.glob("lib*"):  # what an earlier version had and this one has not stays out of the wheel
+for collected in [*BUILD.glob("lib*"), *BUILD.glob("*.egg-info")]:  # of an earlier version, which had other files
     shutil.rmtree(collected)
 analysis = find_packages("analysis", include=["hearsay_analysis", "hearsay_analysis.*"])
 setup(
