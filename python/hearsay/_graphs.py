@@ -24,7 +24,8 @@ def written(function, ranks):
     alone = _unreached(edges, ranks)
     if alone:
         raise ConfigError(
-            f"the graph function's edges do not reach rank {min(alone)} from rank 0; add some, or replicas can never agree"
+            f"the graph function's edges do not reach rank {min(alone)} from rank 0; add some, or replicas can never "
+            f"agree"
         )
     text = "".join(f"{i} {j}\n" for i, j in sorted(set(edges)))
     name = f"hearsay-graph-{os.getuid()}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"

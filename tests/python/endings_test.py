@@ -158,7 +158,8 @@ class EndingsTest(JobCase):
             """
         )
         self.assertEqual(job.code, 1, job)
-        self.assertRegex(job.err, r"hearsay: \[rank 1\] .*program.py:9: KeyError: Caught KeyError .* … KeyError: 'mine'\n")
+        sentence = r"hearsay: \[rank 1\] .*program.py:9: KeyError: Caught KeyError .* … KeyError: 'mine'\n"
+        self.assertRegex(job.err, sentence)
         self.assertNotIn("\n", self.summary()["message"])
 
     @needs_mpi4py
