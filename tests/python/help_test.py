@@ -21,7 +21,9 @@ PROGRAM = """
         return [(0, i) for i in range(1, ranks)]
 
     def trigger(o: hearsay.Observation) -> float:
-        return 0.01 * o.norm if o.length > 1000 else o.chnge  # wrong
+        if o.length > 1000:
+            return 0.01 * o.norm
+        return o.chnge  # wrong
 
     member = hearsay.join("gossip.yaml", {"w": np.zeros(3, np.float32)}, graph=star, trigger=trigger)
     batches: List[Tuple[int, str]] = []
