@@ -224,9 +224,8 @@ void add_member(py::module_& m) {
            })
       .def("evaluated",
            [](MemberHandle& h, double accuracy, double loss, double own_accuracy, double seconds) {
-             (*h).evaluate_for(seconds);
              const Evaluation now = waiting(h, [&](Member& m_) {
-               return m_.evaluated({.accuracy = accuracy, .loss = loss, .own_accuracy = own_accuracy});
+               return m_.evaluated({.accuracy = accuracy, .loss = loss, .own_accuracy = own_accuracy}, seconds);
              });
              return std::tuple(now.accuracy, now.loss, now.accuracy_min, now.accuracy_mean);
            })

@@ -235,6 +235,37 @@ class EndingsTest(JobCase):
         self.assertEqual(job.err.count("invalid configuration (3 errors)"), 1, job)
         self.assertNotIn("Traceback", job.err)
 
+    def test_what_does_not_fit_the_ranks_has_a_place_too(self):
+        (self.folder / "cube.yaml").write_text("topology:\n  weights: {name: uniform}\n  graph: {name: hypercube}\n")
+        (self.folder / "groups.yaml").write_text("exchange:\n  name: hitopk\n  node_size: 2\n")
+        self.good_job(
+            """
+            import numpy as np, hearsay
+            for file, line, column, why in (("cube.yaml", 3, 3, "3 is not a power of two"), ("groups.yaml", 2, 3, "3")):
+                try: hearsay.join(file, [np.zeros(3, np.float32)])
+                except hearsay.errors.ConfigError as error:
+                    (problem,) = error.problems
+                    assert problem[:3] == (file, line, column) and why in problem.message, error
+                else: assert False, file
+            """,
+            ranks=3,
+        )
+
+    def test_a_run_folder_that_cannot_be_is_told_to_all_ranks(self):
+        """Whoever catches it does not leave the others waiting."""
+        (self.folder / "file").write_text("in the way")
+        job = self.good_job(
+            """
+            import json, numpy as np, hearsay
+            try: hearsay.join({"report": {"directory": "file"}}, [np.zeros(3, np.float32)])
+            except hearsay.errors.DataError as error: said = str(error)
+            member = hearsay.join({"report": {"directory": "run"}}, [np.zeros(3, np.float32)])
+            print(json.dumps({"rank": member.rank, "said": said}))
+            """
+        )
+        self.assertIn("it is a file", job.said[0]["said"])
+        self.assertIn("rank 0 cannot use file as the run folder", job.said[1]["said"])
+
     def test_ranks_that_differ_are_named(self):
         for what, why in (
             ("{'seed': rank}, {'x': np.zeros(3, np.float32)}", "the configuration of rank 1"),
