@@ -46,7 +46,8 @@ void Member::measure_consensus() {
   consensus_distance_ = std::sqrt(squares[0] / ranks());
 }
 
-Evaluation Member::evaluated(Evaluation evaluation) {
+Evaluation Member::evaluated(Evaluation evaluation, double seconds_before) {
+  const TimePoint start = participant_.ledger().now();
   std::vector<double> least{evaluation.own_accuracy}, sum = least;
   std::vector<double> of_mean{evaluation.accuracy, evaluation.loss};
   participant_.engine().run([&] {
@@ -60,6 +61,7 @@ Evaluation Member::evaluated(Evaluation evaluation) {
                 .accuracy_min = least[0],
                 .accuracy_mean = sum[0] / ranks()};
   evaluation_ = evaluation;
+  evaluate_from(start - std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds_before)));
   if (rank() == 0) {
     const EvaluationRecord record{.iteration = done_,
                                   .epoch = epoch(done_),
@@ -73,10 +75,11 @@ Evaluation Member::evaluated(Evaluation evaluation) {
   return evaluation;
 }
 
-void Member::evaluate_for(double seconds) {
-  const TimePoint now = participant_.ledger().now();
-  const auto spent = std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
-  participant_.ledger().spend({.phase = Phase::evaluate, .from = now - spent, .to = now});
+/// The run's time is from its first step; what is left of it without evaluations is that of the steps.
+void Member::evaluate_from(TimePoint start) {
+  if (first_ == TimePoint{}) return;
+  last_ = participant_.ledger().now();
+  participant_.ledger().spend({.phase = Phase::evaluate, .from = start, .to = last_});
 }
 
 }  // namespace hearsay::python

@@ -11,7 +11,7 @@ std::string name_of(Config& root, const char* key, const std::string& name) {
 
 }  // namespace
 
-JobPlan::JobPlan(Config root, const std::string& model_name, const std::string& data_name) {
+JobPlan::JobPlan(Config root, const std::string& model_name, const std::string& data_name) : root_(root) {
   seed = read_seed(root);
   model = name_of(root, "model", model_name);
   dataset = name_of(root, "data", data_name);
@@ -19,7 +19,7 @@ JobPlan::JobPlan(Config root, const std::string& model_name, const std::string& 
   const ExchangeEntry& entry = chosen_exchange(section);
   exchange_name = entry.name;
   exchange = entry.make(section, root);
-  topology = plan_topology(root, *exchange);
+  topology_ = plan_topology(root, *exchange);
   Config reports = root.section("report");
   report = read_report_options(reports, exchange_name + "-" + model);
   root.throw_if_invalid();
@@ -28,5 +28,22 @@ JobPlan::JobPlan(Config root, const std::string& model_name, const std::string& 
 }
 
 bool JobPlan::in_step() const { return exchange->schedule() == Schedule::lockstep; }
+
+std::shared_ptr<const Topology> JobPlan::topology(int ranks) const {
+  Config root = root_;
+  const auto fits = [&](const char* section, const char* key, const auto& work) {
+    try {
+      work();
+    } catch (const ConfigError& error) {
+      const std::string place = std::string(section) + '.' + key + ' ', said = error.what();
+      root.section(section).require(false, key, said.starts_with(place) ? said.substr(place.size()) : said);
+      root.throw_if_invalid();
+    }
+  };
+  fits("exchange", "name", [&] { exchange->require_ranks(ranks); });
+  std::shared_ptr<const Topology> built;
+  fits("topology", "graph", [&] { built = std::make_shared<const Topology>(topology_->build(ranks)); });
+  return built;
+}
 
 }  // namespace hearsay::python

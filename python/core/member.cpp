@@ -16,11 +16,6 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-std::shared_ptr<const Topology> built(const JobPlan& plan, int ranks) {
-  plan.exchange->require_ranks(ranks);
-  return std::make_shared<const Topology>(plan.topology->build(ranks));
-}
-
 }  // namespace
 
 Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<const JobPlan> plan, std::shared_ptr<Parameters> replica,
@@ -31,7 +26,7 @@ Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<const JobPlan> pla
       epoch_length_(program_.iterations_per_epoch),
       communicator_([this] { participant_.serve(); }, ranks),
       departures_(ranks, communicator_.rank(), communicator_.size()),
-      participant_(ranks, (require_same_job(), built(*plan_, communicator_.size())), *plan_->exchange, *replica_,
+      participant_(ranks, (require_same_job(), plan_->topology(communicator_.size())), *plan_->exchange, *replica_,
                    {.iterations_per_epoch = program_.iterations_per_epoch,
                     .step = program_.step,
                     .interrupted = [this] { return interrupted(); }}),
@@ -55,7 +50,7 @@ std::string Member::segments() const {
 
 /// Before anything is changed: what does not fit leaves no run folder. Runs `idle` of no participant yet.
 void Member::require_same_job() {
-  static_cast<void>(built(*plan_, communicator_.size()));
+  static_cast<void>(plan_->topology(communicator_.size()));
   mpi::Communicator before([] {}, communicator_.handle());
   if (const std::string others = ranks_that_differ(before, plan_->yaml); !others.empty())
     throw ConfigError("the configuration of rank " + others +
@@ -63,9 +58,24 @@ void Member::require_same_job() {
   if (const std::string others = ranks_that_differ(before, segments()); !others.empty())
     throw ConfigError("the parameters of rank " + others +
                       " have other names or shapes than those of rank 0; make the same model on every rank");
-  if (before.rank() == 0) run_id_ = folder_.emplace(plan_->report).id();
+  make_run_folder(before);
+}
+
+/// Rank 0 makes it; where it cannot, all ranks say so, for none may wait for one whose program has caught that.
+void Member::make_run_folder(mpi::Communicator& before) {
+  std::exception_ptr failure;
+  if (before.rank() == 0) {
+    try {
+      run_id_ = folder_.emplace(plan_->report).id();
+    } catch (const Error&) {
+      failure = std::current_exception();
+    }
+  }
   run_id_.resize(run_id_length);
   before.broadcast(std::as_writable_bytes(std::span(run_id_)), 0);
+  if (failure) std::rethrow_exception(failure);
+  if (run_id_.front() == '\0')
+    throw DataError("rank 0 cannot use " + plan_->report.directory.string() + " as the run folder, and says why");
 }
 
 /// Collective; runs on the communication thread.

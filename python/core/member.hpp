@@ -32,13 +32,19 @@ struct JobPlan {
   std::string model, dataset;
   std::string exchange_name;
   std::unique_ptr<ExchangePlan> exchange;
-  std::unique_ptr<TopologyPlan> topology;
   ReportOptions report;
   std::string yaml;  ///< whole, with all defaults
   std::vector<std::string> notes;
 
   /// Ranks that step together: one that makes fewer steps leaves others waiting.
   bool in_step() const;
+  /// The graph of so many ranks. Throws ConfigError, with the place in the configuration, where graph, weights or
+  /// exchange do not fit them.
+  std::shared_ptr<const Topology> topology(int ranks) const;
+
+ private:
+  std::unique_ptr<TopologyPlan> topology_;
+  Config root_;
 };
 
 /// What the Python program says of itself.
@@ -84,10 +90,8 @@ class Member {
   /// Collective: the mean over ranks of x, and of `more` behind it. Returns the consensus distance, and keeps it for
   /// the summary.
   double average(std::span<const float> more, std::vector<float>& mean);
-  /// Collective: notes how the model does.
-  Evaluation evaluated(Evaluation evaluation);
-  /// Seconds that were spent on that, by this rank.
-  void evaluate_for(double seconds);
+  /// Collective: notes how the model does. `seconds_before`: that finding it out has taken this rank until now.
+  Evaluation evaluated(Evaluation evaluation, double seconds_before);
   /// Collective: everything sent has arrived; writes the reports; summary.json's text on every rank. Training may go
   /// on.
   std::string summary();
@@ -121,12 +125,14 @@ class Member {
   bool interrupted() const;
   std::string segments() const;
   void require_same_job();
+  void make_run_folder(mpi::Communicator& before);
   void write_start_of_run();
   void record();
   double seconds() const;
   double epoch(Iteration k) const { return static_cast<double>(k) / static_cast<double>(epoch_length_); }
   Summary own_summary(const std::string& status) const;
   void measure_consensus();
+  void evaluate_from(TimePoint start);
   void state(Archive& archive);
   void note_steps_of_all(Summary& summary);
   std::string shared_with_all(std::string text);

@@ -40,6 +40,27 @@ std::shared_ptr<Parameters> make_replica(const std::vector<std::string>& names,
   return std::make_shared<Parameters>(std::move(layout));
 }
 
+/// Python's own bool, numpy's and a torch tensor of one: as numbers the last two would be thresholds of 0 and 1.
+bool is_bool(const py::object& answer) {
+  if (py::isinstance<py::bool_>(answer)) return true;
+  if (py::isinstance<py::float_>(answer) || !py::hasattr(answer, "dtype")) return false;
+  const std::string type = py::str(answer.attr("dtype"));
+  return type == "bool" || type == "torch.bool";
+}
+
+double threshold_of(const py::object& answer) {
+  if (is_bool(answer)) return py::bool_(answer) ? 0.0 : std::numeric_limits<double>::infinity();
+  const char* const remedy = "; return a threshold, or a bool";
+  double threshold;
+  try {
+    threshold = answer.cast<double>();
+  } catch (const py::cast_error&) {
+    throw py::type_error("the trigger function has returned " + std::string(py::repr(answer)) + remedy);
+  }
+  if (std::isnan(threshold)) throw py::value_error("the trigger function has returned NaN" + std::string(remedy));
+  return threshold;
+}
+
 /// A trigger policy that is a Python function. It is called by the thread that computes, which takes the interpreter's
 /// lock for it; the communication thread never does.
 class PythonTrigger final : public Trigger {
@@ -54,12 +75,7 @@ class PythonTrigger final : public Trigger {
   }
   double threshold(const Observation& observation) const override {
     const py::gil_scoped_acquire locked;
-    const py::object answer = (*function_)(observation);
-    if (py::isinstance<py::bool_>(answer)) return answer.cast<bool>() ? 0.0 : std::numeric_limits<double>::infinity();
-    const auto threshold = answer.cast<double>();
-    if (std::isnan(threshold))
-      throw py::value_error("the trigger function has returned NaN; return a threshold, or a bool");
-    return threshold;
+    return threshold_of((*function_)(observation));
   }
 
  private:
@@ -208,9 +224,8 @@ void add_member(py::module_& m) {
            })
       .def("evaluated",
            [](MemberHandle& h, double accuracy, double loss, double own_accuracy, double seconds) {
-             (*h).evaluate_for(seconds);
              const Evaluation now = waiting(h, [&](Member& m_) {
-               return m_.evaluated({.accuracy = accuracy, .loss = loss, .own_accuracy = own_accuracy});
+               return m_.evaluated({.accuracy = accuracy, .loss = loss, .own_accuracy = own_accuracy}, seconds);
              });
              return std::tuple(now.accuracy, now.loss, now.accuracy_min, now.accuracy_mean);
            })

@@ -11,8 +11,10 @@ def share(rank, ranks_here):
     """Gives every rank of this host its part of the cores, unless the user has chosen by OMP_NUM_THREADS."""
     if ranks_here == 1 or "OMP_NUM_THREADS" in os.environ:
         return
-    cores = len(os.sched_getaffinity(0))
-    threads = max(1, cores // ranks_here)
+    cores = mine = len(os.sched_getaffinity(0))
+    if "OMPI_MCA_orte_bound_at_launch" in os.environ:  # mpirun has given every rank cores of its own, or its socket's
+        cores = max(mine, os.cpu_count() or 1)
+    threads = max(1, min(mine, cores // ranks_here))
     torch = sys.modules.get("torch")
     if torch is not None:
         threads = min(threads, torch.get_num_threads())

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union, cast
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Step:
         member._core.finish(rate)
         self._exchanged = True
 
-    def __exit__(self, kind, value, trace) -> bool:
+    def __exit__(self, kind, value, trace) -> None:
         member = self._member
         member._open_step = None
         if kind is not None:
@@ -66,7 +66,7 @@ class Step:
                 code = value.code if isinstance(value.code, int) and value.code else 1
                 place = place_of(trace)
                 member._exited = code, f"{place}the program ended inside of step {member.steps + 1} (sys.exit)"
-            return False
+            return
         try:
             if not self._exchanged:
                 self.exchange()
@@ -76,7 +76,6 @@ class Step:
         except BaseException as error:
             member._broken = f"step {member.steps + 1} was left by {type(error).__name__}: {error}"
             raise
-        return False
 
     def _gradient_ready(self, segment):
         if self._passes_left is not None:
@@ -98,6 +97,15 @@ class Member:
     layer_wise    whether gradients are exchanged during the backward pass
     lockstep      whether ranks wait for each other in every step
     """
+
+    rank: int
+    ranks: int
+    parameters: Dict[str, Any]
+    gradients: Dict[str, Any]
+    directory: str
+    exchange: str
+    layer_wise: bool
+    lockstep: bool
 
     def __init__(self, core, plan, block):
         self._core, self._plan, self._block = core, plan, block
@@ -321,10 +329,9 @@ class Member:
     def __enter__(self) -> Member:
         return self
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, kind, value, trace) -> None:
         if kind is None:
             self.leave()
-        return False
 
     def __repr__(self):
         return f"<hearsay.Member: rank {self.rank} of {self.ranks}, {self.exchange}, {self.steps} steps>"
@@ -408,7 +415,7 @@ def response_of(optimizer):
 
 
 def join(
-    config: Union[str, os.PathLike, Mapping[str, Any]],
+    config: Union[str, "os.PathLike[str]", Mapping[str, Any]],
     model: Any,
     *,
     optimizer: Any = None,
@@ -459,7 +466,7 @@ def join(
         edges = _graphs.written(graph, ranks)
         settings["topology.graph"] = {"name": "edge_list", "path": edges}
     plan = _core.Plan(
-        file=os.fspath(config) if from_file else None,
+        file=os.fspath(cast("os.PathLike[str]", config)) if from_file else None,
         text="" if from_file else json.dumps(config, indent=1),
         set=[f"{key}={json.dumps(value)}" for key, value in settings.items()],
         model=block_name,

@@ -16,7 +16,7 @@ import time
 import traceback
 
 from . import _core
-from .errors import ConfigError, DivergenceError, Error, RankLeft
+from .errors import ConfigError, DataError, DivergenceError, Error, RankLeft
 
 FIRST_SIGNAL_CODE = 128
 TIME_FOR_RANK_0_S = 0.5  # where all ranks fail alike, rank 0 speaks for them
@@ -33,7 +33,10 @@ class _Process:
         self.mpi = None
         self.members = []  # in the order in which they have joined
         self.child = False  # forked: MPI and the communication thread belong to the parent
-        self.hook_before = None
+        self.pid = os.getpid()
+        self.hook_at_import = self.hook_before = sys.excepthook
+        self.ending = False
+        sys.excepthook = self.exception  # mpi4py may have started MPI: an exception before `join` ends the job, too
 
     def start(self):
         if self.child:
@@ -44,7 +47,8 @@ class _Process:
         if self.mpi is not None:
             return
         self.mpi = _core.Mpi()
-        self.hook_before, sys.excepthook = sys.excepthook, self.exception
+        if sys.excepthook != self.exception:  # somebody has set another one since the import
+            self.hook_before, sys.excepthook = sys.excepthook, self.exception
         os.register_at_fork(after_in_child=self.forked)
         atexit.register(self.end)
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
@@ -64,18 +68,40 @@ class _Process:
 
     def exception(self, kind, value, trace):
         """sys.excepthook: says what happened and where, then ends the job."""
+        if self.ending or os.getpid() != self.pid:  # a hook that was set since the import calls this one in its turn
+            self.hook_at_import(kind, value, trace)
+            return
         if hasattr(sys, "ps1") or sys.flags.interactive:
             self.hook_before(kind, value, trace)
             return
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # mpirun sends it as soon as one rank has ended
+        self.ending = True
+        if self.mpi is None:
+            self.exception_before_join(kind, value, trace)
+            return
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # mpirun sends it as soon as one rank has ended
+            signal.signal(signal.SIGCHLD, _nothing)
+        if isinstance(value.__context__, Stopped):  # what has come of it on the way
+            kind, value, trace = type(value.__context__), value.__context__, value.__context__.__traceback__
         code, status = _ending(kind, value)
         sentence = f"{place_of(trace)}{describe(kind, value)}"
         interrupted = status == "stopped" and code > FIRST_SIGNAL_CODE
-        if self.mpi.rank != 0 and (interrupted or issubclass(kind, (ConfigError, RankLeft))):
+        if self.mpi.rank != 0 and (interrupted or issubclass(kind, (ConfigError, DataError, RankLeft))):
             time.sleep(TIME_FOR_RANK_0_S)  # rank 0's words are the same, and its abort ends this rank
         if not issubclass(kind, (Error, KeyboardInterrupt)):
             self.hook_before(kind, value, trace)
         self.abort(code, status, sentence)
+
+    def exception_before_join(self, kind, value, trace):
+        """Where MPI runs already, by mpi4py, the other ranks would wait for this one."""
+        self.hook_before(kind, value, trace)
+        mpi = getattr(sys.modules.get("mpi4py"), "MPI", None)
+        if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:
+            return
+        sentence = f"{place_of(trace)}{describe(kind, value)}"
+        print(f"hearsay: [rank {mpi.COMM_WORLD.rank}] {sentence}", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        mpi.COMM_WORLD.Abort(FIRST_SIGNAL_CODE + signal.SIGINT if issubclass(kind, KeyboardInterrupt) else 1)
 
     def abort(self, code, status, sentence):
         """Ends the job of which this rank is one; never returns."""
@@ -120,7 +146,12 @@ def _has_ended(directory):
 
 
 def _stop(number, frame):
+    signal.signal(signal.SIGCHLD, _nothing)
     raise Stopped(number)
+
+
+def _nothing(number, frame):
+    """In the place of torch's handler, which raises where a DataLoader's worker is killed: all of the job is."""
 
 
 def _ending(kind, value):
@@ -144,7 +175,8 @@ def describe(kind, value):
         return "stopped by Ctrl-C (SIGINT)"
     if issubclass(kind, Error):
         return str(value)
-    return traceback.format_exception_only(kind, value)[-1].strip()
+    lines = traceback.format_exception_only(kind, value)[-1].strip().splitlines()
+    return lines[0] if len(lines) == 1 else f"{lines[0]} … {lines[-1]}"  # a DataLoader's has its worker's traceback
 
 
 def place_of(trace):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Union
 
 
-def report(runs: Any, output: Union[str, os.PathLike] = "report.html") -> Path:
+def report(runs: Any, output: Union[str, "os.PathLike[str]"] = "report.html") -> Path:
     """Draws one page that compares runs, those of Python and those of the program `hearsay`, and returns its path.
 
     runs    names of run folders, members or summaries; the first one is the baseline

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Dict, Iterator
 
 
 def _bytes(n):
@@ -12,7 +12,7 @@ def _bytes(n):
         n /= 1000
 
 
-class Summary(Mapping):
+class Summary(Mapping[str, Any]):
     """summary.json as a mapping, the same on every rank: `summary["messages"]`, `summary["bytes_sent"]`,
     `summary["staleness_mean_iterations"]` … (docs/guide/report-format.md has all keys, with units).
 
@@ -20,19 +20,23 @@ class Summary(Mapping):
     rank may print it.
     """
 
+    rank: int
+    counts: Dict[str, int]
+    directory: str
+
     def __init__(self, numbers, rank, counts, directory):
         self._numbers, self.rank, self.counts, self.directory = numbers, rank, counts, directory
 
     def __getitem__(self, key: str) -> Any:
         return self._numbers[key]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._numbers)
 
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<hearsay.Summary of {self.directory}>"
 
     def __str__(self) -> str:

@@ -154,8 +154,8 @@ void clear_folder(const ReportOptions& options) {
     if (!options.overwrite)
       throw ConfigError(
           options.directory.string() + " already holds a run (" + file.filename().string() +
-          "); go on with it with --resume, replace it with --overwrite or choose another folder with --output "
-          "DIR");
+          "); go on with it with --resume, replace it with --overwrite (report.overwrite: true) or choose another "
+          "folder with --output DIR (report.directory)");
   }
   for (const fs::path& file : old) {
     std::error_code error;

@@ -17,6 +17,7 @@ report_packages=(python3-numpy python3-pandas python3-matplotlib python3-yaml)  
 python_packages=(pybind11-dev python3-dev python3-numpy python3-torch python3-mpi4py)
 test_packages=(
   doctest-dev librapidcheck-dev libbenchmark-dev libsimgrid-dev mpich libmpich-dev iproute2 clang-format shellcheck
+  mypy python3-pip python3-wheel  # the Python package's types, and what pip makes of it
   "${report_packages[@]}" "${python_packages[@]}"
 )
 

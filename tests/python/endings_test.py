@@ -7,7 +7,7 @@ import textwrap
 import time
 import unittest
 
-from support import ENVIRONMENT, MPIRUN, JobCase
+from support import ENVIRONMENT, MPIRUN, JobCase, needs_mpi4py, needs_torch
 
 LOOP = """
     import os, sys, time
@@ -37,6 +37,19 @@ class EndingsTest(JobCase):
         self.assertTrue(said, job)
         self.assertRegex(said[0], sentence)
         return job
+
+    def starts(self, program):
+        (self.folder / "program.py").write_text(textwrap.dedent(program), encoding="utf-8")
+
+    def started(self, *line, ranks):
+        return subprocess.Popen(
+            [*MPIRUN, "-n", str(ranks), sys.executable, *line],
+            cwd=self.folder,
+            env={**os.environ, **ENVIRONMENT, "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def line_of(self, words):
         text = (self.folder / "program.py").read_text().splitlines()
@@ -88,16 +101,9 @@ class EndingsTest(JobCase):
         self.assertRegex(job.err, r"program.py:7: RuntimeError: step 1 was left by KeyError")
 
     def test_signals_end_the_job_within_seconds(self):
-        (self.folder / "program.py").write_text(textwrap.dedent(LOOP))
+        self.starts(LOOP)
         for sent in (signal.SIGINT, signal.SIGTERM):
-            with self.subTest(signal=sent), subprocess.Popen(
-                [*MPIRUN, "-n", "3", sys.executable, "program.py", "hang", "lockstep"],
-                cwd=self.folder,
-                env={**os.environ, **ENVIRONMENT, "OMP_NUM_THREADS": "1"},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            ) as job:
+            with self.subTest(signal=sent), self.started("program.py", "hang", "lockstep", ranks=3) as job:
                 self.assertEqual(job.stdout.readline(), "waiting\n")  # ranks 0 and 2 wait for rank 1 now
                 time.sleep(0.2)
                 job.send_signal(sent)
@@ -108,6 +114,84 @@ class EndingsTest(JobCase):
                 self.assertEqual(self.summary()["status"], "stopped")
                 for file in (self.folder / "run").iterdir():
                     file.unlink()
+
+    @needs_torch
+    def test_signals_end_workers_too_and_are_what_is_said(self):
+        """mpirun sends them to a DataLoader's workers as well, and torch raises where a worker is killed."""
+        self.starts(
+            """
+            import time, torch, hearsay
+            from torch.utils.data import DataLoader
+            class Slow(torch.utils.data.Dataset):
+                def __len__(self): return 100000
+                def __getitem__(self, i): time.sleep(0.01); return torch.zeros(3)
+            net = torch.nn.Linear(3, 1)
+            member = hearsay.join({"report": {"directory": "run"}}, net)
+            for k, x in enumerate(member.share(DataLoader(Slow(), batch_size=2, num_workers=2))):
+                with member.step(): net(x).sum().backward()
+                if k == 3 and member.rank == 1: print("waiting", flush=True)
+            """
+        )
+        with self.started("program.py", ranks=2) as job:
+            self.assertEqual(job.stdout.readline(), "waiting\n")
+            job.send_signal(signal.SIGINT)
+            _, words = job.communicate(timeout=60)
+        said = [line for line in words.splitlines() if line.startswith("hearsay: ")]
+        self.assertEqual(len(said), 1, words)
+        self.assertRegex(said[0], r"program.py:\d+: stopped by (SIGTERM|Ctrl-C)")
+        self.assertNotIn("Traceback", words)
+        self.assertEqual(self.summary()["status"], "stopped")
+
+    @needs_torch
+    def test_an_exception_in_a_worker_is_told_in_a_line(self):
+        job = self.job(
+            """
+            import torch, hearsay
+            from torch.utils.data import DataLoader
+            class Broken(torch.utils.data.Dataset):
+                def __len__(self): return 100
+                def __getitem__(self, i): return torch.zeros(3) if i != 77 else {}["mine"]
+            net = torch.nn.Linear(3, 1)
+            member = hearsay.join({"report": {"directory": "run"}}, net)
+            for x in member.share(DataLoader(Broken(), batch_size=2, num_workers=2)):
+                with member.step(): net(x).sum().backward()
+            """
+        )
+        self.assertEqual(job.code, 1, job)
+        sentence = r"hearsay: \[rank 1\] .*program.py:9: KeyError: Caught KeyError .* … KeyError: 'mine'\n"
+        self.assertRegex(job.err, sentence)
+        self.assertNotIn("\n", self.summary()["message"])
+
+    @needs_mpi4py
+    def test_an_exception_before_join_where_mpi_runs_already(self):
+        job = self.job(
+            """
+            from mpi4py import MPI
+            import numpy as np, hearsay
+            if MPI.COMM_WORLD.rank == 1: raise ValueError("too early")
+            hearsay.join({}, [np.zeros(3, np.float32)])
+            """
+        )
+        self.assertEqual(job.code, 1, job)
+        self.assertRegex(job.err, r"hearsay: \[rank 1\] .*program.py:4: ValueError: too early")
+
+    def test_a_hook_that_calls_the_one_before_it(self):
+        """Set between the import and `join`: both speak, and the job ends once."""
+        job = self.job(
+            """
+            import sys, numpy as np, hearsay
+            before = sys.excepthook
+            def hook(*what): print("mine", file=sys.stderr); before(*what)
+            sys.excepthook = hook
+            member = hearsay.join({}, [np.zeros(3, np.float32)])
+            if member.rank == 1: raise ValueError("a bug")
+            with member.step(): pass
+            """
+        )
+        self.assertEqual(job.code, 1, job)
+        self.assertEqual(job.err.count("mine\n"), 1, job)
+        self.assertEqual(job.err.count("Traceback"), 1, job)
+        self.assertRegex(job.err, r"hearsay: \[rank 1\] .*program.py:7: ValueError: a bug")
 
     def test_errors_of_the_configuration_come_as_one(self):
         (self.folder / "wrong.yaml").write_text(
@@ -150,6 +234,37 @@ class EndingsTest(JobCase):
         self.assertEqual(job.code, 2, job)
         self.assertEqual(job.err.count("invalid configuration (3 errors)"), 1, job)
         self.assertNotIn("Traceback", job.err)
+
+    def test_what_does_not_fit_the_ranks_has_a_place_too(self):
+        (self.folder / "cube.yaml").write_text("topology:\n  weights: {name: uniform}\n  graph: {name: hypercube}\n")
+        (self.folder / "groups.yaml").write_text("exchange:\n  name: hitopk\n  node_size: 2\n")
+        self.good_job(
+            """
+            import numpy as np, hearsay
+            for file, line, column, why in (("cube.yaml", 3, 3, "3 is not a power of two"), ("groups.yaml", 2, 3, "3")):
+                try: hearsay.join(file, [np.zeros(3, np.float32)])
+                except hearsay.errors.ConfigError as error:
+                    (problem,) = error.problems
+                    assert problem[:3] == (file, line, column) and why in problem.message, error
+                else: assert False, file
+            """,
+            ranks=3,
+        )
+
+    def test_a_run_folder_that_cannot_be_is_told_to_all_ranks(self):
+        """Whoever catches it does not leave the others waiting."""
+        (self.folder / "file").write_text("in the way")
+        job = self.good_job(
+            """
+            import json, numpy as np, hearsay
+            try: hearsay.join({"report": {"directory": "file"}}, [np.zeros(3, np.float32)])
+            except hearsay.errors.DataError as error: said = str(error)
+            member = hearsay.join({"report": {"directory": "run"}}, [np.zeros(3, np.float32)])
+            print(json.dumps({"rank": member.rank, "said": said}))
+            """
+        )
+        self.assertIn("it is a file", job.said[0]["said"])
+        self.assertIn("rank 0 cannot use file as the run folder", job.said[1]["said"])
 
     def test_ranks_that_differ_are_named(self):
         for what, why in (

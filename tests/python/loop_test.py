@@ -189,6 +189,28 @@ class LoopTest(JobCase):
         self.assertAlmostEqual(summary["accuracy_mean_model"], 0.2, places=6)
         self.assertAlmostEqual(summary["consensus_distance"], (8 / 3) ** 0.5, places=5)
 
+    def test_the_time_of_a_step_is_without_evaluations(self):
+        """Wherever they stand: before the first step, between two, after the last."""
+        job = self.good_job(
+            """
+            import json, time
+            import numpy as np, hearsay
+            member = hearsay.join({"report": {"directory": "run"}}, {"x": np.zeros(4, np.float32)})
+            def score():
+                time.sleep(0.1)
+                return {"loss": 1.0}
+            for k in range(9):
+                if k in (0, 5): member.evaluate(score)
+                with member.step(): time.sleep(0.01)
+            member.evaluate(score)
+            member.summary()
+            """
+        )
+        summary = self.summary()
+        self.assertGreaterEqual(summary["time_per_iteration_s"], 0.01, job)
+        self.assertLessEqual(9 * summary["time_per_iteration_s"], summary["wall_time_s"] - 0.2 * 2, job)
+        self.assertLessEqual(summary["compute_s"] + summary["wait_s"], 9 * summary["time_per_iteration_s"], job)
+
     @needs_program
     def test_the_program_compares_and_repeats_the_run_folder(self):
         program = """
@@ -217,7 +239,7 @@ class LoopTest(JobCase):
             import sys
             import numpy as np, hearsay
             folders = []
-            for name in ("dpsgd", "eventgrad"):
+            for name in ("dpsgd", "eventgrad", "allreduce"):
                 member = hearsay.join({"exchange": {"name": name}, "report": {"directory": name, "segments": True}},
                                       {"x": np.zeros(9, np.float32)})
                 for k in range(60):

@@ -1,7 +1,7 @@
 """Triggers and graphs that are Python functions."""
 import unittest
 
-from support import JobCase
+from support import JobCase, have
 
 
 class OwnTest(JobCase):
@@ -51,6 +51,38 @@ class OwnTest(JobCase):
             """
         )
         self.assertIn("horizon", job.err, "what is dropped is said")
+
+    def test_a_bool_is_a_bool_whoever_made_it(self):
+        """Comparisons with numpy's and torch's numbers do not give Python's bool."""
+        answers = {"numpy.bool_({})": "numpy", "numpy.array({})": "numpy", "torch.tensor({})": "torch"}
+        for answer, module in answers.items():
+            if have(module):
+                self.good_job(
+                    f"""
+                    import {module}, numpy as np, hearsay
+                    member = hearsay.join({{"exchange": {{"name": "eventgrad"}}, "trigger": {{"warmup_iterations": 0}},
+                                           "report": {{"directory": "run", "overwrite": True}}}},
+                                          {{"a": np.ones(4, np.float32), "b": np.ones(4, np.float32)}},
+                                          trigger=lambda o: {answer.format("o.segment == 1")})
+                    for k in range(5):
+                        with member.step(): assert member.events() == {{"a": False, "b": True}}
+                    """
+                )
+
+    def test_an_answer_that_is_no_threshold(self):
+        for answer, why in (("None", "TypeError: .* returned None; return a threshold, or a bool"),
+                            ("'much'", "TypeError: .* returned 'much'; "), ("o.norm * float('nan')", "returned NaN; ")):
+            job = self.job(
+                f"""
+                import numpy as np, hearsay
+                member = hearsay.join({{"exchange": {{"name": "eventgrad"}}, "trigger": {{"warmup_iterations": 0}},
+                                       "report": {{"directory": "run", "overwrite": True}}}},
+                                      {{"a": np.ones(4, np.float32)}}, trigger=lambda o: {answer})
+                with member.step(): pass
+                """
+            )
+            self.assertEqual(job.code, 1, job)
+            self.assertRegex(job.err, rf"hearsay: \[rank \d\] .*program.py:6: .*{why}")
 
     def test_what_a_trigger_raises_is_the_programs_exception(self):
         job = self.job(
@@ -107,6 +139,22 @@ class OwnTest(JobCase):
             """,
             ranks=4,
         )
+
+    def test_a_graph_that_is_none_is_refused_in_the_functions_words(self):
+        job = self.job(
+            """
+            import numpy as np, hearsay
+            for edges, why in (([(0, 1), (1, 1)], r"(1, 1): a rank is no neighbour of its own"),
+                               ([(0, 3)], "(0, 3): there are 3 ranks, from 0 to 2"), ([(0, -1)], "(0, -1): there are"),
+                               ([(0, 1)], "do not reach rank 2"), ([], "do not reach rank 1"),
+                               ([(0, 1, 2)], "pairs of ranks (i, j), not (0, 1, 2)"), ([5], "not 5")):
+                try: hearsay.join({}, [np.zeros(3, np.float32)], graph=lambda ranks: edges)
+                except hearsay.errors.ConfigError as error: assert why in str(error), error
+                else: assert False, edges
+            """,
+            ranks=3,
+        )
+        self.assertEqual(job.code, 0, job)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,8 @@ def _figure(number, run):
     histories = list(run.metrics.segments.values())
     if min(len(history.iterations) for history in histories) == 0:
         return Absent(title, "nothing recorded yet", run.name)
+    if any(history.events is None for history in histories):
+        return Absent(title, "every segment takes part in every iteration: there is no trigger", run.name)
     starts, rates = event_rates(histories)
     names = run.segment_names
     every = int(starts[1] - starts[0]) if len(starts) > 1 else 1
