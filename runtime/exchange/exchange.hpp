@@ -67,6 +67,14 @@ class Exchange {
   /// A rank is dead; where it was a neighbour (`edge`, in the order of `Neighbourhood::neighbours`), this rank has
   /// given its weight back to itself. Between two iterations; only where ExchangePlan::survives_deaths.
   virtual void lose(std::optional<std::size_t> edge) { static_cast<void>(edge); }
+  /// Behind such a neighbour, or one that this exchange has never had, there is another process from now on, which
+  /// knows nothing of this rank. Each end sends the other its whole x, once; until both have it nothing else crosses
+  /// the edge, and its weight is 0. Between two iterations, as the two that follow.
+  virtual void begin_edge(std::size_t edge) { static_cast<void>(edge); }
+  /// Whether both ends of that edge have, or are about to have, the same pair of copies.
+  virtual bool edge_has_begun(std::size_t edge) const { return static_cast<void>(edge), false; }
+  /// It has, and this rank has taken its weight off its own again: from now on the edge mixes.
+  virtual void admit_edge(std::size_t edge) { static_cast<void>(edge); }
   /// All that it knows beside x, between two iterations (base/state/archive.hpp): asked for after `stepped`, loaded
   /// into a new one before its first `start`, which has the next k. Asynchronous ranks have settled before
   /// (Participant::settle). What a lockstep rank has sent, and nobody has used, it sends again when it loads.
@@ -174,7 +182,8 @@ class ExchangePlan {
     return std::nullopt;
   }
   virtual ExchangeLaws laws() const = 0;
-  /// Whether ranks go on when one of them has died (Exchange::lose).
+  /// Whether ranks go on when one of them has died (Exchange::lose), and with another process in its place
+  /// (Exchange::begin_edge).
   virtual bool survives_deaths() const { return false; }
   /// Bytes that an exchange keeps on one of `ranks` ranks, one with so many neighbours, beside x, g and the window:
   /// copies, residuals, packets that are built. What is small beside a block of n floats is left out.

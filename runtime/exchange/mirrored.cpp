@@ -43,6 +43,9 @@ class Mirrored final : public Exchange {
   void add_residual(std::span<float> block) const override { exchange_->add_residual(block); }
   void take_residual(std::span<const float> sum) override { exchange_->take_residual(sum); }
   void lose(std::optional<std::size_t> edge) override { exchange_->lose(edge); }
+  void begin_edge(std::size_t edge) override { exchange_->begin_edge(edge); }
+  bool edge_has_begun(std::size_t edge) const override { return exchange_->edge_has_begun(edge); }
+  void admit_edge(std::size_t edge) override { exchange_->admit_edge(edge); }
   void state(Archive& archive) override {
     archive.values("mirror", mirror_.values.span());
     exchange_->state(archive);

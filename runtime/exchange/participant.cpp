@@ -4,14 +4,26 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/exchange/neighbour/link.hpp"
 #include "runtime/mpi/transport.hpp"
 
 namespace hearsay {
 namespace {
 
-std::size_t ring_bytes(const ExchangePlan& plan, const Layout& layout, int ranks) {
+/// Of a spare, which has no place: of nobody.
+Neighbourhood neighbourhood_of(const Topology& topology, int process) {
+  if (process < topology.ranks()) return topology.neighbourhood(process);
+  Neighbourhood nobody;
+  nobody.rank = process;
+  return nobody;
+}
+
+/// Where edges may begin anew, a whole model fits.
+std::size_t ring_bytes(const ExchangePlan& plan, const Layout& layout, int ranks, int spares) {
   constexpr std::size_t for_lockstep = 2;  // a rank may be an iteration ahead of its neighbour
-  return MailboxMap::capacity_for(plan.packet_bound(layout, ranks), plan.in_flight().value_or(for_lockstep));
+  const std::size_t packet =
+      std::max(plan.packet_bound(layout, ranks), spares > 0 ? whole_model_bytes(layout) : std::size_t{0});
+  return MailboxMap::capacity_for(packet, plan.in_flight().value_or(for_lockstep));
 }
 
 /// Lockstep ranks know how many batches the others have begun.
@@ -29,10 +41,12 @@ std::shared_ptr<const Topology> ParticipantPlan::topology(int ranks) const {
   return std::make_shared<const Topology>(topology_->build(ranks));
 }
 
-std::size_t Participant::window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours,
-                                      int ranks) {
-  const MailboxMap mailbox{.degree = static_cast<int>(neighbours), .capacity_bytes = ring_bytes(plan, layout, ranks)};
-  return mailbox.total_bytes() + (counts_batches(plan) ? JobCount::bytes(neighbours, ranks) : 0);
+std::size_t Participant::window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours, int ranks,
+                                      int spares) {
+  const std::size_t slots = neighbours + static_cast<std::size_t>(spares);
+  const MailboxMap mailbox{.degree = static_cast<int>(slots),
+                           .capacity_bytes = ring_bytes(plan, layout, ranks, spares)};
+  return mailbox.total_bytes() + (counts_batches(plan) ? JobCount::bytes(slots, ranks + spares) : 0);
 }
 
 Participant::Participant(mpi::CommunicatorHandle ranks, std::shared_ptr<const Topology> topology,
@@ -43,11 +57,14 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
                          const ExchangePlan& plan, Parameters& replica, ParticipantOptions options)
     : transport_(std::move(transport)),
       topology_(std::move(topology)),
-      neighbourhood_(topology_->neighbourhood(transport_->rank())),
+      process_(transport_->rank()),
+      whole_neighbourhood_(neighbourhood_of(*topology_, process_)),
+      neighbourhood_(whole_neighbourhood_),
       replica_(replica),
       options_(std::move(options)),
+      places_(*topology_, options_.spares),
       sharded_(plan.laws().sharded),
-      ledger_(neighbourhood_.neighbours.size(), replica.layout.count(), transport_->clock()),
+      ledger_(places_.neighbour_slots(process_), replica.layout.count(), transport_->clock()),
       peers_(transport_->open_peers({.idle = [this] { serve(); },
                                      .sent =
                                          [this](int to, const Message& message) {
@@ -57,68 +74,195 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
                                                                 message.bytes.size());
                                          }})),
       memory_(&transport_->open_memory(
-          window_bytes(plan, replica.layout, neighbourhood_.neighbours.size(), topology_->ranks()) +
-              failure_bytes(options_, topology_->ranks()),
+          window_bytes(plan, replica.layout, places_.neighbour_slots(process_), places_.count(), options_.spares) +
+              failure_bytes(options_, places_.count()),
           options_.failure_timeout.count() > 0 ? Deaths::others_go_on : Deaths::end_the_job)),
-      mailbox_(*memory_, *topology_, neighbourhood_.rank, ring_bytes(plan, replica.layout, topology_->ranks()), ledger_,
+      mailbox_(*memory_, places_, process_, ring_bytes(plan, replica.layout, places_.count(), options_.spares), ledger_,
                plan.in_flight() ? Mailbox::Tails::at_once : Mailbox::Tails::may_wait),
-      count_(counts_batches(plan)
-                 ? std::make_unique<JobCount>(*memory_, *topology_, neighbourhood_.rank,
-                                              ring_bytes(plan, replica.layout, topology_->ranks()), ledger_)
-                 : nullptr),
+      count_(counts_batches(plan) ? std::make_unique<JobCount>(
+                                        *memory_, places_, process_,
+                                        ring_bytes(plan, replica.layout, places_.count(), options_.spares), ledger_)
+                                  : nullptr),
       failures_(make_failure_detector(plan)),
+      attached_(failures_ ? neighbourhood_.neighbours : std::vector<int>{}),
       engine_(transport_->make_engine([this] { return progress(); })) {
+  for (const int neighbour : attached_) ends_.push_back({.process = neighbour});
   ledger_.start_together();  // the memories were opened together, a moment ago
   if (options_.start_from_rank_0) broadcast_replica();
-  exchange_ = build_exchange(plan, context());
+  if (!places_.is_spare(process_)) exchange_ = build_exchange(plan, context());
 }
 
 std::unique_ptr<FailureDetector> Participant::make_failure_detector(const ExchangePlan& plan) {
-  if (options_.failure_timeout.count() == 0) return nullptr;
+  if (transport_->ranks() != places_.processes())
+    throw std::logic_error("participant: more or fewer ranks than places");
+  if (options_.failure_timeout.count() == 0) {
+    if (options_.spares > 0) throw std::logic_error("participant: spares are of use only where ranks may die");
+    return nullptr;
+  }
   if (!plan.survives_deaths()) throw std::logic_error("participant: this exchange does not survive deaths");
-  const int ranks = topology_->ranks();
-  std::vector<std::size_t> places;
-  std::vector<int> slots(static_cast<std::size_t>(ranks), -1);
-  for (int r = 0; r < ranks; ++r)
-    places.push_back(window_bytes(plan, replica_.layout, static_cast<std::size_t>(topology_->degree(r)), ranks));
+  std::vector<std::size_t> rows;
+  std::vector<int> slots(static_cast<std::size_t>(places_.processes()), -1);
+  for (int r = 0; r < places_.processes(); ++r)
+    rows.push_back(window_bytes(plan, replica_.layout, places_.neighbour_slots(r), places_.count(), options_.spares));
   for (std::size_t e = 0; e < neighbourhood_.neighbours.size(); ++e)
     slots[static_cast<std::size_t>(neighbourhood_.neighbours[e])] = static_cast<int>(e);
-  return std::make_unique<FailureDetector>(*memory_, neighbourhood_.rank, std::move(places), std::move(slots),
-                                           options_.failure_timeout, ledger_);
+  return std::make_unique<FailureDetector>(*memory_, process_, std::move(rows), std::move(slots),
+                                           options_.failure_timeout, ledger_, options_.spares);
 }
 
 /// On the communication thread: nothing is sent to the dead any more, and nobody waits for them.
 void Participant::drop_dead() {
   const auto deaths = failures_->deaths();
   for (; dropped_ < static_cast<int>(deaths.size()); ++dropped_) {
-    const int rank = deaths[static_cast<std::size_t>(dropped_)].rank;
-    const auto at = std::ranges::find(neighbourhood_.neighbours, rank);
-    if (at == neighbourhood_.neighbours.end()) continue;
-    mailbox_.drop(static_cast<std::size_t>(at - neighbourhood_.neighbours.begin()));
-    if (count_) count_->drop(rank);
+    const int process = deaths[static_cast<std::size_t>(dropped_)].rank;
+    const auto at = std::ranges::find(attached_, process);
+    if (at == attached_.end()) continue;
+    mailbox_.drop(static_cast<std::size_t>(at - attached_.begin()));
+    if (count_) count_->drop(process);
   }
 }
 
-/// On the computing thread: a dead neighbour's weight goes back to this rank, so that W is doubly stochastic on the
-/// living.
+/// On the computing thread: what has happened to the neighbours, and whether edges that have begun mix.
+void Participant::follow_changes() {
+  if (!failures_) return;
+  if (const int changes = failures_->changes(); changes != followed_) {
+    followed_ = changes;
+    lose_dead();
+    for (std::size_t e = 0; e < ends_.size(); ++e) {
+      const int holder = failures_->holder(neighbourhood_.neighbours[e]);
+      if (holder == ends_[e].process || !failures_->alive(holder)) continue;
+      if (!ends_[e].lost) lose_edge(e);  // its end is dead, which this rank has not heard yet
+      attach(e, holder);
+    }
+  }
+  if (exchange_) admit_edges();
+}
+
+/// A dead neighbour's weight goes back to this rank, so that W is doubly stochastic on the living.
 void Participant::lose_dead() {
-  if (!failures_ || failures_->dead() == lost_) return;
   const auto deaths = failures_->deaths();
   for (; lost_ < static_cast<int>(deaths.size()); ++lost_) {
-    const auto at = std::ranges::find(neighbourhood_.neighbours, deaths[static_cast<std::size_t>(lost_)].rank);
-    if (at == neighbourhood_.neighbours.end()) {
+    const int process = deaths[static_cast<std::size_t>(lost_)].rank;
+    const auto at = std::ranges::find(ends_, process, &EdgeEnd::process);
+    if (at != ends_.end() && !at->lost)
+      lose_edge(static_cast<std::size_t>(at - ends_.begin()));
+    else if (exchange_)
       exchange_->lose(std::nullopt);
-      continue;
-    }
-    const auto edge = static_cast<std::size_t>(at - neighbourhood_.neighbours.begin());
-    neighbourhood_.self_weight += neighbourhood_.weights[edge];
-    neighbourhood_.weights[edge] = 0.0;
-    exchange_->lose(edge);
   }
+}
+
+void Participant::lose_edge(std::size_t edge) {
+  ends_[edge].lost = true;
+  ends_[edge].begins = false;
+  weigh();
+  if (exchange_) exchange_->lose(edge);
+}
+
+/// The edge leads to another process from now on, and begins anew.
+void Participant::attach(std::size_t edge, int process) {
+  ends_[edge] = {.process = process, .begins = true};
+  engine_->run([&] {
+    mailbox_.attach(edge, process);
+    if (count_) count_->attach(edge, process);
+    attached_[edge] = process;
+    if (failures_->alive(process)) return;
+    mailbox_.drop(edge);
+    if (count_) count_->drop(process);
+  });
+  if (exchange_) exchange_->begin_edge(edge);
+}
+
+/// Edges whose ends know the same pair of copies mix from now on, with their weight. True if there are any.
+bool Participant::admit_edges() {
+  bool any = false;
+  for (std::size_t e = 0; e < ends_.size(); ++e) {
+    if (!ends_[e].begins || !exchange_->edge_has_begun(e)) continue;
+    ends_[e].begins = false;
+    weigh();
+    exchange_->admit_edge(e);
+    any = true;
+  }
+  if (any && places_.is_spare(process_) && !mixes_since_s_)
+    mixes_since_s_ = std::chrono::duration<double>(ledger_.since_start()).count();
+  return any;
+}
+
+/// The row of W: an edge that does not mix, or not yet, leaves its weight to this rank.
+void Participant::weigh() {
+  neighbourhood_.self_weight = whole_neighbourhood_.self_weight;
+  for (std::size_t e = 0; e < ends_.size(); ++e) {
+    const bool mixes = !ends_[e].lost && !ends_[e].begins;
+    neighbourhood_.weights[e] = mixes ? whole_neighbourhood_.weights[e] : 0.0;
+    if (!mixes) neighbourhood_.self_weight += whole_neighbourhood_.weights[e];
+  }
+}
+
+/// Whether a spare is not needed any more. Ranks that take part leave when all is done and not before.
+bool Participant::over() const {
+  if (options_.interrupted()) return true;
+  const auto all = failures_->participants();
+  return all.empty() || std::ranges::any_of(all, [this](int rank) { return failures_->has_left(rank); });
+}
+
+/// On the computing thread: this process works at `place` from now on.
+void Participant::stand_at(int place) {
+  whole_neighbourhood_ = neighbourhood_ = topology_->neighbourhood(place);
+  for (const int neighbour : neighbourhood_.neighbours) ends_.push_back({.process = neighbour, .lost = true});
+  lost_ = static_cast<int>(failures_->deaths().size());
+  weigh();
+  engine_->run([&] {
+    mailbox_.stand_at(place);
+    if (count_) count_->stand_at(place);
+    attached_ = neighbourhood_.neighbours;
+  });
+  for (std::size_t e = 0; e < ends_.size(); ++e)
+    if (const int holder = failures_->holder(neighbourhood_.neighbours[e]); failures_->alive(holder)) attach(e, holder);
+}
+
+/// What has come first, with all of a neighbour's model; nothing before the job's count has come, too.
+std::optional<std::span<const std::byte>> Participant::first_model() const {
+  if (count_ && !count_->has_heard()) return std::nullopt;
+  for (std::size_t e = 0; e < ends_.size(); ++e)
+    if (auto packet = ends_[e].begins ? mailbox_.front(e) : std::nullopt) return packet;
+  return std::nullopt;
+}
+
+// The place is told to all before anything is sent: whoever hears of it writes where this process reads.
+bool Participant::take_over(const ExchangePlan& plan) {
+  constexpr double between_looks_s = 0.005;
+  std::optional<int> place;
+  const auto neighbours = [this](int of) { return topology_->neighbourhood(of).neighbours; };
+  while (!over() && !(place = failures_->place_to_take(neighbours))) {
+    transport_->pass_time(between_looks_s, *engine_);
+    engine_->wake();  // throws what has ended communication
+  }
+  if (!place) return false;
+  stand_at(*place);
+  failures_->take(*place);
+  engine_->wake();
+  std::optional<std::span<const std::byte>> model;
+  while (!over() && !(model = first_model())) {
+    transport_->pass_time(between_looks_s, *engine_);
+    engine_->wake();
+    follow_changes();
+  }
+  if (!model) return false;
+  adopt_model(*model, *place, replica_);
+  exchange_ = build_exchange(plan, context());
+  for (std::size_t e = 0; e < ends_.size(); ++e) {
+    if (ends_[e].lost)
+      exchange_->lose(e);
+    else
+      exchange_->begin_edge(e);
+  }
+  failures_->take_part();
+  engine_->wake();
+  joined_at_s_ = std::chrono::duration<double>(ledger_.since_start()).count();
+  return true;
 }
 
 void Participant::start(Iteration k) {
-  lose_dead();
+  follow_changes();
   if (count_) count_->begin_batch();
   exchange_->start(k);
 }
@@ -168,7 +312,7 @@ void Participant::flush() {
 
 void Participant::settle(const std::function<void()>& barrier) {
   const auto meet = [&] { barrier ? barrier() : transport_->barrier(); };
-  lose_dead();
+  follow_changes();
   flush();
   engine_->run([&] {
     meet();
@@ -176,6 +320,7 @@ void Participant::settle(const std::function<void()>& barrier) {
     meet();
   });
   exchange_->drain();
+  if (failures_ && admit_edges()) exchange_->drain();  // what the other ends have sent that knew it before
 }
 
 // What an exchange sends again was counted before.

@@ -42,6 +42,9 @@ struct ParticipantOptions {
   /// Ranks go on without those that die: whoever has not been heard of for so long is dead. 0: a death is the end of
   /// the job, and the launcher's business. Only with an exchange that survives it (ExchangePlan::survives_deaths).
   std::chrono::nanoseconds failure_timeout{0};
+  /// So many of the transport's ranks, the last, have no place in the graph: each may take that of a rank that has died
+  /// (Participant::take_over). Only with a failure_timeout.
+  int spares = 0;
   /// Ends waiting (a stop signal has come): asked while a rank waits, from any thread; must be cheap.
   std::function<bool()> interrupted = [] { return false; };
 };
@@ -62,6 +65,18 @@ class Participant {
   Participant(const Participant&) = delete;
   Participant& operator=(const Participant&) = delete;
 
+  /// Whether this process has no place yet. It has no exchange then, and no neighbours.
+  bool is_spare() const { return exchange_ == nullptr; }
+  /// Of a spare, in place of the loop: waits until a rank has died whose place is for it to take, and for the model of
+  /// one of the neighbours there. True: x is that model, the loop begins with k = 0, and edges mix when both of their
+  /// ends know each other's model. False: the job is over without it (others have left, or nobody lives), or
+  /// interrupted. `plan`: the participant's.
+  bool take_over(const ExchangePlan& plan);
+  /// When a spare has taken a place and a model, and when its first edge has mixed (nothing before), on the ledger's
+  /// clock since the ranks started together.
+  double joined_at_s() const { return joined_at_s_; }
+  std::optional<double> mixes_since_s() const { return mixes_since_s_; }
+
   // The loop: see runtime/exchange/exchange.hpp.
   void start(Iteration k);
   void gradient_ready(SegmentId segment) { exchange_->gradient_ready(segment); }
@@ -79,12 +94,12 @@ class Participant {
   /// How far the job is, as far as this rank knows, in iterations of all ranks: batches that any of them has begun over
   /// their number. In lockstep k, which this rank is at.
   double job_iterations(Iteration k) const;
-  /// Batches that a rank has begun, as far as this one knows; in lockstep 0.
+  /// Batches that a process has begun, as far as this one knows; in lockstep 0.
   std::uint64_t batches_of(int rank) const { return count_ ? count_->of(rank) : 0; }
   /// In place of an iteration where this rank has nothing to compute and others have: it goes on sending, mixing and
   /// serving. True where the gradient holds something for the optimizer now: its step and `stepped` follow.
   bool idle(Iteration k) {
-    lose_dead();
+    follow_changes();
     return exchange_->idle(k);
   }
 
@@ -103,7 +118,7 @@ class Participant {
   /// the same on all of them. `owed`, of n floats, is what the ranks of the job before owed together
   /// (Exchange::add_residual), or empty. `plan`: the participant's. All ranks together.
   void begin_at(Iteration k, const ExchangePlan& plan, std::span<const float> owed);
-  /// Who is alive; null unless ranks go on without the dead. What a rank has just learnt, the exchange is told before
+  /// Who is alive, and who works where; null unless ranks go on without the dead. What a rank has just learnt, the exchange is told before
   /// the next iteration.
   FailureDetector* failures() { return failures_.get(); }
   /// Ends the exchange and the communication of this rank; what is counted stays.
@@ -117,7 +132,10 @@ class Participant {
   const Topology& topology() const { return *topology_; }
   const Neighbourhood& neighbourhood() const { return neighbourhood_; }
   Parameters& replica() { return replica_; }
+  /// Its place in the graph; of a spare without one, and of processes that never die, the transport's rank.
   int rank() const { return neighbourhood_.rank; }
+  /// The transport's rank.
+  int process() const { return process_; }
 
   /// What an exchange works with: for one that is built elsewhere.
   ExchangeContext context();
@@ -130,33 +148,58 @@ class Participant {
   /// Lets `seconds` pass while communication goes on; in a simulation simulated ones.
   void pass_time(double seconds) { transport_->pass_time(seconds, *engine_); }
 
-  /// Bytes of the window of a rank with so many neighbours, out of so many ranks.
-  static std::size_t window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours, int ranks);
+  /// Bytes of the window of a rank with so many neighbours, out of so many ranks, and spares beside them. A spare's is
+  /// that of a rank with most neighbours.
+  static std::size_t window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours, int ranks,
+                                  int spares = 0);
   /// What the rows of a failure detector, which lie behind that, add to it.
   static std::size_t failure_bytes(const ParticipantOptions& options, int ranks) {
-    return options.failure_timeout.count() > 0 ? FailureDetector::bytes(ranks) : 0;
+    return options.failure_timeout.count() > 0 ? FailureDetector::bytes(ranks + options.spares, options.spares) : 0;
   }
 
  private:
+  /// The other end of an edge, as the computing thread knows it.
+  struct EdgeEnd {
+    int process;
+    bool lost = false;
+    bool begins = false;  // anew
+  };
+
   void broadcast_replica();
   std::unique_ptr<FailureDetector> make_failure_detector(const ExchangePlan& plan);
-  void lose_dead();
   void drop_dead();
+  void follow_changes();
+  void lose_dead();
+  void lose_edge(std::size_t edge);
+  void attach(std::size_t edge, int process);
+  bool admit_edges();
+  void weigh();
+  void stand_at(int place);
+  bool over() const;
+  std::optional<std::span<const std::byte>> first_model() const;
 
   std::unique_ptr<Transport> transport_;
   std::shared_ptr<const Topology> topology_;
+  const int process_;
+  Neighbourhood whole_neighbourhood_;  // with the weights that it has while all live
   Neighbourhood neighbourhood_;
   Parameters& replica_;
   ParticipantOptions options_;
+  const Places places_;
   const bool sharded_;
   Ledger ledger_;
   Peers& peers_;
   RemoteMemory* memory_;
   Mailbox mailbox_;
-  std::unique_ptr<JobCount> count_;              // asynchronous ranks only
-  std::unique_ptr<FailureDetector> failures_;    // null: nobody may die
-  int dropped_ = 0;                              // deaths that communication knows; its thread's
-  int lost_ = 0;                                 // deaths that the exchange knows; the computing thread's
+  std::unique_ptr<JobCount> count_;            // asynchronous ranks only
+  std::unique_ptr<FailureDetector> failures_;  // null: nobody may die
+  std::vector<int> attached_{};                // who is at the other ends of the edges; the communication thread's
+  int dropped_ = 0;                            // deaths that communication knows; its thread's
+  std::vector<EdgeEnd> ends_{};                // the same, and what follows, of the computing thread
+  int followed_ = 0;                           // of FailureDetector::changes
+  int lost_ = 0;                               // deaths that the exchange knows
+  double joined_at_s_ = 0.0;
+  std::optional<double> mixes_since_s_{};
   std::unique_ptr<CommunicationEngine> engine_;  // joins its thread before anything above goes
   std::unique_ptr<Exchange> exchange_;
 };

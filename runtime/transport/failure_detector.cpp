@@ -1,5 +1,6 @@
 #include "runtime/transport/failure_detector.hpp"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -7,17 +8,19 @@
 
 namespace hearsay {
 FailureDetector::FailureDetector(RemoteMemory& memory, int rank, std::vector<std::size_t> places,
-                                 std::vector<int> slots, std::chrono::nanoseconds timeout, Ledger& ledger)
+                                 std::vector<int> slots, std::chrono::nanoseconds timeout, Ledger& ledger, int spares)
     : memory_(memory),
       ledger_(ledger),
       rank_(rank),
       places_(std::move(places)),
       slots_(std::move(slots)),
       timeout_(timeout),
+      places_in_graph_(static_cast<int>(places_.size()) - spares),
       peers_(places_.size()),
-      row_(row_words(static_cast<int>(places_.size()))),
+      row_(row_words(static_cast<int>(places_.size()), spares)),
       dead_(places_.size()),
-      left_(places_.size()) {}
+      left_(places_.size()),
+      roles_(places_.size()) {}
 
 std::vector<FailureDetector::Death> FailureDetector::deaths() const {
   const std::lock_guard lock(mutex_);
@@ -31,12 +34,66 @@ std::vector<int> FailureDetector::living() const {
   return all;
 }
 
+std::vector<FailureDetector::Join> FailureDetector::joins() const {
+  const std::lock_guard lock(mutex_);
+  return joins_;
+}
+
+std::optional<int> FailureDetector::place_of(int rank) const {
+  if (!is_spare(rank)) return rank;
+  const std::uint32_t place = role(rank) & ~part_bit;
+  return place == 0 ? std::nullopt : std::optional(static_cast<int>(place) - 1);
+}
+
+int FailureDetector::holder(int place) const {
+  for (int r = ranks() - 1; is_spare(r); --r)
+    if (place_of(r) == place) return r;
+  return place;
+}
+
+bool FailureDetector::takes_part(int rank) const {
+  return alive(rank) && (!is_spare(rank) || (role(rank) & part_bit) != 0);
+}
+
+std::vector<int> FailureDetector::participants() const {
+  std::vector<int> all;
+  for (int r = 0; r < ranks(); ++r)
+    if (takes_part(r)) all.push_back(r);
+  return all;
+}
+
+std::optional<int> FailureDetector::place_to_take(const std::function<std::vector<int>(int place)>& neighbours) const {
+  for (int r = places_in_graph_; r < rank_; ++r)
+    if (alive(r) && !has_left(r) && !place_of(r)) return std::nullopt;
+  for (int place = 0; place < places_in_graph_; ++place) {
+    if (alive(holder(place))) continue;
+    const auto near = neighbours(place);
+    if (std::ranges::any_of(near, [this](int neighbour) { return takes_part(holder(neighbour)); })) return place;
+  }
+  return std::nullopt;
+}
+
+void FailureDetector::take(int place) { note_role(rank_, static_cast<std::uint32_t>(place) + 1); }
+void FailureDetector::take_part() { note_role(rank_, role(rank_) | part_bit); }
+
+void FailureDetector::note_role(int rank, std::uint32_t role) {
+  if (((role & ~this->role(rank)) & part_bit) != 0) {
+    const std::lock_guard lock(mutex_);
+    joins_.push_back({.rank = rank,
+                      .place = static_cast<int>(role & ~part_bit) - 1,
+                      .at_s = std::chrono::duration<double>(ledger_.since_start()).count()});
+  }
+  roles_[static_cast<std::size_t>(rank)].store(role, std::memory_order_release);
+  changes_.fetch_add(1, std::memory_order_release);
+}
+
 bool FailureDetector::progress() {
   const auto now = ledger_.now();
   const auto interval = timeout_ / beats_in_timeout;
   bool any = finish_beat();
   if (now - looked_ >= interval / 4) look(now), any = true;
-  const bool news = told_ != dead() || (leaving_.load(std::memory_order_acquire) && !said_that_it_leaves_);
+  const bool news = told_ != dead() || told_role_ != role(rank_) ||
+                    (leaving_.load(std::memory_order_acquire) && !said_that_it_leaves_);
   if (now >= next_beat_ || news) beat(now), any = true;
   return any;
 }
@@ -64,6 +121,10 @@ void FailureDetector::look(std::chrono::nanoseconds now) {
 }
 
 void FailureDetector::listen(int rank, std::chrono::nanoseconds now) {
+  if (is_spare(rank)) {
+    const std::uint32_t said = value_of_word(word(rank, row_.size() - 1)).value_or(0);
+    if ((said & ~role(rank)) != 0 && static_cast<int>(said & ~part_bit) <= places_in_graph_) note_role(rank, said);
+  }
   const auto value = value_of_word(word(rank, 0));
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   const std::uint32_t beats = value.value_or(0) & ~left_bit;
@@ -76,7 +137,7 @@ void FailureDetector::listen(int rank, std::chrono::nanoseconds now) {
 /// What a living rank says of others.
 void FailureDetector::believe(int rank) {
   constexpr int bits = 32;
-  for (std::size_t at = 1; at < row_.size(); ++at) {
+  for (std::size_t at = 1; at <= bit_words(ranks()); ++at) {
     const std::uint32_t said = value_of_word(word(rank, at)).value_or(0);
     for (int bit = 0; said != 0 && bit < bits; ++bit) {
       const int other = static_cast<int>(at - 1) * bits + bit;
@@ -97,6 +158,7 @@ void FailureDetector::bury(int rank) {
   }
   dead_[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
   count_.fetch_add(1, std::memory_order_release);
+  changes_.fetch_add(1, std::memory_order_release);
 }
 
 /// Puts that are under way; a dead rank's are not asked for any more.
@@ -144,9 +206,11 @@ void FailureDetector::tell(int rank) {
 void FailureDetector::beat(std::chrono::nanoseconds now) {
   next_beat_ = now + timeout_ / beats_in_timeout;
   told_ = dead();
+  told_role_ = role(rank_);
   said_that_it_leaves_ = leaving_.load(std::memory_order_acquire);
   row_[0] = whole_word(++beats_ | (said_that_it_leaves_ ? left_bit : 0));
   for (std::size_t at = 1; at < row_.size(); ++at) row_[at] = whole_word(0);
+  if (row_.size() > 1 + bit_words(ranks())) row_.back() = whole_word(told_role_);
   for (const Death& death : deaths()) {
     const auto bit = static_cast<std::size_t>(death.rank);
     row_[1 + bit / 32] = whole_word(static_cast<std::uint32_t>(row_[1 + bit / 32]) | std::uint32_t{1} << bit % 32);

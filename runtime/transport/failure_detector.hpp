@@ -10,12 +10,18 @@
 // A rank that has itself not looked for a while believes nobody's silence from before: it may have been the one that
 // was stopped.
 // Only ranks that have been heard of once can be missed, so slow starts kill nobody.
+// Where there are spares (places.hpp), whose rank is P or more, a row says of its sender, too, whose place it has taken:
+//   a spare takes a place           once, and says so; spares do so in their order, so that nobody has to agree
+//   it takes part                   from when it has a model: then evaluation and reports count on it
+//   who has taken a place last      works there: the spare of the highest rank, else the one that began there
 // A word says whether it is whole (whole_word.hpp).
-// Cost: 8 (1 + ⌈P / 32⌉) bytes to every other rank, `beats_in_timeout` times in `timeout`; P times as much memory.
+// Cost: 8 (1 + ⌈P / 32⌉) bytes (8 more with spares) to every other rank, `beats_in_timeout` times in `timeout`; P times as much memory.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,13 +46,19 @@ class FailureDetector {
     double at_s;  ///< on the ledger's clock, since the ranks started together: when this rank first held it for dead
   };
 
-  /// Bytes in the memory of every rank.
-  static std::size_t bytes(int ranks) {
-    return static_cast<std::size_t>(ranks) * row_words(ranks) * sizeof(std::uint64_t);
+  /// A spare that takes part in the place of a dead rank.
+  struct Join {
+    int rank, place;
+    double at_s;  ///< as Death::at_s: when this rank first knew
+  };
+
+  /// Bytes in the memory of every rank. `ranks`: the spares, which are the last of them, included.
+  static std::size_t bytes(int ranks, int spares = 0) {
+    return static_cast<std::size_t>(ranks) * row_words(ranks, spares) * sizeof(std::uint64_t);
   }
   /// `places`: where the rows begin in the memory of each rank. `slots`: which edge of the ledger each rank is, or −1.
   FailureDetector(RemoteMemory& memory, int rank, std::vector<std::size_t> places, std::vector<int> slots,
-                  std::chrono::nanoseconds timeout, Ledger& ledger);
+                  std::chrono::nanoseconds timeout, Ledger& ledger, int spares = 0);
 
   // --- any thread ---
   bool alive(int rank) const { return !dead_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire); }
@@ -58,6 +70,24 @@ class FailureDetector {
   /// A rank that the job does not need any more says so before it leaves, and is missed by nobody.
   void leave() { leaving_.store(true, std::memory_order_release); }
   bool has_left(int rank) const { return left_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire); }
+  /// How often somebody has died, taken a place or begun to take part. Whoever asks for it before those has missed
+  /// nothing as long as it stays.
+  int changes() const { return changes_.load(std::memory_order_acquire); }
+  /// Where a rank works, or has worked; nothing for a spare that nobody has needed.
+  std::optional<int> place_of(int rank) const;
+  /// The rank that works there, or was the last to: it may be dead.
+  int holder(int place) const;
+  /// Alive, at a place and with a model.
+  bool takes_part(int rank) const;
+  std::vector<int> participants() const;
+  /// In the order in which this rank has learnt of them.
+  std::vector<Join> joins() const;
+  /// The lowest place whose holder is dead and which has a neighbour that takes part, if it is for this spare to take:
+  /// all spares before it are in use, have left or are dead.
+  std::optional<int> place_to_take(const std::function<std::vector<int>(int place)>& neighbours) const;
+  /// Of a spare, once.
+  void take(int place);
+  void take_part();
 
   // --- communication thread ---
   /// True if anything moved. Throws TakenForDead.
@@ -73,9 +103,15 @@ class FailureDetector {
     std::vector<std::uint64_t> farewell{};  // the last row, to one that is held for dead
   };
   static constexpr std::uint32_t left_bit = std::uint32_t{1} << 31;
-  static std::size_t row_words(int ranks) { return 1 + (static_cast<std::size_t>(ranks) + 31) / 32; }
+  /// Of what a spare says of itself: its place + 1, or 0, and whether it takes part.
+  static constexpr std::uint32_t part_bit = std::uint32_t{1} << 31;
+  static std::size_t bit_words(int ranks) { return (static_cast<std::size_t>(ranks) + 31) / 32; }
+  static std::size_t row_words(int ranks, int spares) { return 1 + bit_words(ranks) + (spares > 0 ? 1 : 0); }
 
   int ranks() const { return static_cast<int>(peers_.size()); }
+  bool is_spare(int rank) const { return rank >= places_in_graph_; }
+  std::uint32_t role(int rank) const { return roles_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire); }
+  void note_role(int rank, std::uint32_t role);
   std::uint64_t word(int row, std::size_t at) const;
   void look(std::chrono::nanoseconds now);
   void listen(int rank, std::chrono::nanoseconds now);
@@ -93,17 +129,21 @@ class FailureDetector {
   const std::vector<std::size_t> places_;
   const std::vector<int> slots_;
   const std::chrono::nanoseconds timeout_;
+  const int places_in_graph_;
   std::vector<Peer> peers_;
   std::vector<std::uint64_t> row_;  // the newest
   std::vector<std::atomic<bool>> dead_, left_;
-  std::atomic<int> count_{0};
+  std::vector<std::atomic<std::uint32_t>> roles_;  // of spares; this rank's own is set by the computing thread
+  std::atomic<int> count_{0}, changes_{0};
   std::atomic<bool> leaving_{false};
   bool said_that_it_leaves_ = false;
   mutable std::mutex mutex_;
   std::vector<Death> deaths_;
+  std::vector<Join> joins_;
   std::uint32_t beats_ = 0;
   std::chrono::nanoseconds next_beat_{}, looked_{};
-  int told_ = 0;  // deaths in the last row
+  int told_ = 0;                 // deaths in the last row
+  std::uint32_t told_role_ = 0;  // and what it said of this rank
 };
 
 }  // namespace hearsay

@@ -1,38 +1,62 @@
 #include "runtime/transport/job_count.hpp"
 
+#include <utility>
+
 #include "runtime/transport/whole_word.hpp"
 
 namespace hearsay {
-namespace {
 
-std::size_t behind_mailbox(std::size_t neighbours, std::size_t ring_bytes) {
-  return MailboxMap{.degree = static_cast<int>(neighbours), .capacity_bytes = ring_bytes}.total_bytes();
-}
-
-}  // namespace
-
-JobCount::JobCount(RemoteMemory& memory, const Topology& topology, int rank, std::size_t ring_bytes, Ledger& ledger)
+JobCount::JobCount(RemoteMemory& memory, const Places& places, int process, std::size_t ring_bytes, Ledger& ledger)
     : memory_(memory),
       ledger_(ledger),
-      own_rank_(static_cast<std::size_t>(rank)),
-      first_(behind_mailbox(topology.neighbourhood(rank).neighbours.size(), ring_bytes)),
-      counts_(static_cast<std::size_t>(topology.ranks())) {
-  for (const int neighbour : topology.neighbourhood(rank).neighbours) {
-    const auto degree = static_cast<std::size_t>(topology.degree(neighbour));
-    const auto slot = static_cast<std::size_t>(topology.slot(neighbour, rank));
-    neighbours_.push_back({.rank = neighbour,
-                           .there = behind_mailbox(degree, ring_bytes) + bytes(slot, topology.ranks()),
-                           .words = std::vector<std::uint64_t>(counts_.size())});
+      places_(places),
+      own_(static_cast<std::size_t>(process)),
+      ring_bytes_(ring_bytes),
+      place_(process),
+      counts_(static_cast<std::size_t>(places.processes())) {
+  if (places_.is_spare(process)) return;
+  for (const int neighbour : places_.topology().neighbourhood(process).neighbours)
+    neighbours_.push_back(neighbour_at(neighbour, neighbour));
+}
+
+/// Where the words of a slot begin in the memory of a process, behind its mailbox.
+std::size_t JobCount::words_of(int process, std::size_t slot) const {
+  const MailboxMap mailbox{.degree = static_cast<int>(places_.slots(process)), .capacity_bytes = ring_bytes_};
+  return mailbox.total_bytes() + bytes(slot, places_.processes());
+}
+
+JobCount::Neighbour JobCount::neighbour_at(int place, int process) const {
+  const Places::Standing us{.process = static_cast<int>(own_), .place = place_};
+  const Places::Standing them{.process = process, .place = place};
+  return {.place = place,
+          .process = process,
+          .there = words_of(process, places_.slot(them, us)),
+          .here = words_of(us.process, places_.slot(us, them)),
+          .words = std::vector<std::uint64_t>(counts_.size())};
+}
+
+void JobCount::stand_at(int place) {
+  place_ = place;
+  for (const int neighbour : places_.topology().neighbourhood(place).neighbours) {
+    neighbours_.push_back(neighbour_at(neighbour, neighbour));
+    neighbours_.back().lost = true;
   }
 }
 
+void JobCount::attach(std::size_t edge, int process) {
+  Neighbour& neighbour = neighbours_[edge];
+  Neighbour other = neighbour_at(neighbour.place, process);
+  other.anew = true;
+  former_.push_back(std::exchange(neighbour, std::move(other)));
+}
+
 void JobCount::begin_batch() {
-  counts_[own_rank_].fetch_add(1, std::memory_order_relaxed);
+  counts_[own_].fetch_add(1, std::memory_order_relaxed);
   due_.fetch_add(1, std::memory_order_release);
 }
 
-std::uint64_t JobCount::of(int rank) const {
-  return counts_[static_cast<std::size_t>(rank)].load(std::memory_order_relaxed);
+std::uint64_t JobCount::of(int process) const {
+  return counts_[static_cast<std::size_t>(process)].load(std::memory_order_relaxed);
 }
 
 std::uint64_t JobCount::total() const {
@@ -43,14 +67,15 @@ std::uint64_t JobCount::total() const {
 
 void JobCount::state(Archive& archive) {
   std::vector<std::uint64_t> counts;
-  for (const auto& count : counts_) counts.push_back(count.load(std::memory_order_relaxed));
+  for (int r = 0; r < places_.count(); ++r) counts.push_back(of(r));
   archive.values("batches of the ranks", std::span(counts));
   for (std::size_t r = 0; archive.loads() && r < counts.size(); ++r)
     counts_[r].store(counts[r], std::memory_order_relaxed);
 }
 
 void JobCount::begin_at(std::uint64_t batches) {
-  for (auto& count : counts_) count.store(batches, std::memory_order_relaxed);
+  for (int r = 0; r < places_.count(); ++r)
+    counts_[static_cast<std::size_t>(r)].store(batches, std::memory_order_relaxed);
 }
 
 // One neighbour's words a call: communication polls, and counts are no hurry.
@@ -62,39 +87,42 @@ bool JobCount::progress() {
   return any;
 }
 
-void JobCount::drop(int rank) {
-  for (Neighbour& neighbour : neighbours_) neighbour.lost = neighbour.lost || neighbour.rank == rank;
+void JobCount::drop(int process) {
+  for (Neighbour& neighbour : neighbours_) neighbour.lost = neighbour.lost || neighbour.process == process;
 }
 
 void JobCount::learn(std::size_t edge) {
-  auto* const words =
-      reinterpret_cast<std::uint64_t*>(memory_.own().data() + first_ + bytes(edge, static_cast<int>(counts_.size())));
+  auto* const words = reinterpret_cast<std::uint64_t*>(memory_.own().data() + neighbours_[edge].here);
+  bool any = false;
   for (std::size_t r = 0; r < counts_.size(); ++r) {
-    if (r == own_rank_) continue;
+    if (r == own_) continue;
     const auto count = value_of_word(std::atomic_ref(words[r]).load(std::memory_order_relaxed));
+    any = any || count;
     if (!count || *count <= counts_[r].load(std::memory_order_relaxed)) continue;
     counts_[r].store(*count, std::memory_order_relaxed);
     ++heard_;
   }
+  if (any && !has_heard()) has_heard_.store(true, std::memory_order_release);
 }
 
 bool JobCount::tell(std::size_t edge) {
   Neighbour& to = neighbours_[edge];
   if (to.lost) return false;
   if (to.under_way) {
-    to.under_way = !memory_.flush(to.rank);
+    to.under_way = !memory_.flush(to.process);
     return !to.under_way;
   }
   const std::uint64_t due = due_.load(std::memory_order_acquire);
   const auto now = ledger_.now();
-  if (to.told == due && (to.heard == heard_ || now - to.when < relay_after)) return false;
+  if (!to.anew && to.told == due && (to.heard == heard_ || now - to.when < relay_after)) return false;
+  to.anew = false;
   to.told = due;
   to.heard = heard_;
   to.when = now;
   for (std::size_t r = 0; r < counts_.size(); ++r)
     to.words[r] = whole_word(static_cast<std::uint32_t>(counts_[r].load(std::memory_order_relaxed)));
   const auto bytes = std::as_bytes(std::span(to.words));
-  memory_.put(bytes, to.rank, to.there);
+  memory_.put(bytes, to.process, to.there);
   ledger_.control_put(edge, bytes.size());
   to.under_way = true;
   return true;

@@ -1,5 +1,6 @@
 #pragma once
 // How many batches the ranks of a job have begun: kept without a barrier, and without a rank that the others wait for.
+// Spares (places.hpp) have counts of their own, beside those of the dead whose places they take.
 //   every rank:            counts_r of all ranks r as far as it knows; its own rises with every batch
 //   with every batch, and when it has heard of others', every few milliseconds:
 //                          its counts → a place of their own in each neighbour's memory
@@ -19,19 +20,20 @@
 
 #include "runtime/transport/ledger.hpp"
 #include "runtime/transport/mailbox.hpp"
+#include "runtime/transport/places.hpp"
 #include "runtime/transport/remote_memory.hpp"
-#include "topology/topology.hpp"
 
 namespace hearsay {
 
 class JobCount {
  public:
-  /// Bytes of a rank with so many neighbours, behind its mailbox.
-  static std::size_t bytes(std::size_t neighbours, int ranks) {
-    return neighbours * static_cast<std::size_t>(ranks) * sizeof(std::uint64_t);
+  /// Bytes of a rank with so many slots (a neighbour each; places.hpp) out of so many processes, behind its mailbox.
+  static std::size_t bytes(std::size_t slots, int processes) {
+    return slots * static_cast<std::size_t>(processes) * sizeof(std::uint64_t);
   }
-  /// `ring_bytes`: capacity of the mailboxes' rings, behind which the counts lie on every rank.
-  JobCount(RemoteMemory& memory, const Topology& topology, int rank, std::size_t ring_bytes, Ledger& ledger);
+  /// `ring_bytes`: capacity of the mailboxes' rings, behind which the counts lie on every rank. A spare counts nothing
+  /// before it has a place.
+  JobCount(RemoteMemory& memory, const Places& places, int process, std::size_t ring_bytes, Ledger& ledger);
 
   /// What comes within so long of the last time is passed on together.
   static constexpr std::chrono::milliseconds relay_after{2};
@@ -39,41 +41,55 @@ class JobCount {
   // --- computing thread ---
   /// This rank begins one more, and tells its neighbours all that it knows.
   void begin_batch();
-  /// Batches begun, as far as this rank knows: of one rank, of all ranks.
-  std::uint64_t of(int rank) const;
+  /// Batches begun, as far as this rank knows: of one process, of all.
+  std::uint64_t of(int process) const;
   std::uint64_t total() const;
   void state(Archive& archive);
-  /// As if every rank had begun so many.
+  /// As if every rank had begun so many, and spares none. So is a state: of the places' first processes.
   void begin_at(std::uint64_t batches);
+  /// Whether any neighbour has told anything.
+  bool has_heard() const { return has_heard_.load(std::memory_order_acquire); }
 
   // --- communication thread ---
   /// True if anything moved.
   bool progress();
-  /// A rank is dead: what it has begun still counts, and nothing is told to it any more.
-  void drop(int rank);
+  /// A process is dead: what it has begun still counts, and nothing is told to it any more.
+  void drop(int process);
+  /// While the computing thread waits: a spare works at this place from now on, and has nobody to tell yet.
+  void stand_at(int place);
+  /// While the computing thread waits: at the other end of `edge` there is this process from now on.
+  void attach(std::size_t edge, int process);
 
  private:
   struct Neighbour {
-    int rank;
+    int place, process;
     std::size_t there;                   // where this rank's words lie in its memory
+    std::size_t here;                    // and its words in this rank's
     std::vector<std::uint64_t> words{};  // on their way
     std::uint64_t told = 0;              // the value of `due_` that they are of
     std::uint64_t heard = 0;             // ... and of `heard_`
     std::chrono::nanoseconds when{};
     bool under_way = false;
     bool lost = false;
+    bool anew = false;  // nothing has been told yet
   };
+  Neighbour neighbour_at(int place, int process) const;
+  std::size_t words_of(int process, std::size_t slot) const;
   void learn(std::size_t edge);
   bool tell(std::size_t edge);
 
   RemoteMemory& memory_;
   Ledger& ledger_;
-  std::size_t own_rank_, first_;  // first_: where the neighbours' words begin in this rank's memory
+  const Places places_;
+  const std::size_t own_, ring_bytes_;
+  int place_;
   std::vector<std::atomic<std::uint64_t>> counts_;
   std::atomic<std::uint64_t> due_{0};
   std::vector<Neighbour> neighbours_;
+  std::vector<Neighbour> former_;  // what MPI may still read of what they were told stays
   std::size_t looked_at_ = 0;
   std::uint64_t heard_ = 0;  // how often something new was
+  std::atomic<bool> has_heard_{false};
 };
 
 }  // namespace hearsay

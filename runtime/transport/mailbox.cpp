@@ -56,26 +56,55 @@ std::size_t MailboxMap::capacity_for(std::size_t packet_bytes, std::size_t packe
   return (packets + 1) * aligned(packet_bytes);
 }
 
-Mailbox::Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger,
+Mailbox::Mailbox(RemoteMemory& memory, const Places& places, int process, std::size_t capacity_bytes, Ledger& ledger,
                  Tails tails)
     : memory_(memory),
       own_(memory.own()),
       patience_(memory.patience()),
       tails_(tails),
       ledger_(ledger),
-      rank_(rank),
+      places_(places),
+      process_(process),
+      rank_(process),
       map_{.degree = 0, .capacity_bytes = capacity_bytes} {
   if (capacity_bytes % MailboxMap::line != 0) throw std::logic_error("mailbox: ring capacity is not a multiple of 64");
   if (capacity_bytes == 0) return;
-  const Neighbourhood own = topology.neighbourhood(rank);
-  map_.degree = static_cast<int>(own.neighbours.size());
+  map_.degree = static_cast<int>(places_.slots(process));
   if (own_.size() < map_.total_bytes()) throw std::logic_error("mailbox: window smaller than its map");
-  for (const int neighbour : own.neighbours) {
-    const MailboxMap remote{.degree = static_cast<int>(topology.degree(neighbour)), .capacity_bytes = capacity_bytes};
-    const End end{.neighbour = neighbour, .remote = remote, .slot = static_cast<int>(topology.slot(neighbour, rank))};
+  if (!places_.is_spare(process)) make_edges();
+}
+
+/// To the processes that began at the neighbours' places.
+void Mailbox::make_edges() {
+  for (const int neighbour : places_.topology().neighbourhood(rank_).neighbours) {
+    const End end = end_at(neighbour, neighbour);
     out_.push_back(std::make_unique<Outgoing>(end));
     in_.push_back(std::make_unique<Incoming>(end));
   }
+}
+
+Mailbox::End Mailbox::end_at(int neighbour, int process) const {
+  const Places::Standing us{.process = process_, .place = rank_}, them{.process = process, .place = neighbour};
+  return {.neighbour = neighbour,
+          .process = process,
+          .remote = {.degree = static_cast<int>(places_.slots(process)), .capacity_bytes = map_.capacity_bytes},
+          .slot = static_cast<int>(places_.slot(them, us)),
+          .here = static_cast<int>(places_.slot(us, them))};
+}
+
+void Mailbox::stand_at(int place) {
+  if (!out_.empty() || map_.capacity_bytes == 0) throw std::logic_error("mailbox: stands at a place already");
+  rank_ = place;
+  make_edges();
+  for (std::size_t edge = 0; edge < out_.size(); ++edge) drop(edge);
+}
+
+void Mailbox::attach(std::size_t edge, int process) {
+  const End end = end_at(out_[edge]->to.neighbour, process);
+  drop(edge);
+  forget_posted(edge);
+  former_out_.push_back(std::exchange(out_[edge], std::make_unique<Outgoing>(end)));
+  former_in_.push_back(std::exchange(in_[edge], std::make_unique<Incoming>(end)));
 }
 
 bool Mailbox::fits(std::size_t edge, std::size_t bytes) const { return !is_lost(edge) && has_room(edge, bytes); }
@@ -155,7 +184,7 @@ bool Mailbox::read_tails() {
   for (std::size_t edge = 0; edge < out_.size(); ++edge) {
     if (is_lost(edge)) continue;
     Outgoing& out = *out_[edge];
-    const std::uint64_t word = load_own(map_.tail(static_cast<int>(edge)));
+    const std::uint64_t word = load_own(map_.tail(out.to.here));
     const auto tail = position_of_word(word, out.tail.load(std::memory_order_relaxed), out.put.count());
     if (tail) out.tail.store(*tail, std::memory_order_release);
     out.looks = tail ? 0 : out.looks + 1;
@@ -209,10 +238,10 @@ void Mailbox::put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& 
   if (anew) {
     out.marker = start_anew(rank_, k);
     const auto marker = std::as_bytes(std::span(&out.marker, 1));
-    memory_.put(marker, out.to.neighbour, ring + out.put.index());
+    memory_.put(marker, out.to.process, ring + out.put.index());
     ledger_.header_put(edge, marker.size());
   }
-  memory_.put(packet.bytes, out.to.neighbour, ring + start.index());
+  memory_.put(packet.bytes, out.to.process, ring + start.index());
   ledger_.packet_put(edge, packet);
   out.put = start;
   out.put.advance(aligned(bytes));
@@ -220,7 +249,7 @@ void Mailbox::put_packet(std::size_t edge, Outgoing& out, const OutgoingPacket& 
 
 bool Mailbox::complete_packets(std::size_t edge) {
   Outgoing& out = *out_[edge];
-  if (is_lost(edge) || out.in_flight.empty() || !memory_.flush(out.to.neighbour)) return false;
+  if (is_lost(edge) || out.in_flight.empty() || !memory_.flush(out.to.process)) return false;
   const std::size_t packets = out.in_flight.size();
   out.in_flight.clear();
   out.unpublished += packets;
@@ -250,7 +279,7 @@ bool Mailbox::publish_packets() {
 void Mailbox::store_head(std::size_t edge) {
   Outgoing& out = *out_[edge];
   out.head_word = word_of_position(out.put.count());
-  memory_.store(out.head_word, out.to.neighbour, out.to.remote.head(out.to.slot));
+  memory_.store(out.head_word, out.to.process, out.to.remote.head(out.to.slot));
   ledger_.control_put(edge, sizeof out.head_word);
   out.head_in_flight = true;
   out.urgent = false;
@@ -263,7 +292,7 @@ bool Mailbox::complete_stores() {
   for (std::size_t edge = 0; edge < out_.size(); ++edge) {
     Outgoing& out = *out_[edge];
     Incoming& in = *in_[edge];
-    if (is_lost(edge) || !(out.head_in_flight || in.tail_in_flight) || !memory_.flush(out.to.neighbour)) continue;
+    if (is_lost(edge) || !(out.head_in_flight || in.tail_in_flight) || !memory_.flush(out.to.process)) continue;
     if (out.head_in_flight) {
       if (out.waiting_for_head > 0) ledger_.published(edge, std::exchange(out.waiting_for_head, 0), out.put_from);
       sent_.store(sent_.load(std::memory_order_relaxed) + std::exchange(out.unpublished, 0), std::memory_order_release);
@@ -282,14 +311,14 @@ bool Mailbox::receive_new() {
 
 // The ring from a position to its end.
 std::span<std::byte> Mailbox::place_at(std::size_t edge, const RingPosition& position) const {
-  return own_.subspan(map_.ring(static_cast<int>(edge)) + position.index(), position.rest());
+  return own_.subspan(map_.ring(in_[edge]->from.here) + position.index(), position.rest());
 }
 
 // True if something has come, or must be looked at again.
 bool Mailbox::check_arrived(std::size_t edge) {
   if (is_lost(edge)) return false;
   Incoming& in = *in_[edge];
-  const std::uint64_t word = load_own(map_.head(static_cast<int>(edge)));
+  const std::uint64_t word = load_own(map_.head(in.from.here));
   const auto head = position_of_word(word, in.head, in.returned + map_.capacity_bytes);
   if (head) in.head = *head;
   bool any = false, whole = true;
@@ -366,7 +395,7 @@ bool Mailbox::return_places() {
     in.returned = consumed;
     in.tail_word = word_of_position(consumed);
     in.tail_put_off = 0;
-    memory_.store(in.tail_word, in.from.neighbour, in.from.remote.tail(in.from.slot));
+    memory_.store(in.tail_word, in.from.process, in.from.remote.tail(in.from.slot));
     ledger_.control_put(edge, sizeof in.tail_word);
     in.tail_in_flight = any = true;
   }

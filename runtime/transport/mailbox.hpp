@@ -1,5 +1,6 @@
 #pragma once
 // The in-boxes of one rank: for every in-edge a bounded ring that the neighbour fills with one-sided puts.
+// Where a dead rank's place is taken by another process (places.hpp), its edges begin anew in rings of their own.
 //
 // Law: every posted packet is taken exactly once, whole and in order; memory is bounded; a full ring refuses
 // (`fits` is false) and never overwrites.
@@ -49,17 +50,17 @@
 #include <vector>
 
 #include "runtime/transport/packet.hpp"
+#include "runtime/transport/places.hpp"
 #include "runtime/transport/remote_memory.hpp"
 #include "runtime/transport/ring_position.hpp"
 #include "runtime/transport/shared_position.hpp"
-#include "topology/topology.hpp"
 
 namespace hearsay {
 
 class Ledger;
 
-/// Where things lie in the memory of a rank with `degree` neighbours: a line a neighbour for `tail`, a line a neighbour
-/// for `head`, then the rings. Equal capacity everywhere, so that every rank can compute every other's map. Without
+/// Where things lie in the memory of a rank with `degree` slots (a neighbour each; places.hpp): a line a slot for
+/// `tail`, a line a slot for `head`, then the rings. Equal capacity everywhere, so that every rank can compute every other's map. Without
 /// capacity there is nothing.
 struct MailboxMap {
   int degree;
@@ -83,10 +84,10 @@ class Mailbox {
   /// Whether a tail that gives back little of the ring may be put off, or senders wait for every one of them.
   enum class Tails { may_wait, at_once };
 
-  /// `memory` must hold `MailboxMap{degree, capacity}.total_bytes()` on every rank. `edge` below is always an index
-  /// into `topology.neighbourhood(rank).neighbours`. A capacity of 0 is that of an exchange which posts nothing: there
-  /// are no edges then.
-  Mailbox(RemoteMemory& memory, const Topology& topology, int rank, std::size_t capacity_bytes, Ledger& ledger,
+  /// `memory` must hold `MailboxMap{slots, capacity}.total_bytes()` on every process. `edge` below is always an index
+  /// into the neighbours of the place where this process works. A capacity of 0 is that of an exchange which posts
+  /// nothing: there are no edges then; a spare has none, either, before it has a place.
+  Mailbox(RemoteMemory& memory, const Places& places, int process, std::size_t capacity_bytes, Ledger& ledger,
           Tails tails = Tails::may_wait);
 
   // --- computing thread ---
@@ -105,6 +106,13 @@ class Mailbox {
   /// sends, is not looked at.
   void drop(std::size_t edge) { out_[edge]->lost.store(true, std::memory_order_release); }
 
+  // --- communication thread, while the computing thread waits ---
+  /// A spare works at this place from now on. Its edges are as if their neighbours were dead.
+  void stand_at(int place);
+  /// At the other end of `edge` there is this process from now on: nothing has crossed between the two. Whoever was
+  /// there before is as if dropped.
+  void attach(std::size_t edge, int process);
+
   // --- communication thread ---
   /// Packets up to this size are taken as soon as they are whole, larger ones when their head says so.
   static constexpr std::size_t early_bytes = 16384;
@@ -120,11 +128,14 @@ class Mailbox {
   bool sending() const { return sent_.load(std::memory_order_acquire) != posted_.load(std::memory_order_acquire); }
 
  private:
-  /// Of either direction: the neighbour, its memory, and where this rank stands in its list.
+  /// Of either direction: the neighbour, the process that works there, its memory, which slot of it is this process's,
+  /// and which slot of this one's memory is the other's.
   struct End {
     int neighbour;
+    int process;
     MailboxMap remote;
     int slot;
+    int here;
   };
   struct Outgoing {  // edge rank → neighbour
     explicit Outgoing(const End& end) : to(end), reserved(end.remote.capacity_bytes), put(end.remote.capacity_bytes) {}
@@ -174,6 +185,8 @@ class Mailbox {
     bool tail_in_flight = false;
   };
 
+  End end_at(int neighbour, int process) const;
+  void make_edges();
   bool is_lost(std::size_t edge) const { return out_[edge]->lost.load(std::memory_order_acquire); }
   bool has_room(std::size_t edge, std::size_t bytes) const;
   void forget_posted(std::size_t edge);
@@ -200,13 +213,18 @@ class Mailbox {
   int patience_;
   Tails tails_;
   Ledger& ledger_;
-  int rank_;
+  const Places places_;
+  const int process_;
+  int rank_;  // the place
   MailboxMap map_;
   // Written by one thread each, so neither needs an atomic addition.
   std::atomic<std::uint64_t> posted_{0};  // computing thread: packets
   std::atomic<std::uint64_t> sent_{0};    // communication thread: packets whose head is flushed
   std::vector<std::unique_ptr<Outgoing>> out_;
   std::vector<std::unique_ptr<Incoming>> in_;
+  /// Of processes that are dead: what MPI may still read of them stays.
+  std::vector<std::unique_ptr<Outgoing>> former_out_;
+  std::vector<std::unique_ptr<Incoming>> former_in_;
 };
 
 }  // namespace hearsay

@@ -59,6 +59,12 @@ class EventGrad final : public Exchange {
     if (edge) link_.lose(*edge);
     if (drift_) drift_->begin_anew();
   }
+  void begin_edge(std::size_t edge) override {
+    link_.begin(edge);
+    if (drift_) drift_->begin_edge(edge, last_);
+  }
+  bool edge_has_begun(std::size_t edge) const override { return link_.has_begun(edge); }
+  void admit_edge(std::size_t edge) override { link_.admit(edge); }
   void drain() override {
     if (link_.by_turns()) return mix(last_);
     link_.take_arrived();

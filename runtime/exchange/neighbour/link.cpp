@@ -47,6 +47,42 @@ void join(std::span<std::uint8_t> into, std::span<const std::uint8_t> more) {
   for (std::size_t s = 0; s < into.size(); ++s) into[s] = static_cast<std::uint8_t>(into[s] | more[s]);
 }
 
+/// Hands over the segments of a packet. Throws CommunicationError for what is no packet of this layout's.
+template <class Take>
+void for_each_segment(std::span<const std::byte> packet, const Layout& layout, const Take& take) {
+  const std::uint32_t segments = packet_header(packet).segments;
+  auto rest = packet.subspan(sizeof(PacketHeader));
+  for (std::uint32_t i = 0; i < segments; ++i) {
+    if (rest.size() < sizeof(SegmentHeader)) throw CommunicationError("it ends before its last segment");
+    const auto header = read_struct<SegmentHeader>(rest);
+    rest = rest.subspan(sizeof header);
+    if (header.segment >= layout.count()) {
+      throw CommunicationError("segment " + std::to_string(header.segment) + " of " + std::to_string(layout.count()));
+    }
+    if (header.bytes > rest.size()) throw CommunicationError("a segment is longer than its packet");
+    take(header, rest.first(header.bytes));
+    rest = rest.subspan(header.bytes);
+  }
+  if (!rest.empty()) throw CommunicationError(std::to_string(rest.size()) + " bytes behind its last segment");
+}
+
+/// The same of a packet that is all of a model: every segment, as it is, in order.
+template <class Take>
+void for_each_whole(std::span<const std::byte> packet, const Layout& layout, int rank, const Take& take) {
+  SegmentId next = 0;
+  try {
+    for_each_segment(packet, layout, [&](const SegmentHeader& header, std::span<const std::byte> body) {
+      const Segment& segment = layout[header.segment];
+      if (header.segment != next++ || header.kind != whole_segment || body.size() != segment.length * sizeof(float))
+        throw CommunicationError("segment '" + segment.name + "' is not what a whole model has there");
+      take(segment, body);
+    });
+    if (next != layout.count()) throw CommunicationError("it is not a whole model");
+  } catch (const CommunicationError& error) {
+    throw misfit(packet_header(packet), rank, error.what());
+  }
+}
+
 FloatBlock copy_of(const FloatBlock& block, Device& device) {
   FloatBlock copy = device.block(block.size());
   device.copy(block.span(), copy.span());
@@ -69,6 +105,17 @@ std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n) {
   if (travels_whole(sparsifier, n)) return sizeof(SegmentHeader) + n * sizeof(float);
   const std::size_t k = kept_count(sparsifier.largest_density(), n);
   return sizeof(SegmentHeader) + sparsifier.codec->bound(sparsifier.selector->most(k, n), n);
+}
+
+std::size_t whole_model_bytes(const Layout& layout) {
+  return sizeof(PacketHeader) + layout.count() * sizeof(SegmentHeader) + layout.size() * sizeof(float);
+}
+
+void adopt_model(std::span<const std::byte> packet, int rank, Parameters& replica) {
+  for_each_whole(packet, replica.layout, rank, [&](const Segment& segment, std::span<const std::byte> body) {
+    replica.device->put(body, replica.values.segment(segment));
+  });
+  replica.device->wait();
 }
 
 ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size_t packet_bound,
@@ -160,6 +207,29 @@ void NeighbourLink::send(Iteration k, std::span<const std::uint8_t> fired) {
     for (std::size_t e = 0; e < links_.size(); ++e) send_asynchronous(k, e, fired);
   }
   context_.engine.wake();
+}
+
+void NeighbourLink::lose(std::size_t edge) {
+  links_[edge].lost = true;
+  edges_[edge].weight = 0.0F;
+  for (SegmentId s = 0; s < layout_.count(); ++s) links_[edge].news.clear(s), links_[edge].next.clear(s);
+}
+
+void NeighbourLink::begin(std::size_t edge) {
+  lose(edge);
+  Edge& link = links_[edge];
+  link.lost = link.sent_whole = link.heard_whole = false;
+  link.begins = true;
+  std::ranges::fill(link.pending, std::uint8_t{0});
+  for (auto* gains : {&link.gains.said, &link.gains.said_next, &link.gains.heard, &link.gains.larger})
+    std::ranges::fill(*gains, 0.0F);
+  link.newest_packet = -1;
+  link.our_turn = context_.neighbourhood.rank < context_.neighbourhood.neighbours[edge];
+}
+
+void NeighbourLink::admit(std::size_t edge) {
+  links_[edge].begins = false;
+  edges_[edge].weight = static_cast<float>(context_.neighbourhood.weights[edge]);
 }
 
 void NeighbourLink::News::add(SegmentId s, std::span<const std::uint32_t> some) {
@@ -261,9 +331,27 @@ void NeighbourLink::send_lockstep(Iteration k, std::span<const std::uint8_t> fir
   }
 }
 
+/// What this rank sends first where an edge begins, if there is room already.
+void NeighbourLink::send_whole(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired) {
+  Edge& link = links_[edge];
+  if (link.sent_whole) return join(link.pending, fired);
+  if (!context_.mailbox.fits(edge, whole_model_bytes(layout_))) return;
+  FloatBlock* const own = own_copies_.empty() ? nullptr : &own_copy(edge);
+  auto packet = pool_.lend();
+  packet->bytes.resize(sizeof(PacketHeader));
+  packet->bytes.reserve(whole_model_bytes(layout_));  // as in `encode`
+  for (SegmentId s = 0; s < layout_.count(); ++s) append_whole(*packet, s, own, 0);
+  device_.wait();
+  seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(layout_.count()),
+              Stamp::of(context_.ledger.since_start()));
+  context_.mailbox.post(edge, std::move(packet));
+  link.sent_whole = true;
+}
+
 void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired) {
   Edge& link = links_[edge];
   if (link.lost) return;
+  if (link.begins) return send_whole(k, edge, fired);
   wanted_.assign(link.pending.begin(), link.pending.end());
   join(wanted_, fired);
   const auto messages = static_cast<std::size_t>(std::ranges::count(wanted_, std::uint8_t{1}));
@@ -382,7 +470,8 @@ void NeighbourLink::receive(Iteration k) {
   if (lockstep() && k - options_.delay < first_) return;  // nobody has sent that
   const auto [first, end] = in_edges(k);
   for (std::size_t e = first; e < end; ++e) {
-    if (!context_.neighbourhood.hears(e) || links_[e].lost) continue;
+    if (links_[e].begins && may_take(e)) hear_whole(e, *context_.mailbox.front(e));
+    if (!context_.neighbourhood.hears(e) || links_[e].lost || links_[e].begins) continue;
     if (lockstep()) {
       wait_for([&] { return context_.mailbox.front(e).has_value(); });
       apply_front(e);
@@ -399,8 +488,29 @@ void NeighbourLink::receive(Iteration k) {
 
 void NeighbourLink::take_arrived() {
   if (lockstep()) return;
-  for (std::size_t e = 0; e < links_.size(); ++e)
-    while (context_.mailbox.front(e)) apply_front(e);
+  for (std::size_t e = 0; e < links_.size(); ++e) {
+    if (links_[e].begins && may_take(e)) hear_whole(e, *context_.mailbox.front(e));
+    while (!links_[e].begins && context_.mailbox.front(e)) apply_front(e);
+  }
+}
+
+/// On an edge that begins: the other end's model. What comes behind it is of an edge that has begun.
+bool NeighbourLink::may_take(std::size_t edge) const {
+  return !links_[edge].heard_whole && context_.mailbox.front(edge).has_value();
+}
+
+void NeighbourLink::hear_whole(std::size_t edge, std::span<const std::byte> packet) {
+  const PhaseTimer timer(context_.ledger, Phase::mix);
+  Edge& link = links_[edge];
+  const PacketHeader header = packet_header(packet);
+  for_each_whole(packet, layout_, context_.neighbourhood.rank,
+                 [&](const Segment& segment, std::span<const std::byte> body) {
+                   device_.put(body, link.theirs.segment(segment));
+                 });
+  link.newest_packet = header.iteration;
+  link.newest_sent = {static_cast<std::uint32_t>(header.sent)};
+  link.heard_whole = true;
+  context_.mailbox.pop(edge);
 }
 
 void NeighbourLink::News::state(Archive& archive, const Layout& layout) {
@@ -487,26 +597,13 @@ std::uint32_t NeighbourLink::apply(std::size_t edge, std::span<const std::byte> 
   try {
     if (options_.by_turns && std::exchange(links_[edge].our_turn, true))
       throw CommunicationError("it has come out of turn");
-    apply_segments(edge, packet.subspan(sizeof header), header.segments);
+    for_each_segment(packet, layout_, [&](const SegmentHeader& segment, std::span<const std::byte> body) {
+      apply_segment(edge, segment, body);
+    });
   } catch (const CommunicationError& error) {
     throw misfit(header, context_.neighbourhood.rank, error.what());
   }
   return header.segments;
-}
-
-void NeighbourLink::apply_segments(std::size_t edge, std::span<const std::byte> rest, std::uint32_t segments) {
-  for (std::uint32_t i = 0; i < segments; ++i) {
-    if (rest.size() < sizeof(SegmentHeader)) throw CommunicationError("it ends before its last segment");
-    const auto header = read_struct<SegmentHeader>(rest);
-    rest = rest.subspan(sizeof header);
-    if (header.segment >= layout_.count()) {
-      throw CommunicationError("segment " + std::to_string(header.segment) + " of " + std::to_string(layout_.count()));
-    }
-    if (header.bytes > rest.size()) throw CommunicationError("a segment is longer than its packet");
-    apply_segment(edge, header, rest.first(header.bytes));
-    rest = rest.subspan(header.bytes);
-  }
-  if (!rest.empty()) throw CommunicationError(std::to_string(rest.size()) + " bytes behind its last segment");
 }
 
 void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body) {

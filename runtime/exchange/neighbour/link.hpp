@@ -6,6 +6,10 @@
 // Keeps what the neighbours hold of this rank (x̂_i) where a sparsifier or a mixing rule needs it, and what must still
 // be sent where a ring was full: a deferred event stays pending on that edge and goes out, with the values of the time,
 // as soon as there is room; until then the edge's x̂_i stays what the receiver really has.
+//
+// An edge whose other end is a new process begins anew: the first packet of either end is all of its x, as it is. With
+// that both know the same pair of copies; what is fired meanwhile is pending. These two packets are no events and move
+// nothing, and by turns the first turn is that of the lower rank, as at the start.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -26,6 +30,11 @@ enum Body : std::uint32_t { encoded_values = 0, whole_segment = 1, encoded_chang
 Body body_of(const Sparsifier& sparsifier, std::size_t n);
 /// Bytes that one fired segment of n values takes at most, its header included.
 std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n);
+
+/// Bytes of a packet that is all of a model.
+std::size_t whole_model_bytes(const Layout& layout);
+/// Takes the x that a neighbour's first packet on a new edge holds. Throws CommunicationError if it is no such packet.
+void adopt_model(std::span<const std::byte> packet, int rank, Parameters& replica);
 
 /// What an iteration of a neighbour exchange costs: packets of at most `packet_bound` bytes, of whose segments a
 /// fraction fires; `selection` is the work of choosing what of them travels, if all fire; `own_copy`: whether mixing
@@ -76,11 +85,11 @@ class NeighbourLink {
   /// All of them.
   void mixed() { mixed(every_segment_); }
   /// The neighbour is dead: nothing is sent to it, and its copy moves nothing any more.
-  void lose(std::size_t edge) {
-    links_[edge].lost = true;
-    edges_[edge].weight = 0.0F;
-    for (SegmentId s = 0; s < layout_.count(); ++s) links_[edge].news.clear(s), links_[edge].next.clear(s);
-  }
+  void lose(std::size_t edge);
+  /// Asynchronous: the neighbour is another process, as Exchange::begin_edge, `edge_has_begun` and `admit_edge` say.
+  void begin(std::size_t edge);
+  bool has_begun(std::size_t edge) const { return links_[edge].sent_whole && links_[edge].heard_whole; }
+  void admit(std::size_t edge);
   /// By turns: a move of this rank's is also one of what the other end holds of it, and the opposite one that of the
   /// other end. Both ends know, and their copies follow.
   void follow(const Move& move);
@@ -139,6 +148,8 @@ class NeighbourLink {
     Stamp newest_sent{};
     bool our_turn = false;
     bool lost = false;
+    bool begins = false;  // anew: until it is admitted only whole models cross it
+    bool sent_whole = false, heard_whole = false;
   };
 
   /// Edges first … end − 1.
@@ -155,6 +166,7 @@ class NeighbourLink {
   EdgeRange out_edges(Iteration k) const;
   EdgeRange in_edges(Iteration k) const;
   void send_lockstep(Iteration k, std::span<const std::uint8_t> fired);
+  void send_whole(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
   void send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
   std::size_t bound(std::span<const std::uint8_t> segments) const;
   bool may_send(std::size_t edge) const;
@@ -165,9 +177,10 @@ class NeighbourLink {
   void decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body);
   void move_copy(std::span<float> copy);
   void wait_for(const std::function<bool()>& ready);
+  bool may_take(std::size_t edge) const;
+  void hear_whole(std::size_t edge, std::span<const std::byte> packet);
   std::uint32_t apply_front(std::size_t edge);
   std::uint32_t apply(std::size_t edge, std::span<const std::byte> packet);
-  void apply_segments(std::size_t edge, std::span<const std::byte> rest, std::uint32_t segments);
   void apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body);
 
   ExchangeContext context_;

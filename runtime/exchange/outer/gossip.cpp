@@ -54,6 +54,9 @@ class OuterGossip final : public Exchange {
     return false;
   }
   void lose(std::optional<std::size_t> edge) override { exchange_->lose(edge); }
+  void begin_edge(std::size_t edge) override { exchange_->begin_edge(edge); }
+  bool edge_has_begun(std::size_t edge) const override { return exchange_->edge_has_begun(edge); }
+  void admit_edge(std::size_t edge) override { exchange_->admit_edge(edge); }
   void drain() override {
     if (waits_) return exchange_->drain();
     apart([&] { exchange_->drain(); });

@@ -187,7 +187,7 @@ void Window::sync() {
 int Window::patience() const { return 64; }
 
 void Window::wait(double seconds) {
-  constexpr double nap_s = 50e-6;
+  constexpr double nap_s = 1e-3;  // communication has a thread of its own
   std::this_thread::sleep_for(std::chrono::duration<double>(std::min(seconds, nap_s)));
 }
 

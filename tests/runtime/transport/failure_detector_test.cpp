@@ -2,8 +2,10 @@
 // finds out by itself.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "base/random.hpp"
 #include "runtime/transport/failure_detector.hpp"
@@ -39,7 +41,7 @@ class DeafMemory final : public RemoteMemory {
 
 /// All ranks of a job, on one thread. A rank has `rank` neighbours' worth of other things before its rows.
 struct Job {
-  explicit Job(int ranks) : sizes(make_sizes(ranks)), blocks(sizes) {
+  explicit Job(int ranks, int spare = 0) : sizes(make_sizes(ranks, spare)), blocks(sizes) {
     for (int r = 0; r < ranks; ++r) {
       memories.push_back(std::make_unique<DeafMemory>(blocks, r, deaf));
       ledgers.push_back(std::make_unique<Ledger>(static_cast<std::size_t>(ranks), 1, [] { return now; }));
@@ -50,13 +52,13 @@ struct Job {
         slots.push_back(other % 2 == 0 ? other : -1);
       }
       detectors.push_back(
-          std::make_unique<FailureDetector>(*memories.back(), r, places, slots, timeout, *ledgers.back()));
+          std::make_unique<FailureDetector>(*memories.back(), r, places, slots, timeout, *ledgers.back(), spare));
     }
   }
   static std::size_t before(int rank) { return 64 * static_cast<std::size_t>(rank); }
-  static std::vector<std::size_t> make_sizes(int ranks) {
+  static std::vector<std::size_t> make_sizes(int ranks, int spare) {
     std::vector<std::size_t> all;
-    for (int r = 0; r < ranks; ++r) all.push_back(before(r) + FailureDetector::bytes(ranks));
+    for (int r = 0; r < ranks; ++r) all.push_back(before(r) + FailureDetector::bytes(ranks, spare));
     return all;
   }
   int ranks() const { return static_cast<int>(detectors.size()); }
@@ -165,6 +167,95 @@ TEST_CASE("who has left is missed by nobody; who was never there, either") {
     CHECK(!job[r].has_left(0));
     CHECK(job[r].dead() == 0);
   }
+}
+
+/// Of a ring.
+std::vector<int> beside(int place, int places) { return {(place + places - 1) % places, (place + 1) % places}; }
+
+TEST_CASE("spares take the places of the dead in their order, one each, and all agree on who works where") {
+  constexpr int places = 5, spares = 3;
+  const auto near = [](int place) { return beside(place, places); };
+  Random random(11);
+  for (int round = 0; round < 20; ++round) {
+    Job job(places + spares, spares);
+    job.pass(3s);
+    std::set<int> dead;
+    std::vector<int> expected(places);  // who works where
+    for (int place = 0; place < places; ++place) expected[static_cast<std::size_t>(place)] = place;
+    for (int spare = places; spare < places + spares; ++spare) {
+      for (int r = 0; r < places + spares; ++r) {
+        if (dead.contains(r)) continue;
+        CHECK(!(r >= places && job[r].place_to_take(near)));  // nobody is dead whose place is free
+      }
+      const auto place = static_cast<int>(random.below(places));
+      dead.insert(expected[static_cast<std::size_t>(place)]);
+      job.pass(timeout + 500ms, dead);
+      for (int later = spare + 1; later < places + spares; ++later) CHECK(!job[later].place_to_take(near));
+      REQUIRE(job[spare].place_to_take(near) == place);
+      job[spare].take(place);
+      job.pass(100ms, dead);
+      for (int r = 0; r < places + spares; ++r) {
+        if (dead.contains(r)) continue;
+        CHECK(job[r].holder(place) == spare);
+        CHECK(!job[r].takes_part(spare));
+        CHECK(job[r].participants().size() == static_cast<std::size_t>(places) - 1);
+      }
+      job[spare].take_part();
+      job.pass(100ms, dead);
+      expected[static_cast<std::size_t>(place)] = spare;
+    }
+    for (int r = 0; r < places + spares; ++r) {
+      if (dead.contains(r)) continue;
+      for (int place = 0; place < places; ++place)
+        CHECK(job[r].holder(place) == expected[static_cast<std::size_t>(place)]);
+      CHECK(job[r].participants() == [&] {
+        std::vector<int> sorted = expected;
+        std::ranges::sort(sorted);
+        return sorted;
+      }());
+      CHECK(job[r].joins().size() == spares);
+      CHECK(job[r].changes() == 3 * spares);
+    }
+  }
+}
+
+TEST_CASE("a place is taken only where a neighbour has a model to give; a dead or useless spare is passed over") {
+  constexpr int places = 5, spares = 2;
+  const auto near = [](int place) { return beside(place, places); };
+  Job job(places + spares, spares);
+  job.pass(3s);
+  job.pass(timeout + 500ms, {0, 1, 4});
+  REQUIRE(job[5].place_to_take(near) == 1);  // both neighbours of 0 are dead
+  job[5].take(1);
+  job.pass(100ms, {0, 1, 4});
+  CHECK(job[6].place_to_take(near) == 4);
+  job[5].take_part();
+  job.pass(100ms, {0, 1, 4});
+  CHECK(job[6].place_to_take(near) == 0);
+
+  Job other(places + spares, spares);
+  other.pass(3s);
+  other.pass(timeout + 500ms, {2, 5});
+  CHECK(other[6].place_to_take(near) == 2);
+}
+
+TEST_CASE("a word of a spare's that is half put is not believed") {
+  Job job(4, 1);
+  job.pass(3s);
+  const std::size_t row = FailureDetector::bytes(4, 1) / 4;
+  const std::size_t word = Job::before(0) + 3 * row + row - sizeof(std::uint64_t);
+  for (const std::uint64_t torn : {std::uint64_t{0}, std::uint64_t{2}, ~std::uint64_t{0}, std::uint64_t{7} << 32}) {
+    job.memories[3]->store(torn, 0, word);
+    job.pass(20ms, {3});
+    CHECK(!job[0].place_of(3));
+  }
+  CHECK(job[0].changes() == 0);
+}
+
+TEST_CASE("without spares a row is as long as it was") {
+  CHECK(FailureDetector::bytes(4) == 4 * 2 * sizeof(std::uint64_t));
+  CHECK(FailureDetector::bytes(33) == 33 * 3 * sizeof(std::uint64_t));
+  CHECK(FailureDetector::bytes(4, 1) == 4 * 3 * sizeof(std::uint64_t));
 }
 
 TEST_CASE("beats are counted, whether to a neighbour or to somebody else") {

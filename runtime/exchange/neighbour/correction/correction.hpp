@@ -48,6 +48,9 @@ class DriftCorrection {
   /// A rank has died, and what it had learnt with it: what the others know does not add up to 0 any more, so all of
   /// them learn from the beginning.
   void begin_anew();
+  /// At the other end of an edge there is another process, which has learnt nothing: so the sum of what all know stays
+  /// 0. Iteration `last` is the last that this rank has begun.
+  void begin_edge(std::size_t edge, Iteration last);
   void state(Archive& archive);
 
  private:

@@ -88,6 +88,11 @@ void DriftCorrection::state(Archive& archive) {
 
 void DriftCorrection::begin_anew() { device_.mix_row(0.0F, {}, v_.span()); }
 
+void DriftCorrection::begin_edge(std::size_t edge, Iteration last) {
+  rhythms_[edge] = Rhythm(layout_.count());
+  std::ranges::fill(rhythms_[edge].last, last);
+}
+
 double DriftCorrection::interval(double silence, double values_a_crossing) const {
   return std::max(sends_ * silence / values_a_crossing, least_interval_);
 }
