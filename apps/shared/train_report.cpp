@@ -48,6 +48,8 @@ std::string dry_run_text(const DryRun& run, const Topology& topology) {
   const std::string turns =
       topology.changes() ? ", of which an iteration uses " + std::to_string(topology.edges_in_use()) : "";
   return "dry run: nothing is trained\n" + line("graph", place + " weights") +
+         (run.spares == 0 ? ""
+                          : line("spares", std::to_string(run.spares) + " more, for the places of ranks that die")) +
          line("directed edges", std::to_string(run.directed_edges) + turns) +
          line("spectral gap", significant(run.spectral_gap, 6) + (topology.changes() ? " of a period" : "")) +
          line("parameters",
@@ -56,6 +58,17 @@ std::string dry_run_text(const DryRun& run, const Topology& topology) {
                                 with_separators(static_cast<std::uint64_t>(run.iterations_per_epoch)) + " an epoch)") +
          memory_text(run) + line("bytes per iteration, at most", bytes_text(run.worst_case_bytes_per_iteration));
 }
+
+namespace {
+
+std::string lost_text(const LostRank& lost) {
+  if (!lost.rank) return "process " + std::to_string(lost.process) + ", a spare, after " + duration(lost.at_s);
+  const std::string process = lost.process == *lost.rank ? "" : " (process " + std::to_string(lost.process) + ")";
+  return "rank " + std::to_string(*lost.rank) + process + " after " + duration(lost.at_s) + ", in its iteration " +
+         std::to_string(lost.iterations);
+}
+
+}  // namespace
 
 std::string outcome_text(const Summary& s, const std::filesystem::path& directory, bool saved_model) {
   std::string text = s.exchange + " (" + s.schedule + "), " + s.model + " on " + s.dataset + ", " +
@@ -82,9 +95,11 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
                                                duration(s.idle_s) + " on average");
     for (const auto& [name, value] : s.shares) text += line(name, significant(value, 3));
   }
-  for (const LostRank& lost : s.ranks_lost)
-    text += line("lost", "rank " + std::to_string(lost.rank) + " after " + duration(lost.at_s) + ", in its iteration " +
-                             std::to_string(lost.iterations));
+  for (const LostRank& lost : s.ranks_lost) text += line("lost", lost_text(lost));
+  for (const JoinedRank& joined : s.ranks_joined)
+    text += line("joined", "process " + std::to_string(joined.process) + " in the place of rank " +
+                               std::to_string(joined.rank) + " after " + duration(joined.at_s) + ": " +
+                               counted(joined.iterations, "iteration"));
   if (s.status == "finished" && !s.message.empty()) text += "  warning: " + s.message + "\n";
   text += line("time", duration(s.wall_time_s) + " (" + duration(s.time_per_iteration_s) + " per iteration)");
   std::error_code unknown;

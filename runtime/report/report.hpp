@@ -131,11 +131,18 @@ struct RunQuality {
 };
 
 /// The totals of a run over all ranks: summary.json. Names and units as in docs/guide/report-format.md.
-/// A rank that has died, and without which the others have gone on.
+/// A process that has died, and without which the others have gone on.
 struct LostRank {
-  int rank = 0;
+  std::optional<int> rank = 0;  ///< whose work it did; nothing: it was a spare that nobody had needed
+  int process = 0;              ///< MPI's number: the rank's own, unless it had taken the rank's place
   double at_s = 0.0;            ///< when the rank that reports knew of it, since the first iteration
   std::int64_t iterations = 0;  ///< that it had begun, as far as others knew
+};
+/// A spare that has taken the place of a rank that had died.
+struct JoinedRank {
+  int rank = 0, process = 0;
+  double at_s = 0.0;            ///< when the rank that reports knew that it had a model
+  std::int64_t iterations = 0;  ///< that it had begun in the end, as far as the rank that reports knew
 };
 
 struct Summary {
@@ -175,6 +182,7 @@ struct Summary {
   std::vector<double> phase_seconds;          ///< mean over ranks, in the order of phase_names
   std::vector<std::uint64_t> replica_hashes;  ///< one a rank that lives
   std::vector<LostRank> ranks_lost{};
+  std::vector<JoinedRank> ranks_joined{};
 
   void take(const RunQuality& quality);
   /// The task's own metric; nothing if the run was not evaluated.

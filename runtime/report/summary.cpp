@@ -39,6 +39,15 @@ LedgerTotals totals_from(const Json& json) {
           .control_bytes = json.at("control_bytes")};
 }
 
+LostRank lost_rank_from(const Json& json) {
+  LostRank lost{.at_s = optional_number(json, "at_s").value_or(std::numeric_limits<double>::quiet_NaN()),
+                .iterations = json.at("iterations")};
+  const Json& rank = json.at("rank");
+  lost.rank = rank.is_null() ? std::nullopt : std::optional(rank.get<int>());
+  lost.process = json.value("process", lost.rank.value_or(0));  // runs of older versions do not say
+  return lost;
+}
+
 /// Runs of older versions have none: their metric is accuracy.
 void read_metrics(const Json& json, Summary& summary) {
   const auto number = [](const Json& value) {
@@ -77,9 +86,12 @@ void read_outcome(const Json& json, Summary& summary) {
     summary.phase_seconds.push_back(json.contains(key) ? optional_number(json, key.c_str()).value_or(nan) : 0.0);
   }
   for (const Json& lost : json.value("ranks_lost", Json::array()))  // runs of older versions lose none
-    summary.ranks_lost.push_back({.rank = lost.at("rank"),
-                                  .at_s = optional_number(lost, "at_s").value_or(nan),
-                                  .iterations = lost.at("iterations")});
+    summary.ranks_lost.push_back(lost_rank_from(lost));
+  for (const Json& joined : json.value("ranks_joined", Json::array()))
+    summary.ranks_joined.push_back({.rank = joined.at("rank"),
+                                    .process = joined.at("process"),
+                                    .at_s = optional_number(joined, "at_s").value_or(nan),
+                                    .iterations = joined.at("iterations")});
   for (const Json& hash : json.at("replica_hash")) {
     summary.replica_hashes.push_back(std::stoull(hash.get<std::string>(), nullptr, 16));
   }
@@ -249,8 +261,16 @@ Json summary_json(const Summary& s) {
   for (const std::uint64_t hash : s.replica_hashes) json["replica_hash"].push_back(hexadecimal(hash));
   json["ranks_lost"] = Json::array();
   for (const LostRank& lost : s.ranks_lost)
-    json["ranks_lost"].push_back(
-        {{"rank", lost.rank}, {"at_s", json_number(lost.at_s)}, {"iterations", lost.iterations}});
+    json["ranks_lost"].push_back({{"rank", lost.rank ? Json(*lost.rank) : Json(nullptr)},
+                                  {"process", lost.process},
+                                  {"at_s", json_number(lost.at_s)},
+                                  {"iterations", lost.iterations}});
+  json["ranks_joined"] = Json::array();
+  for (const JoinedRank& joined : s.ranks_joined)
+    json["ranks_joined"].push_back({{"rank", joined.rank},
+                                    {"process", joined.process},
+                                    {"at_s", json_number(joined.at_s)},
+                                    {"iterations", joined.iterations}});
   return json;
 }
 

@@ -39,7 +39,7 @@ std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, const Layout& 
   const std::size_t evaluation = (topology.ranks() > 1 ? 3 : 2) * block;
   std::vector<DryRun::Memory> memory{
       {"program, data, model and one step", most_resident_bytes()},
-      {"window", Participant::window_bytes(*plan.exchange, layout, degree, topology.ranks())},
+      {"window", Participant::window_bytes(*plan.exchange, layout, degree, topology.ranks(), plan.spares)},
       {"exchange", plan.exchange->kept_bytes(layout, degree, topology.ranks())},
       {"optimizer", static_cast<std::size_t>(plan.optimizer->blocks()) * block},
       {"evaluation", evaluation}};
@@ -50,15 +50,17 @@ std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, const Layout& 
 
 }  // namespace
 
-DryRun dry_run(const RunPlan& plan, int ranks) {
+DryRun dry_run(const RunPlan& plan, int processes) {
   use_threads(plan.parts().threads);
-  const Topology topology = plan.topology(ranks);
+  const int ranks = plan.ranks(processes);
+  const Topology topology = plan.topology(processes);
   const DataSet data = load_data(plan.parts());
   Model model = make_model(plan.parts(), data, 0);
   const Layout& layout = model.replica().layout;
   const RunLength length = plan.length(data.train->size(), ranks);
   model.loss_and_gradient(make_batches(plan.parts(), data, ranks, 0).next());
   return {.ranks = ranks,
+          .spares = plan.parts().spares,
           .directed_edges = topology.directed_edges(),
           .spectral_gap = topology.spectrum().gap,
           .parameters = layout.size(),

@@ -10,7 +10,7 @@ namespace hearsay {
 
 /// What a run would be, for --dry-run.
 struct DryRun {
-  int ranks = 0;
+  int ranks = 0, spares = 0;
   std::int64_t directed_edges = 0;
   double spectral_gap = 0.0;
   std::uint64_t parameters = 0, segments = 0;
@@ -31,7 +31,7 @@ struct DryRun {
 };
 /// Loads the data, makes the model and computes one gradient, but opens no window; not collective. Throws ConfigError,
 /// DataError.
-DryRun dry_run(const RunPlan& plan, int ranks);
+DryRun dry_run(const RunPlan& plan, int processes);
 
 /// The model of a run, and what a forward and a backward pass of one batch take here.
 struct MeasuredModel {

@@ -26,14 +26,25 @@ std::string command_line() {
   return text;
 }
 
+/// Bytes of a file up to its last line that is whole; 0 where it is not here.
+std::uint64_t whole_lines(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::uint64_t bytes = 0, whole = 0;
+  for (auto at = std::istreambuf_iterator<char>(in); at != std::istreambuf_iterator<char>(); ++at)
+    if (++bytes, *at == '\n') whole = bytes;
+  return whole;
+}
+
 }  // namespace
 
 RunLog::RunLog(const Sources& sources, Begin begin)
     : sources_(sources),
       sends_(sources.topology.neighbourhood(sources.rank).sends()),
-      events_(open_event_file(sources.plan.report(), sources.rank, sources.host, sources.run_id)),
+      events_(open_event_file(sources.plan.report(), sources.process, sources.host, sources.run_id)),
       start_(sources.ledger.now()) {
-  if (begin == Begin::anew) metrics_.emplace(sources.plan.report().directory, sources.rank, sources.run_id);
+  if (sources.process != sources.rank)
+    took_over_ = whole_lines(metrics_file(sources.plan.report().directory, sources.rank));
+  if (begin == Begin::anew) metrics_.emplace(sources.plan.report().directory, sources.process, sources.run_id);
 }
 
 // What is in the file is what a reader has seen: nothing is written twice, whatever a killed run wrote afterwards.
@@ -43,10 +54,10 @@ void RunLog::state(Archive& archive) {
   std::string events;
   if (!archive.loads()) {
     metrics_->flush();
-    bytes = metrics_->file().size();
+    bytes = took_over_ ? *took_over_ : metrics_->file().size();
     seconds_before_ = seconds();
     start_ = sources_.ledger.now();
-    if (events_) {
+    if (events_ && !took_over_) {
       events_->flush();
       events = events_->file().path().filename().string();
       event_bytes = events_->file().size();
@@ -60,7 +71,7 @@ void RunLog::state(Archive& archive) {
   archive.value("bytes of the events", event_bytes);
   if (!archive.loads()) return;
   if (!(seconds_before_ >= 0.0)) archive.refuse("seconds of training", "are " + std::to_string(seconds_before_));
-  metrics_.emplace(sources_.plan.report().directory, sources_.rank, bytes);
+  metrics_.emplace(sources_.plan.report().directory, sources_.process, bytes);
   if (events.find('/') != std::string::npos) archive.refuse("file of events", "is in another folder");
   if (events_ && !events.empty()) cut_file(events_->file().path().parent_path() / events, event_bytes);
 }
@@ -68,12 +79,12 @@ void RunLog::state(Archive& archive) {
 void RunLog::begin_behind_nothing() {
   std::error_code none;
   const ReportOptions& report = sources_.plan.report();
-  std::filesystem::remove(metrics_file(report.directory, sources_.rank), none);
-  metrics_.emplace(report.directory, sources_.rank, sources_.run_id);
+  std::filesystem::remove(metrics_file(report.directory, sources_.process), none);
+  metrics_.emplace(report.directory, sources_.process, sources_.run_id);
 }
 
-void RunLog::start_clock() {
-  start_ = sources_.ledger.now();
+void RunLog::start_clock(std::optional<std::chrono::nanoseconds> since) {
+  start_ = since.value_or(sources_.ledger.now());
   last_progress_ = std::chrono::steady_clock::now();
   if (events_) events_->start_clock();
 }
@@ -89,7 +100,7 @@ void RunLog::iteration(Iteration k, double job_done, double loss, const Exchange
   loss_sum_ += loss;
   ++loss_count_;
   if (last || (k + 1) % report.every_iterations == 0) write(k, job_done, exchange);
-  if (!sources_.options.progress || sources_.rank != 0) return;
+  if (!sources_.options.progress || sources_.process != 0) return;
   if (const auto now = std::chrono::steady_clock::now(); last || now - last_progress_ >= between_progress) {
     last_progress_ = now;
     report_progress(k, job_done, loss);

@@ -23,6 +23,7 @@ class RunLog {
     const Ledger& ledger;
     RunLength length;
     int rank;
+    int process;  ///< whose files these are: the rank, unless this process has taken the place of another
     const std::string& host;
     const std::string& run_id;
     const std::vector<Iteration>& resumed_at;  ///< iterations of this rank, so far
@@ -32,8 +33,10 @@ class RunLog {
   explicit RunLog(const Sources& sources, Begin begin = Begin::anew);
 
   /// Time, by the ledger's clock, counts from here; on top of that of the parts before.
-  void start_clock();
-  double seconds() const;  ///< since start_clock
+  /// `since`: a reading of that clock, where this process has joined a run that goes on.
+  void start_clock(std::optional<std::chrono::nanoseconds> since = std::nullopt);
+  double seconds() const;                                    ///< since start_clock
+  double seconds_before() const { return seconds_before_; }  ///< of the parts of the run before this one
 
   /// Iteration k of this rank is over, and `job_done` of all ranks; loss: of its batch. What is recorded is the mean
   /// since the last record.
@@ -48,7 +51,7 @@ class RunLog {
   /// The fields that every rank knows; totals and times are zero.
   /// `reports`: this rank writes the summary of all.
   Summary summary(const std::string& status, double job_done, bool reports = false) const;
-  /// How far the files are and what they do not have yet; loading cuts them there.
+  /// How far the files of the rank are and what they do not have yet; loading cuts them there.
   void state(Archive& archive);
   /// For a rank that has no state to load: goes on behind the record of the run's name, if there is a file.
   void begin_behind_nothing();
@@ -66,6 +69,8 @@ class RunLog {
   double loss_sum_ = 0.0;  // since the last record, over loss_count_ iterations
   std::uint64_t loss_count_ = 0;
   std::optional<MetricsWriter> metrics_;
+  /// Where this process has taken the rank's place: bytes of the rank's file, behind which a resumed run goes on.
+  std::optional<std::uint64_t> took_over_{};
   double seconds_before_ = 0.0;  // in the parts of the run before this one
   std::optional<EventFile> events_;
   bool warned_ = false;

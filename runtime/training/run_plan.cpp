@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.hpp"
+
 namespace hearsay {
 namespace {
 
@@ -58,6 +60,13 @@ void read_failures(Config& train, RunPlan::Parts& parts) {
                                       "on_failure: continue: a rank of which nothing was heard for so long is dead; "
                                       "longer than the longest time for which a rank may be stopped or starved");
   parts.failure_timeout = std::chrono::nanoseconds{0};
+  parts.spares = static_cast<int>(
+      train.integer("spares", 0, Range::between(0, 10'000),
+                    "on_failure: continue: of the processes that are started so many, the last, do not train before a "
+                    "rank has died; then one of them takes its place, with a neighbour's model and its share of data"));
+  train.require(parts.spares == 0 || go_on, "spares",
+                "spares take the places of ranks that have died: they need on_failure: continue, without which a death "
+                "ends the job");
   if (!go_on) return;
   train.require(parts.exchange->survives_deaths(), "on_failure",
                 "continue needs ranks that wait for nobody: exchange dpsgd, eventgrad or gossip_outer with schedule: "
@@ -141,6 +150,13 @@ RunPlan::RunPlan(Config config, Task task) : parts_(read(std::move(config), std:
 std::size_t RunPlan::samples_per_epoch(std::size_t examples, int ranks) {
   const auto p = static_cast<std::size_t>(ranks);
   return (examples + p - 1) / p;
+}
+
+int RunPlan::ranks(int processes) const {
+  if (parts_.spares == 0 || parts_.spares < processes) return processes - parts_.spares;
+  throw ConfigError("train.spares: " + std::to_string(parts_.spares) + " of " + std::to_string(processes) +
+                    " processes would wait for somebody's place, and nobody train; start more of them (-n), or have "
+                    "fewer spares");
 }
 
 RunLength RunPlan::length(std::size_t examples, int ranks) const {

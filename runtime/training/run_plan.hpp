@@ -56,6 +56,7 @@ class RunPlan {
     RunLength::Budget budget;
     CheckpointOptions checkpoint;
     std::chrono::nanoseconds failure_timeout;  ///< on_failure: continue; else 0
+    int spares;                                ///< processes of the job that wait for somebody's place
     std::string initial_model;                 ///< a file to start from; empty: none
     double most_seconds;                       ///< 0: as long as it takes
     std::int64_t evaluate_every_epochs;        ///< 0: at the end only
@@ -75,10 +76,13 @@ class RunPlan {
   const Parts& parts() const { return parts_; }
   const ReportOptions& report() const { return parts_.report; }
   const std::string& config_yaml() const { return parts_.config_yaml; }
-  /// Builds graph and weights for so many ranks: ConfigError if they, or the exchange, do not fit.
-  Topology topology(int ranks) const {
-    parts_.exchange->require_ranks(ranks);
-    return parts_.topology->build(ranks);
+  /// How many of so many processes train: all but the spares. Throws ConfigError if that is nobody.
+  int ranks(int processes) const;
+  /// Builds graph and weights for those of so many processes that train: ConfigError if they, or the exchange, do not
+  /// fit.
+  Topology topology(int processes) const {
+    parts_.exchange->require_ranks(ranks(processes));
+    return parts_.topology->build(ranks(processes));
   }
   /// For a training set of `examples`: an epoch is ⌈⌈N/P⌉ / batch_size⌉ iterations of every rank.
   RunLength length(std::size_t examples, int ranks) const;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <optional>
 
 #include "base/error.hpp"
@@ -44,6 +45,13 @@ class Session {
 
  private:
   void prepare();
+  void share_beginning();
+  std::vector<int> first_processes() const;
+  bool join();
+  void tell_that_it_mixes();
+  int spares() const { return plan_.parts().spares; }
+  /// This process's place in the graph.
+  int place() const { return participant_.rank(); }
   bool observe(Iteration k, double loss);
   bool may_go_on(Iteration done);
   bool lockstep() const { return plan_.parts().exchange->schedule() == Schedule::lockstep; }
@@ -67,11 +75,14 @@ class Session {
   double all_done();
   void evaluate_at(double job_done);
   void evaluate_snapshots();
+  void evaluate_snapshot(std::size_t i);
+  std::size_t snapshots_missed() const;
   void leave_snapshot(double job_iterations);
   void take_from_servers();
   void evaluate(double job_done, double time_s);
   Summary finish();
   Summary finish_alive();
+  Summary leave_unused();
   void settle();
   bool reports() const { return survivors_.reports(); }
   std::chrono::nanoseconds failure_timeout() const;
@@ -90,7 +101,7 @@ class Session {
 
   const RunPlan& plan_;
   const TrainOptions& options_;
-  const int rank_;
+  const int rank_;  // of MPI
   const std::string host_;
   const std::string run_id_;
   const StopSignal stop_;
@@ -115,7 +126,11 @@ class Session {
   bool snapshots_over_ = false;
   std::optional<std::size_t> last_snapshot_{};  // the model at the end
   std::size_t snapshots_evaluated_ = 0;
-  std::int64_t evaluations_ = 0;  // during training
+  std::int64_t evaluations_ = 0;         // during training
+  std::int64_t evaluations_before_ = 0;  // where there are spares: when this part of the run began
+  std::int64_t joined_behind_ = 0;       // of a spare: when it took a place
+  bool told_that_it_mixes_ = false;      // ... and has said so
+  std::chrono::nanoseconds began_{};     // and a reading of the ledger's clock, as if it had been one part
   Evaluator::MeanModel mean_model_{};
   std::vector<std::string> not_written_{};
   CheckpointFolder checkpoint_folder_;
@@ -144,8 +159,9 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
       data_(load_data(plan.parts())),
       model_(started_model(plan.parts(), data_, rank_, environment.rank_on_host())),
       random_(options.shares_process),
-      batches_(make_batches(plan.parts(), data_, environment.ranks(), rank_)),
-      length_(plan.length(data_.train->size(), environment.ranks())),
+      batches_(
+          make_batches(plan.parts(), data_, plan.ranks(environment.ranks()), rank_ % plan.ranks(environment.ranks()))),
+      length_(plan.length(data_.train->size(), plan.ranks(environment.ranks()))),
       communicator_(
           [this] {
             participant_.serve();
@@ -159,6 +175,7 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
                    {.iterations_per_epoch = length_.iterations_per_epoch,
                     .step = plan.parts().optimizer->response(),
                     .failure_timeout = failure_timeout(),
+                    .spares = spares(),
                     .interrupted = [this] { return interrupted(); }}),
       survivors_(participant_, communicator_),
       evaluator_(model_, test_set(data_), communicator_, participant_.engine(), participant_.ledger()),
@@ -195,7 +212,8 @@ RunLog::Sources Session::sources() const {
           .layout = model_.replica().layout,
           .ledger = participant_.ledger(),
           .length = length_,
-          .rank = rank_,
+          .rank = place(),
+          .process = rank_,
           .host = host_,
           .run_id = run_id_,
           .resumed_at = resumed_at_};
@@ -244,16 +262,20 @@ RankResult Session::result() const {
           .iterations = trainer_->iterations_done(),
           .replica_hash = replica_hash(fetched(*model_.replica().device, model_.replica().values.span())),
           .shares = participant_.exchange().shares(),
-          .rank = rank_};
+          .rank = place()};
 }
 
 /// All ranks start from the same model and together.
 void Session::prepare() {
-  participant_.engine().run([&] { broadcast_other_state(model_, communicator_); });
+  participant_.engine().run([&] {
+    broadcast_other_state(model_, communicator_);
+    if (spares() == 0 || participant_.is_spare()) return;
+    communicator_.keep(first_processes());
+  });
   if (rank_ == 0 && !data_.vocabulary.empty())
     write(
         [this] { write_file(plan_.report().directory / "vocabulary.txt", "# " + run_id_ + "\n" + data_.vocabulary); });
-  if (participant_.layer_wise()) {
+  if (!participant_.is_spare() && participant_.layer_wise()) {
     model_.on_gradient([this](SegmentId s) {
       if (trace_) trace_->gradient(s, participant_.ledger().now());
       random_.keep();
@@ -266,6 +288,7 @@ void Session::prepare() {
                                                       .optimizer = *optimizer_,
                                                       .learning_rate = *plan_.parts().learning_rate,
                                                       .rank = rank_});
+  if (participant_.is_spare()) return share_beginning();
   if (!lockstep()) snapshots_.emplace(model_, plan_.report().directory, rank_, run_id_);
   if (options_.resume) {
     resume();
@@ -279,6 +302,46 @@ void Session::prepare() {
     if (rank_ == 0) write_start(sources(), hosts);
     communicator_.barrier();
   });
+  if (spares() > 0) share_beginning();
+}
+
+/// Those that are no spares.
+std::vector<int> Session::first_processes() const {
+  std::vector<int> first(static_cast<std::size_t>(participant_.topology().ranks()));
+  std::iota(first.begin(), first.end(), 0);
+  return first;
+}
+
+/// What spares have to know of where the others begin, from rank 0. Collective over all processes.
+void Session::share_beginning() {
+  std::vector<std::int64_t> beginning{static_cast<std::int64_t>(checkpoints_), begun_with_, evaluations_};
+  began_s_ = log_ ? log_->seconds_before() : 0.0;
+  participant_.engine().run([&] {
+    farewell_.broadcast(std::as_writable_bytes(std::span(beginning)), 0);
+    farewell_.broadcast(std::as_writable_bytes(std::span(&began_s_, 1)), 0);
+  });
+  checkpoints_ = static_cast<std::uint64_t>(beginning[0]);
+  begun_with_ = beginning[1];
+  evaluations_ = evaluations_before_ = beginning[2];
+  began_ = participant_.ledger().now() - std::chrono::nanoseconds(static_cast<std::int64_t>(began_s_ * 1e9));
+}
+
+/// Of a spare: false if it is not needed. Else it trains from now on in the place of a rank that has died, on that
+/// rank's share, where the dead have stopped.
+bool Session::join() {
+  if (!participant_.take_over(*plan_.parts().exchange)) return false;
+  const FailureDetector& failures = *participant_.failures();
+  batches_ = make_batches(plan_.parts(), data_, participant_.topology().ranks(), place());
+  for (int process = 0; process < participant_.topology().ranks() + spares(); ++process)
+    if (failures.place_of(process) == place())
+      batches_.skip(static_cast<std::int64_t>(participant_.batches_of(process)));
+  snapshots_.emplace(model_, plan_.report().directory, rank_, run_id_);
+  if (const Iteration every = plan_.parts().evaluate_every_epochs * length_.iterations_per_epoch; every > 0)
+    evaluations_ = std::max(evaluations_, static_cast<std::int64_t>(job_done()) / every);
+  joined_behind_ = evaluations_;
+  log_.emplace(sources());
+  log_->start_clock(began_);
+  return true;
 }
 
 /// What a rank is made of: each part says its own state.
@@ -310,9 +373,6 @@ void Session::checkpoint(Having having) {
   parts([&](const std::string_view name, const std::function<void(Archive&)>& state) {
     if (settled || name == "model" || name == "log") archive.part(name.data(), state);
   });
-  std::vector<int> lost;
-  for (const LostRank& dead : survivors_.lost(0.0)) lost.push_back(dead.rank);
-  std::ranges::sort(lost);
   archive.part("residual", [this](Archive& part) {
     std::vector<float> owed(model_.replica().layout.size());
     participant_.exchange().add_residual(owed);
@@ -322,10 +382,10 @@ void Session::checkpoint(Having having) {
   checkpoint_writer_.write({.number = ++checkpoints_,
                             .iteration = trainer_->iterations_done(),
                             .epoch = length_.epoch(job_done()),
-                            .rank = rank_,
+                            .rank = place(),
                             .ranks = participant_.topology().ranks(),
                             .settled = settled,
-                            .lost = std::move(lost)},
+                            .lost = survivors_.missing()},
                            stop_.received() == 0 && signal_ == 0);
   note_unwritten_checkpoints();
 }
@@ -413,7 +473,20 @@ bool Session::observe(Iteration k, double loss) {
   const double done = participant_.job_iterations(k + 1);
   log_->iteration(k, done, loss, participant_.exchange());
   if (plan_.parts().evaluate_every_epochs > 0) evaluate_at(done);
+  if (participant_.mixes_since_s() && !std::exchange(told_that_it_mixes_, true)) tell_that_it_mixes();
   return may_go_on(k + 1);
+}
+
+/// Of a spare that has taken a place.
+void Session::tell_that_it_mixes() {
+  if (!options_.joined) return;
+  const double now = std::chrono::duration<double>(participant_.ledger().since_start()).count();
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "takes the place of rank %d, after %.2f s, in iteration %.0f of the job; it mixes since %.2f s",
+                place(), log_->seconds() - (now - participant_.joined_at_s()), participant_.job_iterations(0),
+                log_->seconds() - (now - *participant_.mixes_since_s()));
+  options_.joined(text);
 }
 
 /// Between two iterations: whether neither a signal nor the clock ends training. Writes a checkpoint that is due.
@@ -508,8 +581,10 @@ void Session::evaluate_at(double job_done) {
 
 /// What all ranks have done, over their number: exactly, when training is over. Collective.
 double Session::all_done() {
-  std::vector<double> sum{static_cast<double>(trainer_->iterations_done())}, of_dead;
-  for (const LostRank& lost : survivors_.lost(0.0)) of_dead.push_back(static_cast<double>(lost.iterations));
+  std::vector<double> sum{static_cast<double>(trainer_->iterations_done())};
+  std::vector<double> of_dead(static_cast<std::size_t>(participant_.topology().ranks() + spares()));
+  for (const LostRank& lost : survivors_.lost(0.0))
+    of_dead[static_cast<std::size_t>(lost.process)] = static_cast<double>(lost.iterations);
   participant_.engine().run([&] {
     communicator_.sum(sum);
     communicator_.maximum(of_dead);
@@ -528,22 +603,41 @@ void Session::evaluate_snapshots() {
     leave_snapshot(job_done());
   }
   const std::size_t last = *last_snapshot_;
-  std::vector<double> common{snapshots_->taken().size() > last ? static_cast<double>(last) : 0.0};
-  participant_.engine().run([&] { communicator_.minimum(common); });
+  const bool whole = snapshots_->taken().size() > last;
+  const std::size_t missed = snapshots_missed();
+  std::vector<double> common{whole ? static_cast<double>(missed + last) : 0.0};
   std::vector<double> lost{static_cast<double>(std::max(snapshots_->lost(), snapshots_evaluated_))};
-  participant_.engine().run([&] { communicator_.maximum(lost); });
+  std::vector<double> missed_by(static_cast<std::size_t>(participant_.topology().ranks() + spares()));
+  missed_by[static_cast<std::size_t>(rank_)] = static_cast<double>(missed);
+  participant_.engine().run([&] {
+    communicator_.minimum(common);
+    communicator_.maximum(lost);
+    if (spares() > 0) communicator_.maximum(missed_by);
+  });
   if (snapshots_->lost() > 0 && rank_ == 0 && options_.warned)
     options_.warned("the models before the resumption were evaluated and removed: they are not evaluated again");
   for (auto i = static_cast<std::size_t>(lost[0]); i < static_cast<std::size_t>(common[0]); ++i) {
-    const Snapshots::Taken& taken = snapshots_->taken()[i];
-    std::vector<double> when{taken.time_s};
-    participant_.engine().run([&] { communicator_.maximum(when); });
-    snapshots_->load(i);
-    take_from_servers();
-    evaluate(taken.job_iterations, when[0]);
+    survivors_.among(
+        [&](int process) { return missed_by[static_cast<std::size_t>(process)] <= static_cast<double>(i); },
+        [&] { evaluate_snapshot(i - missed); });
     snapshots_evaluated_ = i + 1;
   }
   if (common[0] > 0.0) snapshots_->load(last);
+}
+
+/// What the others had left before this process came.
+std::size_t Session::snapshots_missed() const {
+  return participant_.process() == place() ? 0 : static_cast<std::size_t>(joined_behind_ - evaluations_before_);
+}
+
+/// With those who have one of that time.
+void Session::evaluate_snapshot(std::size_t i) {
+  const Snapshots::Taken& taken = snapshots_->taken()[i];
+  std::vector<double> when{taken.time_s};
+  participant_.engine().run([&] { communicator_.maximum(when); });
+  snapshots_->load(i);
+  take_from_servers();
+  evaluate(taken.job_iterations, when[0]);
 }
 
 /// Where ranks serve a part of the model each, that is the model: what they hold of other parts is a little older.
@@ -582,14 +676,19 @@ Summary Session::run() {
   prepare();
   const CheckpointOptions& options = plan_.parts().checkpoint;
   training_ = true;
-  log_->start_clock();
-  began_s_ = log_->seconds();
+  if (participant_.is_spare()) {
+    if (!join()) return leave_unused();
+  } else {
+    log_->start_clock();
+    began_s_ = log_->seconds();
+  }
   checkpoint_due_s_ = began_s_ + options.every_s;
   checkpoints_before_ = checkpoints_;
   if (options.every_iterations > 0)
     periods_before_ = static_cast<std::uint64_t>(begun_with_ / options.every_iterations);
   if (options.every_iterations > 0)
     checkpoint_due_ = (static_cast<Iteration>(job_done()) / options.every_iterations + 1) * options.every_iterations;
+  if (survivors_.may_die()) period_ = checkpoint_periods();
   watch();
   try {
     trainer_->run(
@@ -634,6 +733,19 @@ Summary Session::finish_alive() {
   return summary;
 }
 
+/// Of a spare that nobody has needed, or that has come too late.
+Summary Session::leave_unused() {
+  constexpr double patience_s = 10.0;
+  training_ = false;
+  if (const int signal = stop_.received(); signal != 0) {
+    participant_.engine().run([&] { static_cast<void>(farewell_.barrier_within(patience_s)); });
+    throw Stopped(signal);
+  }
+  survivors_.leave();
+  if (options_.survived) options_.survived(nullptr);
+  return {};
+}
+
 Summary Session::finish() {
   settle();
   write_trace();
@@ -653,9 +765,12 @@ Summary Session::finish() {
   collect_problems();
   Summary summary = log_->summary("finished", done, reports());
   summary.ranks_lost = survivors_.lost(log_->seconds());
+  summary.ranks_joined = survivors_.joined(log_->seconds());
   if (const int parts = survivors_.parts(); parts > 1)
     summary.message = "without the ranks that died the graph is in " + std::to_string(parts) +
                       " parts, which have gone on each for itself";
+  else if (spares() > 0 && survivors_.left_waiting())
+    summary.message = "a place stayed empty though a spare was there: none of its neighbours lived, to give it a model";
   for (std::size_t i = 0; i < ranks.mean.size(); ++i)
     summary.take({.metric = ranks.mean[i].metric,
                   .mean_model = mean_model_.metrics[i].value,
@@ -668,7 +783,7 @@ Summary Session::finish() {
     finish_report(summary);
     communicator_.barrier();
   });
-  if (plan_.parts().checkpoint.periodic()) checkpoint_folder_.prune(rank_, plan_.parts().checkpoint.keep);
+  if (plan_.parts().checkpoint.periodic()) checkpoint_folder_.prune(place(), plan_.parts().checkpoint.keep);
   return summary;
 }
 
@@ -682,7 +797,10 @@ void Session::leave_stopped() {
   write([this] { model_.save(replica_file(plan_, rank_), run_id_); });
   write_trace();
   bool all_here = false;
-  participant_.engine().run([&] { all_here = farewell_.barrier_within(patience_s); });
+  participant_.engine().run([&] {
+    all_here = farewell_.barrier_within(patience_s);
+    if (all_here && spares() > 0) farewell_.keep(first_processes());
+  });
   if (all_here && !together_) settle_for_checkpoint();
   checkpoint_writer_.wait();
   note_unwritten_checkpoints();
@@ -710,7 +828,7 @@ void Session::settle_for_checkpoint() {
     farewell_.maximum({&newest, 1});
   });
   if (in_order == 0.0) return;
-  participant_.settle();
+  participant_.settle([this] { farewell_.barrier(); });
   checkpoints_ = static_cast<std::uint64_t>(newest);
   checkpoint();
 }
@@ -733,6 +851,8 @@ bool has_complete_checkpoint(const RunPlan& plan, std::string run_id) {
 }
 
 Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options) {
+  if (options.shares_process && plan.parts().spares > 0)
+    throw ConfigError("train.spares: in a simulation nobody dies whose place they could take; take spares: 0");
   std::optional<RunFolder> folder;  // of rank 0, if the caller has not made it
   std::string run_id = options.run_id;
   {

@@ -43,6 +43,8 @@ struct TrainOptions {
   /// without MPI, which would wait for ranks that have died. On every rank; the summary on the one that reports, else
   /// null. Without it `train` returns as ever, and may hang if a rank has died.
   std::function<void(const Summary*)> survived{};
+  /// Told on a spare that has taken the place of a dead rank, when it first mixes, in a sentence.
+  std::function<void(const std::string&)> joined{};
   bool shares_process = false;  ///< ranks are threads of one process, of which one runs at a time
 };
 

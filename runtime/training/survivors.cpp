@@ -1,25 +1,41 @@
 #include "runtime/training/survivors.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace hearsay {
 
 void Survivors::require_all_alive() const {
   const FailureDetector* failures = participant_.failures();
-  if (failures == nullptr || failures->dead() == known_.load()) return;
-  const int rank = failures->deaths().back().rank;
-  throw RankDied("rank " + std::to_string(rank) + " has died before training began; start the job again");
+  if (failures == nullptr) return;
+  if (somebody_has_left()) throw RankDied("the others have done this without this rank");
+  if (failures->changes() == known_.load()) return;
+  const auto deaths = failures->deaths();
+  const std::string who = deaths.empty() ? "a rank" : "rank " + std::to_string(deaths.back().rank);
+  throw RankDied(who + " has died before training began; start the job again");
+}
+
+/// One of the members, so long ago that what it has sent before must have come: it has done this with other members.
+bool Survivors::somebody_has_left() const {
+  constexpr std::chrono::seconds until_all_has_come{2};
+  const FailureDetector& failures = *participant_.failures();
+  if (std::ranges::none_of(members_, [&](int member) { return failures.has_left(member); })) return false;
+  const auto now = participant_.ledger().now();
+  if (!left_at_) left_at_ = now;
+  return now - *left_at_ > until_all_has_come;
 }
 
 bool Survivors::attempt_together(const std::function<void()>& attempt) {
   FailureDetector& failures = *participant_.failures();
   for (;;) {
-    const auto deaths = failures.deaths();
-    std::vector<int> members;
-    for (int r = 0; r < participant_.topology().ranks(); ++r)
-      if (std::ranges::find(deaths, r, &FailureDetector::Death::rank) == deaths.end()) members.push_back(r);
-    known_ = static_cast<int>(deaths.size());
-    participant_.engine().run([&] { communicator_.keep(members); });
+    const int changes = failures.changes();
+    const std::vector<int> members = failures.participants();
+    participant_.engine().run([&] {
+      communicator_.keep(members);
+      members_ = members;
+      left_at_.reset();
+      known_ = changes;
+    });
     try {
       attempt();
       return true;
@@ -27,6 +43,17 @@ bool Survivors::attempt_together(const std::function<void()>& attempt) {
       if (std::ranges::any_of(members, [&](int r) { return failures.has_left(r); })) return false;
     }
   }
+}
+
+void Survivors::among(const std::function<bool(int process)>& takes_part, const std::function<void()>& work) {
+  if (members_.empty()) return work();
+  std::vector<int> some;
+  std::ranges::copy_if(members_, std::back_inserter(some), takes_part);
+  if (some == members_) return work();
+  if (std::ranges::find(some, participant_.process()) == some.end()) return;
+  participant_.engine().run([&] { communicator_.keep(some); });
+  work();
+  participant_.engine().run([&] { communicator_.keep(members_); });
 }
 
 void Survivors::leave() {
@@ -38,27 +65,62 @@ void Survivors::leave() {
 
 bool Survivors::reports() const {
   FailureDetector* failures = participant_.failures();
-  return participant_.rank() == (failures == nullptr ? 0 : failures->living().front());
+  if (failures == nullptr) return participant_.process() == 0;
+  const std::vector<int> all = failures->participants();
+  return !all.empty() && participant_.process() == all.front();
+}
+
+/// A time of the failure detector's, by the run's clock, which shows `seconds` now.
+double Survivors::run_clock(double at_s, double seconds) const {
+  const double now = std::chrono::duration<double>(participant_.ledger().since_start()).count();
+  return std::max(0.0, seconds - (now - at_s));
 }
 
 std::vector<LostRank> Survivors::lost(double seconds) const {
   std::vector<LostRank> all;
   FailureDetector* failures = participant_.failures();
   if (failures == nullptr) return all;
-  const double now = std::chrono::duration<double>(participant_.ledger().since_start()).count();
   for (const FailureDetector::Death& death : failures->deaths())
-    all.push_back({.rank = death.rank,
-                   .at_s = std::max(0.0, seconds - (now - death.at_s)),
+    all.push_back({.rank = failures->place_of(death.rank),
+                   .process = death.rank,
+                   .at_s = run_clock(death.at_s, seconds),
                    .iterations = static_cast<Iteration>(participant_.batches_of(death.rank))});
   return all;
+}
+
+std::vector<JoinedRank> Survivors::joined(double seconds) const {
+  std::vector<JoinedRank> all;
+  FailureDetector* failures = participant_.failures();
+  if (failures == nullptr) return all;
+  for (const FailureDetector::Join& join : failures->joins())
+    all.push_back({.rank = join.place,
+                   .process = join.rank,
+                   .at_s = run_clock(join.at_s, seconds),
+                   .iterations = static_cast<Iteration>(participant_.batches_of(join.rank))});
+  return all;
+}
+
+std::vector<int> Survivors::missing() const {
+  std::vector<int> all;
+  FailureDetector* failures = participant_.failures();
+  for (int place = 0; failures != nullptr && place < participant_.topology().ranks(); ++place)
+    if (!failures->takes_part(failures->holder(place))) all.push_back(place);
+  return all;
+}
+
+bool Survivors::left_waiting() const {
+  const FailureDetector& failures = *participant_.failures();
+  const auto living = failures.living();
+  return !missing().empty() && std::ranges::any_of(living, [&](int process) { return !failures.takes_part(process); });
 }
 
 int Survivors::parts() const {
   FailureDetector* failures = participant_.failures();
   if (failures == nullptr) return 1;
   std::vector<bool> seen(static_cast<std::size_t>(participant_.topology().ranks()));
+  for (const int place : missing()) seen[static_cast<std::size_t>(place)] = true;
   int parts = 0;
-  for (const int first : failures->living()) {
+  for (int first = 0; first < participant_.topology().ranks(); ++first) {
     if (seen[static_cast<std::size_t>(first)]) continue;
     ++parts;
     seen[static_cast<std::size_t>(first)] = true;
@@ -66,7 +128,7 @@ int Survivors::parts() const {
       const int rank = open.back();
       open.pop_back();
       for (const int next : participant_.topology().neighbourhood(rank).neighbours) {
-        if (!failures->alive(next) || seen[static_cast<std::size_t>(next)]) continue;
+        if (seen[static_cast<std::size_t>(next)]) continue;
         seen[static_cast<std::size_t>(next)] = true;
         open.push_back(next);
       }

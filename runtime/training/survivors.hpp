@@ -3,9 +3,11 @@
 //
 // Training itself knows no collective operation. What comes behind it, evaluation and reports, has many, and each would
 // wait for ever for a rank that dies meanwhile. So they are done among those who are alive, as one attempt: whoever
-// hears of another death gives the attempt up, and all begin it again without that rank. It has succeeded when the rank
-// that writes the summary says that it leaves.
+// hears of another death gives the attempt up, and all begin it again without that rank, or with one more where a spare
+// has just taken the place of a dead one. It has succeeded when the rank that writes the summary says that it leaves.
 #include <atomic>
+#include <chrono>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
@@ -15,7 +17,7 @@
 
 namespace hearsay {
 
-/// Thrown out of an operation among the living, because one of them has died.
+/// Thrown out of an operation among the living, because one of them has died or has left, or one more takes part.
 class RankDied : public CommunicationError {
  public:
   using CommunicationError::CommunicationError;
@@ -35,20 +37,32 @@ class Survivors {
   /// Does `attempt` until it succeeds, each time among those who are alive. False: it has been done without this rank,
   /// which need not do anything any more.
   bool attempt_together(const std::function<void()>& attempt);
+  /// Within an attempt: `work` among those of its members that `takes_part` is true of, which all of them know alike.
+  void among(const std::function<bool(int process)>& takes_part, const std::function<void()>& work);
   /// Says that this rank leaves, and returns when the others have been told.
   void leave();
 
-  /// Whether this rank writes what one rank writes: rank 0, or the first that lives.
+  /// Whether this rank writes what one rank writes: rank 0, or the first process that lives and takes part.
   bool reports() const;
-  /// Who has died, as far as this rank knows. `seconds`: of the run's clock, now.
+  /// Who has died, as far as this rank knows, and who has come. `seconds`: of the run's clock, now.
   std::vector<LostRank> lost(double seconds) const;
+  std::vector<JoinedRank> joined(double seconds) const;
+  /// Ranks whose place nobody has who has a model, ascending.
+  std::vector<int> missing() const;
+  /// Whether a place is empty and a spare lives that has none.
+  bool left_waiting() const;
   /// Into how many parts the graph has fallen without the dead.
   int parts() const;
 
  private:
   Participant& participant_;
   mpi::Communicator& communicator_;
-  std::atomic<int> known_{0};  // deaths when the attempt began
+  double run_clock(double at_s, double seconds) const;
+  bool somebody_has_left() const;
+
+  std::atomic<int> known_{0};                                  // what had changed when the attempt began
+  std::vector<int> members_{};                                 // of the attempt
+  mutable std::optional<std::chrono::nanoseconds> left_at_{};  // when one of them was first known to have left
 };
 
 }  // namespace hearsay

@@ -2,6 +2,7 @@
 # survive_test.sh HEARSAY SOURCE_DIR: train.on_failure: continue. Ranks are killed and stopped at random instants; the
 # others finish, soon, and say who has died.
 source "$(dirname "$0")/expect.sh"
+source "$(dirname "$0")/jobs.sh"
 launch=$source_dir/scripts/launch
 
 cat >base.yaml <<'YAML'
@@ -15,41 +16,6 @@ trigger: {name: adaptive, horizon: 1.0, maximum_silence: 10}
 train: {epochs: 100, evaluate_every_epochs: 25, on_failure: continue, failure_timeout_s: 1.5}
 report: {every_iterations: 7}
 YAML
-
-# says FOLDER EXPRESSION: Python's, of the summary s.
-says() { python3 -c "import json, sys; s = json.load(open(sys.argv[1])); sys.exit(not ($2))" "$1/summary.json"; }
-
-# begin FOLDER COMMAND…: starts a job in the background; goes on when its ranks train. `pids`: of the ranks, in order.
-begin() {
-  local folder=$1 rank
-  shift
-  timeout 150 "$@" >begun.log 2>&1 </dev/null &
-  job=$!
-  for _ in $(seq 600); do
-    [ "$(find "$folder" -name 'metrics.rank*.jsonl' -size +0 2>/dev/null | wc -l)" = 4 ] && break
-    sleep 0.05
-  done
-  pids=()
-  for pid in $(pgrep -f "^$hearsay train .*--output $folder( |\$)"); do
-    rank=$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')
-    pids[rank]=$pid
-  done
-  holds "$folder: four ranks train" test "${#pids[@]}" = 4
-}
-
-# ended FOLDER: the job ends by itself, well, and leaves nobody behind.
-ended() {
-  local code=0 left
-  wait "$job" || code=$?
-  cp begun.log output
-  checks=$((checks + 1))
-  [ "$code" = 0 ] || fail "$1: the job ends with $code"
-  mapfile -t left < <(pgrep -f "^$hearsay train .*--output $1( |\$)")
-  holds "$1: nobody stays behind" test "${#left[@]}" = 0
-  [ "${#left[@]}" = 0 ] || kill -KILL "${left[@]}"
-}
-
-nap() { sleep "$(printf '0.%03d' $((SRANDOM % 1000)))"; }
 
 # ---------------------------------------------------------------- killed, rank 0 and another
 for victim in 0 $((SRANDOM % 3 + 1)); do

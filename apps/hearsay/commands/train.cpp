@@ -160,7 +160,11 @@ int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::o
                                    .run_id = folder ? folder->id() : "",
                                    .resume = arguments.resume.has_value(),
                                    .resumed = [&](const std::string& words) { display.say(words); },
-                                   .survived = recovers ? survived : std::function<void(const Summary*)>{}});
+                                   .survived = recovers ? survived : std::function<void(const Summary*)>{},
+                                   .joined =
+                                       [&](const std::string& words) {
+                                         std::fprintf(stderr, "hearsay: [rank %d] %s\n", mpi.rank(), words.c_str());
+                                       }});
     display.finish();
     if (mpi.rank() == 0) std::printf("%s", outcome_text(summary, parts.report.directory, parts.save_model).c_str());
     return attempt_together(mpi, [&] { require_all_written(summary); });
@@ -184,7 +188,7 @@ PlannedModel planned_model(const ConfigArguments& config, int ranks) {
   const ChosenRun run = read_run(config);
   Config ring = Config::from_text("graph: {name: ring}");
   const bool has_graph = run.plan().parts().exchange->laws().along_graph;
-  Topology topology = has_graph ? run.plan().topology(ranks) : TopologyPlan(ring).build(ranks);
+  Topology topology = has_graph ? run.plan().topology(ranks) : TopologyPlan(ring).build(run.plan().ranks(ranks));
   MeasuredModel measured = measure_model(run.plan(), ranks);
   return {.layout = std::move(measured.layout), .topology = std::move(topology), .compute_s = measured.step_s};
 }
