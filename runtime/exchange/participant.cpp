@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/segments.hpp"
 #include "runtime/mpi/transport.hpp"
 
 namespace hearsay {
@@ -247,7 +247,8 @@ bool Participant::take_over(const ExchangePlan& plan) {
     follow_changes();
   }
   if (!model) return false;
-  adopt_model(*model, *place, replica_);
+  take_whole_model(*model, replica_.layout, *place, *replica_.device, replica_.values.span());
+  replica_.device->wait();
   exchange_ = build_exchange(plan, context());
   for (std::size_t e = 0; e < ends_.size(); ++e) {
     if (ends_[e].lost)

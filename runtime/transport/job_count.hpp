@@ -20,8 +20,8 @@
 
 #include "runtime/transport/ledger.hpp"
 #include "runtime/transport/mailbox.hpp"
-#include "runtime/transport/places.hpp"
 #include "runtime/transport/remote_memory.hpp"
+#include "topology/places.hpp"
 
 namespace hearsay {
 

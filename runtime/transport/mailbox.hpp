@@ -50,18 +50,18 @@
 #include <vector>
 
 #include "runtime/transport/packet.hpp"
-#include "runtime/transport/places.hpp"
 #include "runtime/transport/remote_memory.hpp"
 #include "runtime/transport/ring_position.hpp"
 #include "runtime/transport/shared_position.hpp"
+#include "topology/places.hpp"
 
 namespace hearsay {
 
 class Ledger;
 
 /// Where things lie in the memory of a rank with `degree` slots (a neighbour each; places.hpp): a line a slot for
-/// `tail`, a line a slot for `head`, then the rings. Equal capacity everywhere, so that every rank can compute every other's map. Without
-/// capacity there is nothing.
+/// `tail`, a line a slot for `head`, then the rings. Equal capacity everywhere, so that every rank can compute every
+/// other's map. Without capacity there is nothing.
 struct MailboxMap {
   int degree;
   std::size_t capacity_bytes;  ///< of one ring, a multiple of 64

@@ -1,6 +1,6 @@
-# Jobs whose processes are killed and stopped while they train. To be sourced behind expect.sh; `processes` says how many
-# a job has, of which those that write metrics train.
-# shellcheck shell=bash
+# Jobs whose processes are killed and stopped while they train. To be sourced behind expect.sh. `processes` says how
+# many a job has, `trains` how many of them train at first.
+# shellcheck shell=bash disable=SC2154
 processes=4
 trains=4
 

@@ -32,9 +32,12 @@ returned() {
   local folder=$1 victim=$2 process=$3
   cp "$folder/summary.json" output 2>/dev/null
   holds "$folder: finished" says "$folder" "s['status'] == 'finished' and s['ranks'] == 4"
-  holds "$folder: who died" says "$folder" "[(r['rank'], r['process']) for r in s['ranks_lost']] == [($victim, $victim)]"
-  holds "$folder: who came" says "$folder" "[(r['rank'], r['process']) for r in s['ranks_joined']] == [($victim, $process)]"
-  holds "$folder: after that" says "$folder" "s['ranks_lost'][0]['at_s'] <= s['ranks_joined'][0]['at_s'] < s['wall_time_s']"
+  holds "$folder: who died" says "$folder" \
+    "[(r['rank'], r['process']) for r in s['ranks_lost']] == [($victim, $victim)]"
+  holds "$folder: who came" says "$folder" \
+    "[(r['rank'], r['process']) for r in s['ranks_joined']] == [($victim, $process)]"
+  holds "$folder: after that" says "$folder" \
+    "s['ranks_lost'][0]['at_s'] <= s['ranks_joined'][0]['at_s'] < s['wall_time_s']"
   holds "$folder: and trained" says "$folder" "s['ranks_joined'][0]['iterations'] > 20"
   holds "$folder: and mixed" mixed "$folder" "$victim"
   holds "$folder: the job's budget is spent" says "$folder" "s['iterations'] >= 300 * 32"
@@ -44,7 +47,8 @@ returned() {
   holds "$folder: a file of its own" grep -q '"loss"' "$folder/metrics.rank000$process.jsonl"
   cp begun.log output
   holds "$folder: it says so" grep -qE "joined +process $process in the place of rank $victim after" begun.log
-  holds "$folder: and said so" grep -qE "\[rank $process\] takes the place of rank $victim, after .* it mixes since" begun.log
+  holds "$folder: and said so" \
+    grep -qE "\[rank $process\] takes the place of rank $victim, after .* it mixes since" begun.log
 }
 
 # ---------------------------------------------------------------- killed, rank 0 and another
@@ -65,5 +69,26 @@ for victim in 0 $((SRANDOM % 3 + 1)); do
   done
 done
 
+# ---------------------------------------------------------------- nobody dies; refused; said
+begin runs/nobody "$launch" -n 5 "$hearsay" train base.yaml --progress off --set train.epochs=8 --output runs/nobody
+ended runs/nobody
+holds "nobody is needed" says runs/nobody "s['ranks_joined'] == [] and len(s['replica_hash']) == 4"
+holds "a spare that is not needed writes nothing" test ! -e runs/nobody/metrics.rank0004.jsonl
+expect 0 "watched" finished -- "$hearsay" watch runs/nobody --once
+expect 0 "how many train" "ring of 4 ranks" "spares +1 more" -- "$hearsay" train base.yaml --dry-run -n 5
+expect 2 "nobody would train" "train.spares: 5 of 5 processes would wait" -- "$hearsay" train base.yaml --dry-run -n 5 \
+  --set train.spares=5
+expect 2 "without on_failure" "they need on_failure: continue" -- "$hearsay" train base.yaml \
+  --set train.on_failure=abort
+expect 2 "in lockstep" "continue needs ranks that wait for nobody" -- "$hearsay" train base.yaml \
+  --set exchange.schedule=lockstep
+begin runs/stop "$launch" -n 5 "$hearsay" train base.yaml --progress off --output runs/stop
+kill -TERM "$job"
+code=0
+wait "$job" || code=$?
+cp begun.log output
+holds "a signal: $code" test "$code" = 143
+holds "and the summary" says runs/stop "s['status'] == 'stopped'"
+
 printf '%d checks, %d failures\n' "$checks" "$failures"
-[ "$failures" = 0 ]
+[ "$failures" = 0 ] && [ "$checks" -ge 90 ]

@@ -17,13 +17,6 @@
 namespace hearsay {
 namespace {
 
-template <class T>
-T read_struct(std::span<const std::byte> bytes) {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
-}
-
 /// Room for a segment of at most `bytes` behind its header.
 std::span<std::byte> append_body(RawBytes& packet, std::size_t bytes) {
   packet.resize(packet.size() + sizeof(SegmentHeader) + bytes);
@@ -45,42 +38,6 @@ float gain_in(const SegmentHeader& header) {
 /// into ← into or more, flag by flag.
 void join(std::span<std::uint8_t> into, std::span<const std::uint8_t> more) {
   for (std::size_t s = 0; s < into.size(); ++s) into[s] = static_cast<std::uint8_t>(into[s] | more[s]);
-}
-
-/// Hands over the segments of a packet. Throws CommunicationError for what is no packet of this layout's.
-template <class Take>
-void for_each_segment(std::span<const std::byte> packet, const Layout& layout, const Take& take) {
-  const std::uint32_t segments = packet_header(packet).segments;
-  auto rest = packet.subspan(sizeof(PacketHeader));
-  for (std::uint32_t i = 0; i < segments; ++i) {
-    if (rest.size() < sizeof(SegmentHeader)) throw CommunicationError("it ends before its last segment");
-    const auto header = read_struct<SegmentHeader>(rest);
-    rest = rest.subspan(sizeof header);
-    if (header.segment >= layout.count()) {
-      throw CommunicationError("segment " + std::to_string(header.segment) + " of " + std::to_string(layout.count()));
-    }
-    if (header.bytes > rest.size()) throw CommunicationError("a segment is longer than its packet");
-    take(header, rest.first(header.bytes));
-    rest = rest.subspan(header.bytes);
-  }
-  if (!rest.empty()) throw CommunicationError(std::to_string(rest.size()) + " bytes behind its last segment");
-}
-
-/// The same of a packet that is all of a model: every segment, as it is, in order.
-template <class Take>
-void for_each_whole(std::span<const std::byte> packet, const Layout& layout, int rank, const Take& take) {
-  SegmentId next = 0;
-  try {
-    for_each_segment(packet, layout, [&](const SegmentHeader& header, std::span<const std::byte> body) {
-      const Segment& segment = layout[header.segment];
-      if (header.segment != next++ || header.kind != whole_segment || body.size() != segment.length * sizeof(float))
-        throw CommunicationError("segment '" + segment.name + "' is not what a whole model has there");
-      take(segment, body);
-    });
-    if (next != layout.count()) throw CommunicationError("it is not a whole model");
-  } catch (const CommunicationError& error) {
-    throw misfit(packet_header(packet), rank, error.what());
-  }
 }
 
 FloatBlock copy_of(const FloatBlock& block, Device& device) {
@@ -105,17 +62,6 @@ std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n) {
   if (travels_whole(sparsifier, n)) return sizeof(SegmentHeader) + n * sizeof(float);
   const std::size_t k = kept_count(sparsifier.largest_density(), n);
   return sizeof(SegmentHeader) + sparsifier.codec->bound(sparsifier.selector->most(k, n), n);
-}
-
-std::size_t whole_model_bytes(const Layout& layout) {
-  return sizeof(PacketHeader) + layout.count() * sizeof(SegmentHeader) + layout.size() * sizeof(float);
-}
-
-void adopt_model(std::span<const std::byte> packet, int rank, Parameters& replica) {
-  for_each_whole(packet, replica.layout, rank, [&](const Segment& segment, std::span<const std::byte> body) {
-    replica.device->put(body, replica.values.segment(segment));
-  });
-  replica.device->wait();
 }
 
 ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size_t packet_bound,
@@ -503,10 +449,7 @@ void NeighbourLink::hear_whole(std::size_t edge, std::span<const std::byte> pack
   const PhaseTimer timer(context_.ledger, Phase::mix);
   Edge& link = links_[edge];
   const PacketHeader header = packet_header(packet);
-  for_each_whole(packet, layout_, context_.neighbourhood.rank,
-                 [&](const Segment& segment, std::span<const std::byte> body) {
-                   device_.put(body, link.theirs.segment(segment));
-                 });
+  take_whole_model(packet, layout_, context_.neighbourhood.rank, device_, link.theirs.span());
   link.newest_packet = header.iteration;
   link.newest_sent = {static_cast<std::uint32_t>(header.sent)};
   link.heard_whole = true;

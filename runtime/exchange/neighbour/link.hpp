@@ -18,6 +18,7 @@
 
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
+#include "runtime/exchange/segments.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {
@@ -25,16 +26,9 @@ namespace hearsay {
 /// Whether a segment of n values travels as it is: where nothing is selected and nothing rounded, and below
 /// `dense_below`. A Sparsifier without a codec (`{}`) sends everything so.
 bool travels_whole(const Sparsifier& sparsifier, std::size_t n);
-/// What stands behind a SegmentHeader: its field `kind`.
-enum Body : std::uint32_t { encoded_values = 0, whole_segment = 1, encoded_changes = 2 };
 Body body_of(const Sparsifier& sparsifier, std::size_t n);
 /// Bytes that one fired segment of n values takes at most, its header included.
 std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n);
-
-/// Bytes of a packet that is all of a model.
-std::size_t whole_model_bytes(const Layout& layout);
-/// Takes the x that a neighbour's first packet on a new edge holds. Throws CommunicationError if it is no such packet.
-void adopt_model(std::span<const std::byte> packet, int rank, Parameters& replica);
 
 /// What an iteration of a neighbour exchange costs: packets of at most `packet_bound` bytes, of whose segments a
 /// fraction fires; `selection` is the work of choosing what of them travels, if all fire; `own_copy`: whether mixing
