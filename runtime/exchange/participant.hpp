@@ -118,8 +118,8 @@ class Participant {
   /// the same on all of them. `owed`, of n floats, is what the ranks of the job before owed together
   /// (Exchange::add_residual), or empty. `plan`: the participant's. All ranks together.
   void begin_at(Iteration k, const ExchangePlan& plan, std::span<const float> owed);
-  /// Who is alive, and who works where; null unless ranks go on without the dead. What a rank has just learnt, the exchange is told before
-  /// the next iteration.
+  /// Who is alive, and who works where; null unless ranks go on without the dead. What a rank has just learnt, the
+  /// exchange is told before the next iteration.
   FailureDetector* failures() { return failures_.get(); }
   /// Ends the exchange and the communication of this rank; what is counted stays.
   void leave();

@@ -10,12 +10,13 @@
 // A rank that has itself not looked for a while believes nobody's silence from before: it may have been the one that
 // was stopped.
 // Only ranks that have been heard of once can be missed, so slow starts kill nobody.
-// Where there are spares (places.hpp), whose rank is P or more, a row says of its sender, too, whose place it has taken:
+// Where there are spares (topology/places.hpp), whose rank is P or more, a row also says whose place its sender has:
 //   a spare takes a place           once, and says so; spares do so in their order, so that nobody has to agree
 //   it takes part                   from when it has a model: then evaluation and reports count on it
 //   who has taken a place last      works there: the spare of the highest rank, else the one that began there
 // A word says whether it is whole (whole_word.hpp).
-// Cost: 8 (1 + ⌈P / 32⌉) bytes (8 more with spares) to every other rank, `beats_in_timeout` times in `timeout`; P times as much memory.
+// Cost: 8 (1 + ⌈P / 32⌉) bytes (8 more with spares) to every other rank, `beats_in_timeout` times in `timeout`; P times
+// as much memory.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
