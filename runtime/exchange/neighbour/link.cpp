@@ -167,8 +167,9 @@ void NeighbourLink::begin(std::size_t edge) {
   link.lost = link.sent_whole = link.heard_whole = false;
   link.begins = true;
   std::ranges::fill(link.pending, std::uint8_t{0});
-  for (auto* gains : {&link.gains.said, &link.gains.said_next, &link.gains.heard, &link.gains.larger})
-    std::ranges::fill(*gains, 0.0F);
+  Gains& gains = link.gains;
+  for (auto* values : {&gains.said, &gains.said_next, &gains.heard, &gains.larger, &gains.smaller})
+    std::ranges::fill(*values, 0.0F);
   link.newest_packet = -1;
   link.our_turn = context_.neighbourhood.rank < context_.neighbourhood.neighbours[edge];
 }
