@@ -25,6 +25,7 @@ class Window final : public RemoteMemory {
   bool flush(int target) override;
   void sync() override;
   int patience() const override;
+  void look_again_within(double seconds) override;
   /// Waits, at most `seconds`, until something may have changed here: in a simulation until a put has arrived or one of
   /// this rank's own is complete, else for a moment. Any thread.
   void wait(double seconds = std::numeric_limits<double>::infinity());

@@ -182,10 +182,9 @@ bool Session::interrupted() {
   return now - signal_seen_ns_ > patience_ns;
 }
 
-/// In a simulation, and alone, nobody dies.
+/// Alone, nobody dies.
 std::chrono::nanoseconds Session::failure_timeout() const {
-  const bool may_die = !options_.shares_process && communicator_.size() > 1;
-  return may_die ? plan_.parts().failure_timeout : std::chrono::nanoseconds{0};
+  return communicator_.size() > 1 ? plan_.parts().failure_timeout : std::chrono::nanoseconds{0};
 }
 
 RunLog::Sources Session::sources() const {
@@ -583,6 +582,7 @@ Summary Session::run() {
   const CheckpointOptions& options = plan_.parts().checkpoint;
   training_ = true;
   log_->start_clock();
+  if (options_.begun) options_.begun();
   began_s_ = log_->seconds();
   checkpoint_due_s_ = began_s_ + options.every_s;
   checkpoints_before_ = checkpoints_;
@@ -653,9 +653,7 @@ Summary Session::finish() {
   collect_problems();
   Summary summary = log_->summary("finished", done, reports());
   summary.ranks_lost = survivors_.lost(log_->seconds());
-  if (const int parts = survivors_.parts(); parts > 1)
-    summary.message = "without the ranks that died the graph is in " + std::to_string(parts) +
-                      " parts, which have gone on each for itself";
+  summary.message = survivors_.parts_text();
   for (std::size_t i = 0; i < ranks.mean.size(); ++i)
     summary.take({.metric = ranks.mean[i].metric,
                   .mean_model = mean_model_.metrics[i].value,

@@ -6,6 +6,7 @@
 // hears of another death gives the attempt up, and all begin it again without that rank. It has succeeded when the rank
 // that writes the summary says that it leaves.
 #include <atomic>
+#include <string>
 #include <vector>
 
 #include "base/error.hpp"
@@ -42,8 +43,9 @@ class Survivors {
   bool reports() const;
   /// Who has died, as far as this rank knows. `seconds`: of the run's clock, now.
   std::vector<LostRank> lost(double seconds) const;
-  /// Into how many parts the graph has fallen without the dead.
+  /// Into how many parts the graph has fallen without the dead, and that in words; empty where it is in one.
   int parts() const;
+  std::string parts_text() const;
 
  private:
   Participant& participant_;

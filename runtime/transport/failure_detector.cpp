@@ -17,7 +17,9 @@ FailureDetector::FailureDetector(RemoteMemory& memory, int rank, std::vector<std
       peers_(places_.size()),
       row_(row_words(static_cast<int>(places_.size()))),
       dead_(places_.size()),
-      left_(places_.size()) {}
+      left_(places_.size()) {
+  memory_.look_again_within(std::chrono::duration<double>(timeout_ / (2 * beats_in_timeout)).count());
+}
 
 std::vector<FailureDetector::Death> FailureDetector::deaths() const {
   const std::lock_guard lock(mutex_);

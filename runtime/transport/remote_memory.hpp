@@ -29,6 +29,9 @@ class RemoteMemory {
   /// For how many calls of `sync` a store that nobody waits for may be put off, so that it travels with others; 0 where
   /// who waits looks no further until something has come.
   virtual int patience() const { return 0; }
+  /// From now on who waits for something to come looks again after so long at the latest, though nothing has come.
+  /// Whoever polls does so anyway.
+  virtual void look_again_within(double seconds) { static_cast<void>(seconds); }
 };
 
 }  // namespace hearsay
