@@ -67,6 +67,7 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
                                               ring_bytes(plan, replica.layout, topology_->ranks()), ledger_)
                  : nullptr),
       failures_(make_failure_detector(plan)),
+      pulse_(make_pulse(plan)),
       engine_(transport_->make_engine([this] { return progress(); })) {
   ledger_.start_together();  // the memories were opened together, a moment ago
   if (options_.start_from_rank_0) broadcast_replica();
@@ -77,14 +78,27 @@ std::unique_ptr<FailureDetector> Participant::make_failure_detector(const Exchan
   if (options_.failure_timeout.count() == 0) return nullptr;
   if (!plan.survives_deaths()) throw std::logic_error("participant: this exchange does not survive deaths");
   const int ranks = topology_->ranks();
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> places = places_behind_mailboxes(plan);
   std::vector<int> slots(static_cast<std::size_t>(ranks), -1);
-  for (int r = 0; r < ranks; ++r)
-    places.push_back(window_bytes(plan, replica_.layout, static_cast<std::size_t>(topology_->degree(r)), ranks));
   for (std::size_t e = 0; e < neighbourhood_.neighbours.size(); ++e)
     slots[static_cast<std::size_t>(neighbourhood_.neighbours[e])] = static_cast<int>(e);
   return std::make_unique<FailureDetector>(*memory_, neighbourhood_.rank, std::move(places), std::move(slots),
                                            options_.failure_timeout, ledger_);
+}
+
+std::unique_ptr<Pulse> Participant::make_pulse(const ExchangePlan& plan) {
+  if (options_.stall_timeout.count() == 0 || failures_) return nullptr;
+  return std::make_unique<Pulse>(*memory_, neighbourhood_.rank, places_behind_mailboxes(plan), options_.stall_timeout,
+                                 transport_->clock());
+}
+
+/// Where in each rank's memory its mailbox and counts end.
+std::vector<std::size_t> Participant::places_behind_mailboxes(const ExchangePlan& plan) const {
+  const int ranks = topology_->ranks();
+  std::vector<std::size_t> places;
+  for (int r = 0; r < ranks; ++r)
+    places.push_back(window_bytes(plan, replica_.layout, static_cast<std::size_t>(topology_->degree(r)), ranks));
+  return places;
 }
 
 /// On the communication thread: nothing is sent to the dead any more, and nobody waits for them.
@@ -119,6 +133,7 @@ void Participant::lose_dead() {
 
 void Participant::start(Iteration k) {
   lose_dead();
+  if (pulse_) pulse_->moved();
   if (count_) count_->begin_batch();
   exchange_->start(k);
 }
@@ -128,6 +143,7 @@ double Participant::job_iterations(Iteration k) const {
 }
 
 bool Participant::progress() {
+  if (pulse_) pulse_->progress();
   bool any = failures_ && failures_->progress();
   if (failures_ && failures_->dead() != dropped_) drop_dead();
   any = (count_ && count_->progress()) || any;

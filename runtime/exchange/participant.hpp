@@ -9,6 +9,7 @@
 #include <span>
 
 #include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/pulse.hpp"
 #include "runtime/mpi/communicator_handle.hpp"
 #include "runtime/transport/failure_detector.hpp"
 #include "runtime/transport/job_count.hpp"
@@ -42,6 +43,9 @@ struct ParticipantOptions {
   /// Ranks go on without those that die: whoever has not been heard of for so long is dead. 0: a death is the end of
   /// the job, and the launcher's business. Only with an exchange that survives it (ExchangePlan::survives_deaths).
   std::chrono::nanoseconds failure_timeout{0};
+  /// Where a death is the end of the job: a rank that has not moved for so long while others waited ends it, too. 0:
+  /// nobody looks.
+  std::chrono::nanoseconds stall_timeout{0};
   /// Ends waiting (a stop signal has come): asked while a rank waits, from any thread; must be cheap.
   std::function<bool()> interrupted = [] { return false; };
 };
@@ -106,6 +110,10 @@ class Participant {
   /// Who is alive; null unless ranks go on without the dead. What a rank has just learnt, the exchange is told before
   /// the next iteration.
   FailureDetector* failures() { return failures_.get(); }
+  /// The job is done: a rank may stand still from now on (`stall_timeout`).
+  void rest() {
+    if (pulse_) pulse_->rest();
+  }
   /// Ends the exchange and the communication of this rank; what is counted stays.
   void leave();
 
@@ -132,14 +140,17 @@ class Participant {
 
   /// Bytes of the window of a rank with so many neighbours, out of so many ranks.
   static std::size_t window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours, int ranks);
-  /// What the rows of a failure detector, which lie behind that, add to it.
+  /// What the rows of a failure detector, or a pulse, which lie behind that, add to it.
   static std::size_t failure_bytes(const ParticipantOptions& options, int ranks) {
-    return options.failure_timeout.count() > 0 ? FailureDetector::bytes(ranks) : 0;
+    if (options.failure_timeout.count() > 0) return FailureDetector::bytes(ranks);
+    return options.stall_timeout.count() > 0 ? Pulse::bytes : 0;
   }
 
  private:
   void broadcast_replica();
   std::unique_ptr<FailureDetector> make_failure_detector(const ExchangePlan& plan);
+  std::unique_ptr<Pulse> make_pulse(const ExchangePlan& plan);
+  std::vector<std::size_t> places_behind_mailboxes(const ExchangePlan& plan) const;
   void lose_dead();
   void drop_dead();
 
@@ -155,6 +166,7 @@ class Participant {
   Mailbox mailbox_;
   std::unique_ptr<JobCount> count_;              // asynchronous ranks only
   std::unique_ptr<FailureDetector> failures_;    // null: nobody may die
+  std::unique_ptr<Pulse> pulse_;                 // null: nobody looks, or `failures_` does
   int dropped_ = 0;                              // deaths that communication knows; its thread's
   int lost_ = 0;                                 // deaths that the exchange knows; the computing thread's
   std::unique_ptr<CommunicationEngine> engine_;  // joins its thread before anything above goes

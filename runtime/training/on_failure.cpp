@@ -13,8 +13,8 @@ OnFailure read_on_failure(Config& train, const ExchangePlan& exchange) {
                    "scripts/launch starts it)") == "continue";
   const double timeout_s =
       train.real("failure_timeout_s", 60.0, Range::at_least(0.5),
-                 "on_failure: continue: a rank of which nothing was heard for so long is dead; "
-                                      "longer than the longest time for which a rank may be stopped or starved"); longer than the longest time for which a rank may be "
+                 "a rank that was silent for so long is dead (continue), or ends the job for which "
+                 "it stands still (abort); longer than the longest time for which a rank may be "
                  "stopped or starved");
   train.require(!go_on || exchange.survives_deaths(), "on_failure",
                 "continue needs ranks that wait for nobody: exchange dpsgd, eventgrad or gossip_outer with schedule: "

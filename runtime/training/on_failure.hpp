@@ -13,6 +13,8 @@ struct OnFailure {
 
   /// ParticipantOptions::failure_timeout: 0 where a death is the end of the job.
   std::chrono::nanoseconds going_on() const { return others_go_on ? timeout : std::chrono::nanoseconds{0}; }
+  /// ParticipantOptions::stall_timeout.
+  std::chrono::nanoseconds ending() const { return others_go_on ? std::chrono::nanoseconds{0} : timeout; }
 };
 
 /// Complains where `exchange` cannot go on without a rank.

@@ -52,6 +52,7 @@ void read_exchange(Config& root, RunPlan::Parts& parts) {
 void read_failures(Config& train, RunPlan::Parts& parts) {
   const OnFailure on_failure = read_on_failure(train, *parts.exchange);
   parts.failure_timeout = on_failure.going_on();
+  parts.stall_timeout = on_failure.ending();
   train.require(!on_failure.others_go_on || parts.budget == RunLength::Budget::job, "on_failure",
                 "continue needs budget: job, so that the living can do what the dead have left");
 }

@@ -56,6 +56,7 @@ class RunPlan {
     RunLength::Budget budget;
     CheckpointOptions checkpoint;
     std::chrono::nanoseconds failure_timeout;  ///< on_failure: continue; else 0
+    std::chrono::nanoseconds stall_timeout;    ///< on_failure: abort; else 0
     std::string initial_model;                 ///< a file to start from; empty: none
     double most_seconds;                       ///< 0: as long as it takes
     std::int64_t evaluate_every_epochs;        ///< 0: at the end only

@@ -159,6 +159,7 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
                    {.iterations_per_epoch = length_.iterations_per_epoch,
                     .step = plan.parts().optimizer->response(),
                     .failure_timeout = failure_timeout(),
+                    .stall_timeout = options.shares_process ? std::chrono::nanoseconds{0} : plan.parts().stall_timeout,
                     .interrupted = [this] { return interrupted(); }}),
       survivors_(participant_, communicator_),
       evaluator_(model_, test_set(data_), communicator_, participant_.engine(), participant_.ledger()),
@@ -665,6 +666,7 @@ Summary Session::finish() {
     complete_summary(summary, communicator_, account(), result());
     finish_report(summary);
     communicator_.barrier();
+    participant_.rest();
   });
   if (plan_.parts().checkpoint.periodic()) checkpoint_folder_.prune(rank_, plan_.parts().checkpoint.keep);
   return summary;

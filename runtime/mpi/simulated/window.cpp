@@ -196,6 +196,8 @@ void Window::sync() {
   }
 }
 
+std::optional<std::uint64_t> Window::peek(int /*target*/, std::size_t /*offset*/) { return std::nullopt; }
+
 int Window::patience() const { return 0; }
 
 void Window::look_again_within(double seconds) { handle_->longest_wait_s = seconds; }
