@@ -19,6 +19,9 @@ struct SimulatedJob {
 /// DataError.
 SimulatedJob read_job(const SimulateArguments& arguments, const std::string& command);
 
+/// When training begins, on every rank: it fails then or later, or not at all.
+void fail_when_due(const SimulationPlan& simulation, int rank);
+
 /// Of runs that train a model; the build without LibTorch has another one, which throws ConfigError.
 SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, int ranks, const std::string& command);
 

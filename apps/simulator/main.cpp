@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <optional>
 
@@ -14,6 +15,8 @@
 #include "apps/simulator/job.hpp"
 #include "base/error.hpp"
 #include "runtime/mpi/simulated/cluster.hpp"
+#include "runtime/mpi/simulated/failure.hpp"
+#include "runtime/transport/failure_detector.hpp"
 
 namespace {
 
@@ -33,17 +36,23 @@ void raise_open_files() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/// One rank, from its MPI_Init to its MPI_Finalize. A failure ends the process.
+/// One rank, from its MPI_Init to its MPI_Finalize. An error ends the process; a rank that others have taken for dead
+/// ends alone.
 void run_rank(const SimulatedJob& job) {
   std::unique_ptr<mpi::Environment> environment;
+  bool alone = false;
   try {
     environment = std::make_unique<mpi::Environment>();
     job.run(*environment);
-  } catch (...) {
+  } catch (const TakenForDead& error) {
+    std::fprintf(stderr, "hearsay: [rank %d] %s\n", environment->rank(), error.what());
+    alone = true;
+  } catch (const std::exception&) {
     const Failure failure = failure_in_flight();
     std::fprintf(stderr, "hearsay: [rank %d] %s\n", environment ? environment->rank() : 0, failure.message.c_str());
     mpi::Environment::abort(failure.code);
   }
+  if (alone) mpi::stand_still();
 }
 
 int run(int argc, char** argv) {

@@ -12,6 +12,8 @@
 #include "runtime/mpi/driver.hpp"
 #include "runtime/report/event_file.hpp"
 #include "runtime/report/totals.hpp"
+#include "runtime/training/on_failure.hpp"
+#include "runtime/training/survivors.hpp"
 
 namespace hearsay {
 namespace {
@@ -19,7 +21,7 @@ namespace {
 /// One rank's replica and its participant.
 class SyntheticRank {
  public:
-  SyntheticRank(const mpi::Environment& environment, const SyntheticRun& run);
+  SyntheticRank(const mpi::Environment& environment, const SyntheticRun& run, const SyntheticHooks& hooks);
   Summary operator()();
 
  private:
@@ -27,29 +29,43 @@ class SyntheticRank {
   void iterate(Iteration k);
   void draw_gradient(Iteration k);
   void record(Iteration k);
+  Iteration train();
+  Summary finish(const RankResult& result);
+  std::vector<std::string> unwritten();
   Summary summary() const;
   double seconds() const { return std::chrono::duration<double>(member_.ledger().now() - start_).count(); }
 
   const mpi::Environment& environment_;
   const SyntheticRun& run_;
+  const SyntheticHooks& hooks_;
   const int rank_;
   Parameters replica_;
   mpi::Communicator communicator_;
   Participant member_;
+  Survivors survivors_;
   MetricsWriter metrics_;
   std::optional<EventFile> events_;
   std::function<double(Iteration)> compute_time_;
   std::chrono::nanoseconds start_{};
 };
 
-SyntheticRank::SyntheticRank(const mpi::Environment& environment, const SyntheticRun& run)
+SyntheticRank::SyntheticRank(const mpi::Environment& environment, const SyntheticRun& run, const SyntheticHooks& hooks)
     : environment_(environment),
       run_(run),
+      hooks_(hooks),
       rank_(environment.rank()),
       replica_(run.simulation.layout()),
-      communicator_([] {}, environment.communicator()),
+      communicator_(
+          [this] {
+            member_.serve();
+            survivors_.require_all_alive();
+          },
+          environment.communicator()),
       member_(environment.communicator(), run.topology, *run.exchange, replica_,
-              {.step = {.learning_rate = 1.0}, .start_from_rank_0 = false}),
+              {.step = {.learning_rate = 1.0},
+               .start_from_rank_0 = false,
+               .failure_timeout = environment.ranks() > 1 ? run.failure_timeout : std::chrono::nanoseconds{0}}),
+      survivors_(member_, communicator_),
       metrics_(run.report.directory, rank_, run.run_id),
       events_(open_event_file(run.report, rank_, environment.host(), run.run_id)),
       compute_time_(run.simulation.compute_time(run.seed, rank_)) {}
@@ -131,13 +147,9 @@ Summary SyntheticRank::summary() const {
   return summary;
 }
 
-Summary SyntheticRank::operator()() {
-  write_start();
-  communicator_.barrier();
-  start_ = member_.ledger().now();
-  if (events_) events_->start_clock();
+/// Asynchronous ranks do all iterations together, fast ones more. Returns how many this rank has done.
+Iteration SyntheticRank::train() {
   LongWork work("simulate", "iteration", rank_ == 0);
-  // Asynchronous ranks do all iterations together, fast ones more.
   const auto all = static_cast<double>(run_.simulation.iterations);
   Iteration k = 0;
   for (; member_.job_iterations(k) < all; ++k) {
@@ -145,28 +157,58 @@ Summary SyntheticRank::operator()() {
     iterate(k);
     record(k);
   }
-  const RankResult result{.times = {.wall_s = seconds()},
-                          .iterations = k,
-                          .replica_hash = replica_hash(replica_.values.span()),
-                          .shares = member_.exchange().shares()};
-  member_.settle();
-  std::vector<std::string> not_written;
+  return k;
+}
+
+std::vector<std::string> SyntheticRank::unwritten() {
+  std::vector<std::string> problems;
   const auto ask = [&](auto& writer) {
     writer.flush();
-    if (auto problem = writer.file().problem(); !problem.empty()) not_written.push_back(std::move(problem));
+    if (auto problem = writer.file().problem(); !problem.empty()) problems.push_back(std::move(problem));
   };
   ask(metrics_);
   if (events_) ask(*events_);
+  return problems;
+}
+
+/// Collective, over those who live.
+Summary SyntheticRank::finish(const RankResult& result) {
+  if (survivors_.may_die())
+    member_.settle([this] { communicator_.barrier(); });
+  else
+    member_.settle();
   Summary total = summary();
+  total.ranks_lost = survivors_.lost(seconds());
+  total.message = survivors_.parts_text();
   complete_summary(total, communicator_,
                    {.ledger = member_.ledger(),
                     .neighbourhood = member_.neighbourhood(),
                     .layout = replica_.layout,
                     .directory = run_.report.directory,
-                    .not_written = std::move(not_written)},
+                    .not_written = unwritten()},
                    result);
-  if (rank_ == 0) write_if_possible(total.not_written, [&] { write_summary(run_.report.directory, total); });
+  if (survivors_.reports()) write_if_possible(total.not_written, [&] { write_summary(run_.report.directory, total); });
   communicator_.barrier();
+  return total;
+}
+
+Summary SyntheticRank::operator()() {
+  write_start();
+  communicator_.barrier();
+  start_ = member_.ledger().now();
+  if (events_) events_->start_clock();
+  hooks_.begun();
+  const Iteration done = train();
+  const RankResult result{.times = {.wall_s = seconds()},
+                          .iterations = done,
+                          .replica_hash = replica_hash(replica_.values.span()),
+                          .shares = member_.exchange().shares(),
+                          .rank = rank_};
+  if (!survivors_.may_die()) return finish(result);
+  Summary total;
+  const bool here = survivors_.attempt_together([&] { total = finish(result); });
+  survivors_.leave();
+  hooks_.survived(here && survivors_.reports() ? &total : nullptr);
   return total;
 }
 
@@ -181,16 +223,20 @@ SyntheticRun read_synthetic_run(Config root, SimulationPlan simulation, int rank
   run.exchange_name = chosen_exchange(exchange).name;
   run.exchange = plan_exchange(root);
   const auto topology = plan_topology(root, *run.exchange);
+  Config train = root.section("train");
+  const OnFailure on_failure = read_on_failure(train, *run.exchange);
+  run.failure_timeout = on_failure.going_on();
   Config report = root.section("report");
   run.report = read_report_options(report, "simulated-" + run.exchange_name);
   root.throw_if_invalid();
+  run.simulation.require_that_others_go_on(on_failure.others_go_on);
   run.topology = std::make_shared<const Topology>(topology->build(ranks));
   run.config_yaml = root.dump();
   return run;
 }
 
-Summary run_synthetic(const mpi::Environment& environment, const SyntheticRun& run) {
-  return SyntheticRank(environment, run)();
+Summary run_synthetic(const mpi::Environment& environment, const SyntheticRun& run, const SyntheticHooks& hooks) {
+  return SyntheticRank(environment, run, hooks)();
 }
 
 }  // namespace hearsay

@@ -1,5 +1,7 @@
 #pragma once
 // Exchange-only runs: random gradients instead of a model. No LibTorch.
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,13 +22,21 @@ struct SyntheticRun {
   std::shared_ptr<const Topology> topology;
   ReportOptions report;
   std::string config_yaml, command, run_id;
+  std::chrono::nanoseconds failure_timeout{0};  ///< on_failure: continue; else 0
 };
 
-/// Reads `seed`, `topology:`, `exchange:`, `trigger:`, `sparsify:` and `report:`. Throws ConfigError.
+/// Called on every rank; as in TrainOptions.
+struct SyntheticHooks {
+  std::function<void()> begun;
+  std::function<void(const Summary*)> survived;
+};
+
+/// Reads `seed`, `topology:`, `exchange:`, `trigger:`, `sparsify:`, `report:`, and of `train:` what a failure is to the
+/// others. Throws ConfigError.
 SyntheticRun read_synthetic_run(Config root, SimulationPlan simulation, int ranks, const std::string& command);
 
 /// Runs the exchange and writes the run folder, which is there already. Collective over all ranks; the summary is
 /// complete on rank 0.
-Summary run_synthetic(const mpi::Environment& environment, const SyntheticRun& run);
+Summary run_synthetic(const mpi::Environment& environment, const SyntheticRun& run, const SyntheticHooks& hooks);
 
 }  // namespace hearsay

@@ -7,6 +7,7 @@
 #include "apps/shared/long_work.hpp"
 #include "apps/shared/train_report.hpp"
 #include "apps/simulator/job.hpp"
+#include "runtime/mpi/simulated/failure.hpp"
 #include "runtime/training/session.hpp"
 
 namespace hearsay {
@@ -14,6 +15,7 @@ namespace hearsay {
 SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, int ranks, const std::string& command) {
   const auto run = std::make_shared<ChosenRun>(root);
   static_cast<void>(run->plan().topology(ranks));
+  simulation.require_that_others_go_on(run->plan().parts().failure_timeout.count() > 0);
   run->check();
   run->share_data();
   const auto folder = std::make_shared<RunFolder>(run->plan().report());
@@ -21,16 +23,24 @@ SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, in
   return {.scale = cluster->scale, .run = [run, cluster, command, folder](mpi::Environment& mpi) {
             const RunPlan& plan = run->plan();
             LongWork work("simulate", "iteration", mpi.rank() == 0);
+            const auto say = [&](const Summary& summary) {
+              std::printf("%s", outcome_text(summary, plan.report().directory, plan.parts().save_model).c_str());
+              require_all_written(summary);
+            };
+            const auto survived = [&](const Summary* of_all) {
+              if (of_all != nullptr) say(*of_all);
+              mpi::stand_still();
+            };
             const Summary summary =
                 train(mpi, plan,
                       {.command = command,
                        .progress = [&](const Progress& p) { work.reached(p.iteration, p.iterations); },
                        .compute_s = cluster->compute_time(plan.parts().seed, mpi.rank()),
                        .run_id = folder->id(),
+                       .begun = [&] { fail_when_due(*cluster, mpi.rank()); },
+                       .survived = survived,
                        .shares_process = true});
-            if (mpi.rank() != 0) return;
-            std::printf("%s", outcome_text(summary, plan.report().directory, plan.parts().save_model).c_str());
-            require_all_written(summary);
+            if (mpi.rank() == 0) say(summary);
           }};
 }
 

@@ -67,7 +67,8 @@ const Config::Mapping::Asked* Config::Mapping::find_asked(std::string_view key) 
 void Config::Mapping::remember(KeyDescription description, std::string yaml) {
   if (const Asked* before = find_asked(description.key)) {
     const KeyDescription& old = before->description;
-    if (before->section != nullptr || old.type != description.type || old.fallback != description.fallback)
+    const bool one_value = before->section == nullptr && !before->is_list;
+    if (!one_value || old.type != description.type || old.fallback != description.fallback)
       throw std::logic_error("the key '" + full(description.key) + "' is asked for in two ways");
     return;
   }
@@ -103,8 +104,26 @@ bool Config::Document::was_asked(std::string_view path, std::string_view key) co
                              [&](const Mapping& m) { return m.path == path && m.find_asked(key) != nullptr; });
 }
 
+/// A key with its list: every mapping begins with a dash.
+void Config::Mapping::append_list(std::string& out, const std::string& indent, const Asked& list, Written write) {
+  out += indent + list.description.key + (list.items.empty() ? ": []\n" : ":\n");
+  for (const Mapping* item : list.items) {
+    std::string keys;
+    (item->*write)(keys, indent + "    ");
+    if (keys.empty())
+      keys = indent + "  - {}\n";
+    else
+      keys[indent.size() + 2] = '-';
+    out += keys;
+  }
+}
+
 void Config::Mapping::dump(std::string& out, const std::string& indent) const {
   for (const Asked& a : asked) {
+    if (a.is_list) {
+      append_list(out, indent, a, &Mapping::dump);
+      continue;
+    }
     out += indent + a.description.key + ":";
     if (a.section == nullptr) {
       out += " " + a.yaml + "\n";
@@ -122,7 +141,9 @@ void Config::Mapping::append_given(std::string& out, const std::string& indent) 
     if (find(a.description.key) == nullptr) continue;
     std::string section;
     if (a.section != nullptr) a.section->append_given(section, indent + "  ");
-    if (a.section == nullptr)
+    if (a.is_list)
+      append_list(out, indent, a, &Mapping::append_given);
+    else if (a.section == nullptr)
       out += indent + a.description.key + ": " + a.yaml + "\n";
     else if (!section.empty())
       out += indent + a.description.key + ":\n" + section;
@@ -235,6 +256,34 @@ Config Config::section(std::string_view key) {
   document_->mappings.push_back(std::move(section));
   mapping_->asked.push_back({{std::string(key), "", "", "", ""}, "", &document_->mappings.back()});
   return {document_, &document_->mappings.back()};
+}
+
+std::vector<Config> Config::sections(std::string_view key, std::string_view meaning) {
+  const std::string path = mapping_->full(key);
+  const Mapping::Asked* asked = mapping_->find_asked(key);
+  if (asked != nullptr && !asked->is_list) throw std::logic_error("'" + path + "' is asked for in two ways");
+  if (asked == nullptr) {
+    Mapping::Asked list{.description = {std::string(key), "list of mappings", "[]", "", std::string(meaning)},
+                        .yaml = "",
+                        .is_list = true};
+    const YamlMember* member = mapping_->find(key);
+    const bool is_list = member != nullptr && member->value.kind == YamlValue::Kind::sequence;
+    if (member != nullptr && !is_list)
+      mapping_->complain(member->value.position, path, "expected a list of mappings, got " + member->value.shown());
+    for (std::size_t i = 0; is_list && i < member->value.items.size(); ++i) {
+      const YamlValue& item = member->value.items[i];
+      const std::string name = path + "[" + std::to_string(i) + "]";
+      const bool is_mapping = item.kind == YamlValue::Kind::mapping;
+      if (!is_mapping)
+        mapping_->complain(item.position, name, "expected a mapping such as {name: value}, got " + item.shown());
+      document_->mappings.push_back({*document_, name, is_mapping ? &item : nullptr, item.position});
+      list.items.push_back(&document_->mappings.back());
+    }
+    asked = &mapping_->asked.emplace_back(std::move(list));
+  }
+  std::vector<Config> all;
+  for (Mapping* item : asked->items) all.push_back({document_, item});
+  return all;
 }
 
 bool Config::has(std::string_view key) const { return mapping_->find(key) != nullptr; }

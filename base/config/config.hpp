@@ -63,6 +63,8 @@ class Config {
 
   /// The mapping under `key`; an absent one is empty.
   Config section(std::string_view key);
+  /// The mappings of the list under `key`, in its order; an absent list has none.
+  std::vector<Config> sections(std::string_view key, std::string_view meaning);
   bool has(std::string_view key) const;
   /// Whether somebody has asked for `key` before.
   bool asked(std::string_view key) const;

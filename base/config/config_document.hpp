@@ -44,6 +44,8 @@ struct Config::Mapping {
     KeyDescription description;
     std::string yaml;            // the value in force, as dump() writes it
     Mapping* section = nullptr;  // set for a section, whose description has only the key
+    bool is_list = false;        // of mappings
+    std::vector<Mapping*> items{};
   };
 
   Document& document;
@@ -68,6 +70,8 @@ struct Config::Mapping {
   void report_unknown_keys(std::vector<YamlProblem>& problems) const;
   void dump(std::string& out, const std::string& indent) const;
   void append_given(std::string& out, const std::string& indent) const;
+  using Written = void (Mapping::*)(std::string& out, const std::string& indent) const;
+  static void append_list(std::string& out, const std::string& indent, const Asked& list, Written write);
   void append_keys(std::vector<KeyDescription>& keys, const std::string& prefix) const;
 
   template <class T, class Convert, class Write>

@@ -85,6 +85,7 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
                                   : nullptr),
       failures_(make_failure_detector(plan)),
       attached_(failures_ ? neighbourhood_.neighbours : std::vector<int>{}),
+      pulse_(make_pulse(plan)),
       engine_(transport_->make_engine([this] { return progress(); })) {
   for (const int neighbour : attached_) ends_.push_back({.process = neighbour});
   ledger_.start_together();  // the memories were opened together, a moment ago
@@ -108,6 +109,21 @@ std::unique_ptr<FailureDetector> Participant::make_failure_detector(const Exchan
     slots[static_cast<std::size_t>(neighbourhood_.neighbours[e])] = static_cast<int>(e);
   return std::make_unique<FailureDetector>(*memory_, process_, std::move(rows), std::move(slots),
                                            options_.failure_timeout, ledger_, options_.spares);
+}
+
+std::unique_ptr<Pulse> Participant::make_pulse(const ExchangePlan& plan) {
+  if (options_.stall_timeout.count() == 0 || failures_) return nullptr;
+  return std::make_unique<Pulse>(*memory_, neighbourhood_.rank, places_behind_mailboxes(plan), options_.stall_timeout,
+                                 transport_->clock());
+}
+
+/// Where in each rank's memory its mailbox and counts end.
+std::vector<std::size_t> Participant::places_behind_mailboxes(const ExchangePlan& plan) const {
+  const int ranks = topology_->ranks();
+  std::vector<std::size_t> places;
+  for (int r = 0; r < ranks; ++r)
+    places.push_back(window_bytes(plan, replica_.layout, static_cast<std::size_t>(topology_->degree(r)), ranks));
+  return places;
 }
 
 /// On the communication thread: nothing is sent to the dead any more, and nobody waits for them.
@@ -264,6 +280,7 @@ bool Participant::take_over(const ExchangePlan& plan) {
 
 void Participant::start(Iteration k) {
   follow_changes();
+  if (pulse_) pulse_->moved();
   if (count_) count_->begin_batch();
   exchange_->start(k);
 }
@@ -273,6 +290,7 @@ double Participant::job_iterations(Iteration k) const {
 }
 
 bool Participant::progress() {
+  if (pulse_) pulse_->progress();
   bool any = failures_ && failures_->progress();
   if (failures_ && failures_->dead() != dropped_) drop_dead();
   any = (count_ && count_->progress()) || any;

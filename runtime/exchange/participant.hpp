@@ -9,6 +9,7 @@
 #include <span>
 
 #include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/pulse.hpp"
 #include "runtime/mpi/communicator_handle.hpp"
 #include "runtime/transport/failure_detector.hpp"
 #include "runtime/transport/job_count.hpp"
@@ -45,6 +46,9 @@ struct ParticipantOptions {
   /// So many of the transport's ranks, the last, have no place in the graph: each may take that of a rank that has died
   /// (Participant::take_over). Only with a failure_timeout.
   int spares = 0;
+  /// Where a death is the end of the job: a rank that has not moved for so long while others waited ends it, too. 0:
+  /// nobody looks.
+  std::chrono::nanoseconds stall_timeout{0};
   /// Ends waiting (a stop signal has come): asked while a rank waits, from any thread; must be cheap.
   std::function<bool()> interrupted = [] { return false; };
 };
@@ -121,6 +125,10 @@ class Participant {
   /// Who is alive, and who works where; null unless ranks go on without the dead. What a rank has just learnt, the
   /// exchange is told before the next iteration.
   FailureDetector* failures() { return failures_.get(); }
+  /// The job is done: a rank may stand still from now on (`stall_timeout`).
+  void rest() {
+    if (pulse_) pulse_->rest();
+  }
   /// Ends the exchange and the communication of this rank; what is counted stays.
   void leave();
 
@@ -152,9 +160,10 @@ class Participant {
   /// that of a rank with most neighbours.
   static std::size_t window_bytes(const ExchangePlan& plan, const Layout& layout, std::size_t neighbours, int ranks,
                                   int spares = 0);
-  /// What the rows of a failure detector, which lie behind that, add to it.
+  /// What the rows of a failure detector, or a pulse, which lie behind that, add to it.
   static std::size_t failure_bytes(const ParticipantOptions& options, int ranks) {
-    return options.failure_timeout.count() > 0 ? FailureDetector::bytes(ranks + options.spares, options.spares) : 0;
+    if (options.failure_timeout.count() > 0) return FailureDetector::bytes(ranks + options.spares, options.spares);
+    return options.stall_timeout.count() > 0 ? Pulse::bytes : 0;
   }
 
  private:
@@ -167,6 +176,8 @@ class Participant {
 
   void broadcast_replica();
   std::unique_ptr<FailureDetector> make_failure_detector(const ExchangePlan& plan);
+  std::unique_ptr<Pulse> make_pulse(const ExchangePlan& plan);
+  std::vector<std::size_t> places_behind_mailboxes(const ExchangePlan& plan) const;
   void drop_dead();
   void follow_changes();
   void lose_dead();
@@ -193,6 +204,7 @@ class Participant {
   Mailbox mailbox_;
   std::unique_ptr<JobCount> count_;            // asynchronous ranks only
   std::unique_ptr<FailureDetector> failures_;  // null: nobody may die
+  std::unique_ptr<Pulse> pulse_;               // null: nobody looks, or `failures_` does
   std::vector<int> attached_{};                // who is at the other ends of the edges; the communication thread's
   int dropped_ = 0;                            // deaths that communication knows; its thread's
   std::vector<EdgeEnd> ends_{};                // the same, and what follows, of the computing thread

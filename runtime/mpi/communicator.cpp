@@ -45,8 +45,9 @@ int tag_of(const std::vector<int>& members) {
 /// the buffer: it is given up for good.
 void complete_copy(MPI_Request request, std::unique_ptr<std::vector<std::byte>>& copy,
                    const std::function<void()>& idle) {
+  constexpr double until_idle_throws = 1e12;
   try {
-    complete({&request, 1}, idle);
+    complete({&request, 1}, idle, until_idle_throws);
   } catch (...) {
     static_cast<void>(copy.release());
     throw;

@@ -2,6 +2,7 @@
 // One RMA window per rank, open for puts from everybody during its whole lifetime.
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "runtime/mpi/communicator_handle.hpp"
 #include "runtime/transport/remote_memory.hpp"
@@ -24,7 +25,10 @@ class Window final : public RemoteMemory {
   void store(const std::uint64_t& word, int target, std::size_t offset) override;
   bool flush(int target) override;
   void sync() override;
+  /// Not in a simulation.
+  std::optional<std::uint64_t> peek(int target, std::size_t offset) override;
   int patience() const override;
+  void look_again_within(double seconds) override;
   /// Waits, at most `seconds`, until something may have changed here: in a simulation until a put has arrived or one of
   /// this rank's own is complete, else for a moment. Any thread.
   void wait(double seconds = std::numeric_limits<double>::infinity());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "runtime/training/on_failure.hpp"
 
 namespace hearsay {
 namespace {
@@ -50,30 +51,18 @@ void read_exchange(Config& root, RunPlan::Parts& parts) {
 }
 
 void read_failures(Config& train, RunPlan::Parts& parts) {
-  const bool go_on =
-      train.choice("on_failure", "abort", {"abort", "continue"},
-                   "what a rank that dies is to the others. abort: the end of the job, which scripts/launch --restarts "
-                   "begins again from the newest checkpoint; continue: they go on without it and share what is left of "
-                   "its work (asynchronous dpsgd, eventgrad and gossip_outer, with mpirun --enable-recovery, as "
-                   "scripts/launch starts it)") == "continue";
-  const double timeout_s = train.real("failure_timeout_s", 60.0, Range::at_least(0.5),
-                                      "on_failure: continue: a rank of which nothing was heard for so long is dead; "
-                                      "longer than the longest time for which a rank may be stopped or starved");
-  parts.failure_timeout = std::chrono::nanoseconds{0};
+  const OnFailure on_failure = read_on_failure(train, *parts.exchange);
+  parts.failure_timeout = on_failure.going_on();
+  parts.stall_timeout = on_failure.ending();
   parts.spares = static_cast<int>(
       train.integer("spares", 0, Range::between(0, 10'000),
                     "on_failure: continue: of the processes that are started so many, the last, do not train before a "
                     "rank has died; then one of them takes its place, with a neighbour's model and its share of data"));
-  train.require(parts.spares == 0 || go_on, "spares",
+  train.require(parts.spares == 0 || on_failure.others_go_on, "spares",
                 "spares take the places of ranks that have died: they need on_failure: continue, without which a death "
                 "ends the job");
-  if (!go_on) return;
-  train.require(parts.exchange->survives_deaths(), "on_failure",
-                "continue needs ranks that wait for nobody: exchange dpsgd, eventgrad or gossip_outer with schedule: "
-                "asynchronous. Others end with the rank that dies: take abort, and scripts/launch --restarts");
-  train.require(parts.budget == RunLength::Budget::job, "on_failure",
+  train.require(!on_failure.others_go_on || parts.budget == RunLength::Budget::job, "on_failure",
                 "continue needs budget: job, so that the living can do what the dead have left");
-  parts.failure_timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9));
 }
 
 void read_train(Config& root, RunPlan::Parts& parts) {

@@ -57,6 +57,7 @@ class RunPlan {
     CheckpointOptions checkpoint;
     std::chrono::nanoseconds failure_timeout;  ///< on_failure: continue; else 0
     int spares;                                ///< processes of the job that wait for somebody's place
+    std::chrono::nanoseconds stall_timeout;    ///< on_failure: abort; else 0
     std::string initial_model;                 ///< a file to start from; empty: none
     double most_seconds;                       ///< 0: as long as it takes
     std::int64_t evaluate_every_epochs;        ///< 0: at the end only

@@ -176,6 +176,7 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
                     .step = plan.parts().optimizer->response(),
                     .failure_timeout = failure_timeout(),
                     .spares = spares(),
+                    .stall_timeout = options.shares_process ? std::chrono::nanoseconds{0} : plan.parts().stall_timeout,
                     .interrupted = [this] { return interrupted(); }}),
       survivors_(participant_, communicator_),
       evaluator_(model_, test_set(data_), communicator_, participant_.engine(), participant_.ledger()),
@@ -199,10 +200,9 @@ bool Session::interrupted() {
   return now - signal_seen_ns_ > patience_ns;
 }
 
-/// In a simulation, and alone, nobody dies.
+/// Alone, nobody dies.
 std::chrono::nanoseconds Session::failure_timeout() const {
-  const bool may_die = !options_.shares_process && communicator_.size() > 1;
-  return may_die ? plan_.parts().failure_timeout : std::chrono::nanoseconds{0};
+  return communicator_.size() > 1 ? plan_.parts().failure_timeout : std::chrono::nanoseconds{0};
 }
 
 RunLog::Sources Session::sources() const {
@@ -676,6 +676,7 @@ Summary Session::run() {
   prepare();
   const CheckpointOptions& options = plan_.parts().checkpoint;
   training_ = true;
+  if (options_.begun) options_.begun();
   if (participant_.is_spare()) {
     if (!join()) return leave_unused();
   } else {
@@ -766,10 +767,8 @@ Summary Session::finish() {
   Summary summary = log_->summary("finished", done, reports());
   summary.ranks_lost = survivors_.lost(log_->seconds());
   summary.ranks_joined = survivors_.joined(log_->seconds());
-  if (const int parts = survivors_.parts(); parts > 1)
-    summary.message = "without the ranks that died the graph is in " + std::to_string(parts) +
-                      " parts, which have gone on each for itself";
-  else if (spares() > 0 && survivors_.left_waiting())
+  summary.message = survivors_.parts_text();
+  if (summary.message.empty() && spares() > 0 && survivors_.left_waiting())
     summary.message = "a place stayed empty though a spare was there: none of its neighbours lived, to give it a model";
   for (std::size_t i = 0; i < ranks.mean.size(); ++i)
     summary.take({.metric = ranks.mean[i].metric,
@@ -782,6 +781,7 @@ Summary Session::finish() {
     complete_summary(summary, communicator_, account(), result());
     finish_report(summary);
     communicator_.barrier();
+    participant_.rest();
   });
   if (plan_.parts().checkpoint.periodic()) checkpoint_folder_.prune(place(), plan_.parts().checkpoint.keep);
   return summary;

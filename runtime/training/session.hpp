@@ -39,6 +39,8 @@ struct TrainOptions {
   bool resume = false;
   /// Told on rank 0 what a resumed run begins with, in a sentence.
   std::function<void(const std::string&)> resumed{};
+  /// On every rank, when training begins.
+  std::function<void()> begun{};
   /// With train.on_failure: continue, in place of returning: everything is written, and the process is to be ended
   /// without MPI, which would wait for ranks that have died. On every rank; the summary on the one that reports, else
   /// null. Without it `train` returns as ever, and may hang if a rank has died.

@@ -137,4 +137,11 @@ int Survivors::parts() const {
   return parts;
 }
 
+std::string Survivors::parts_text() const {
+  const int in = parts();
+  if (in <= 1) return {};
+  return "without the ranks that died the graph is in " + std::to_string(in) +
+         " parts, which have gone on each for itself";
+}
+
 }  // namespace hearsay

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/error.hpp"
@@ -51,8 +52,9 @@ class Survivors {
   std::vector<int> missing() const;
   /// Whether a place is empty and a spare lives that has none.
   bool left_waiting() const;
-  /// Into how many parts the graph has fallen without the dead.
+  /// Into how many parts the graph has fallen without the dead, and that in words; empty where it is in one.
   int parts() const;
+  std::string parts_text() const;
 
  private:
   Participant& participant_;

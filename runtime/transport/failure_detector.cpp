@@ -20,7 +20,9 @@ FailureDetector::FailureDetector(RemoteMemory& memory, int rank, std::vector<std
       row_(row_words(static_cast<int>(places_.size()), spares)),
       dead_(places_.size()),
       left_(places_.size()),
-      roles_(places_.size()) {}
+      roles_(places_.size()) {
+  memory_.look_again_within(std::chrono::duration<double>(timeout_ / (2 * beats_in_timeout)).count());
+}
 
 std::vector<FailureDetector::Death> FailureDetector::deaths() const {
   const std::lock_guard lock(mutex_);

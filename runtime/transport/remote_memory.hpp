@@ -3,6 +3,7 @@
 // mpi::Window is the real one; tests use one that connects threads of a single process.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace hearsay {
@@ -29,6 +30,15 @@ class RemoteMemory {
   /// For how many calls of `sync` a store that nobody waits for may be put off, so that it travels with others; 0 where
   /// who waits looks no further until something has come.
   virtual int patience() const { return 0; }
+  /// From now on who waits for something to come looks again after so long at the latest, though nothing has come.
+  /// Whoever polls does so anyway.
+  virtual void look_again_within(double seconds) { static_cast<void>(seconds); }
+  /// The 8-byte word at `offset` of `target`'s memory, as it was when it was last asked for; nothing as long as no
+  /// answer has come, which may be for ever. Asks again. Never waits. Nothing, too, where nobody can stand still.
+  virtual std::optional<std::uint64_t> peek(int target, std::size_t offset) {
+    static_cast<void>(target), static_cast<void>(offset);
+    return std::nullopt;
+  }
 };
 
 }  // namespace hearsay

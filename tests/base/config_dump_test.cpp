@@ -140,6 +140,31 @@ TEST_CASE("dump writes the defaults too, in the order of asking") {
   CHECK(hearsay::Config().dump() == "{}\n");
 }
 
+TEST_CASE("a list of mappings is written as one, and read back") {
+  const auto read_all = [](hearsay::Config root) {
+    for (hearsay::Config item : root.section("a").sections("list", "what it is")) {
+      item.integer("x", 1, {}, "");
+      item.text("t", "no", "");
+      for (hearsay::Config inner : item.sections("inner", "")) inner.flag("f", false, "");
+    }
+    root.sections("none", "");
+    root.throw_if_invalid();
+  };
+  hearsay::Config config = hearsay::Config::from_text("a: {list: [{x: 2}, {}, {t: b, inner: [{f: true}, {}]}]}");
+  read_all(config);
+  CHECK(config.dump() ==
+        "a:\n  list:\n    - x: 2\n      t: \"no\"\n      inner: []\n    - x: 1\n      t: \"no\"\n      inner: []\n"
+        "    - x: 1\n      t: b\n      inner:\n        - f: true\n        - f: false\nnone: []\n");
+  CHECK(config.given() ==
+        "a:\n  list:\n    - x: 2\n    - {}\n    - t: b\n      inner:\n        - f: true\n        - {}\n");
+  for (const std::string& text : {config.dump(), config.given()}) {
+    hearsay::Config again = hearsay::Config::from_text(text);
+    read_all(again);
+    CHECK(again.dump() == config.dump());
+  }
+  CHECK(config.section("a").keys().front().type == "list of mappings");
+}
+
 TEST_CASE("what was given is the dump without the defaults") {
   hearsay::Config config = hearsay::Config::from_text("b: {y: 2, deep: {z: [1]}}\na: 1e-7\nnone: {}\n");
   config.override_with("b.set=no");

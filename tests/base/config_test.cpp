@@ -192,6 +192,26 @@ TEST_CASE("lists complain element by element") {
         "  f:4:9: scalar: expected a list of numbers, got '3'");
 }
 
+TEST_CASE("a list of mappings is read mapping by mapping") {
+  Config config =
+      Config::from_text("deaths:\n  - {rank: 3, at_s: 1.5}\n  - {at_s: -1, rnak: 2}\n  - 7\nscalar: 3\n", "f");
+  std::vector<std::pair<std::int64_t, double>> deaths;
+  for (Config death : config.sections("deaths", "who dies when"))
+    deaths.emplace_back(death.integer("rank", 0, {}, ""), death.real("at_s", 9, Range::at_least(0), ""));
+  CHECK(deaths == std::vector<std::pair<std::int64_t, double>>{{3, 1.5}, {0, 9}, {0, 9}});
+  CHECK(config.sections("deaths", "who dies when").size() == 3);
+  CHECK(config.sections("scalar", "").empty());
+  CHECK(config.sections("absent", "").empty());
+  CHECK(complaint(config) ==
+        "invalid configuration (4 errors)\n"
+        "  f:3:12: deaths[1].at_s: must be >= 0, got -1\n"
+        "  f:3:16: deaths[1].rnak: unknown key, did you mean 'rank'?\n"
+        "  f:4:5: deaths[2]: expected a mapping such as {name: value}, got '7'\n"
+        "  f:5:9: scalar: expected a list of mappings, got '3'");
+  CHECK_THROWS_AS(config.section("deaths"), std::logic_error);
+  CHECK_THROWS_AS(config.integer("deaths", 0, {}, ""), std::logic_error);
+}
+
 TEST_CASE("all errors at once, in the order of the file, unknown keys with the nearest known one") {
   Config config = Config::from_text(
       "train:\n"

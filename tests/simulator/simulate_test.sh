@@ -162,6 +162,87 @@ expect 2 "one peer and held copies" "changes from iteration to iteration" one-pe
   x \
   --set exchange.name=eventgrad
 
+# Ranks that fail: silent from then on; the others find out, go on, and do the work. In the same run every time.
+cat >failing.yaml <<'YAML'
+seed: 3
+topology:  {graph: {name: exponential}, weights: {name: uniform}}
+exchange:  {name: eventgrad, schedule: asynchronous, mixing: {name: arrival}}
+trigger:   {name: adaptive, horizon: 1.0, history: 2, warmup_iterations: 2, maximum_silence: 5}
+train:     {on_failure: continue, failure_timeout_s: 1}
+simulate:
+  gradients: synthetic
+  values: 2000
+  segments: 5
+  iterations: 60
+  compute_s: 0.1
+  jitter: 0.2
+  failures:
+    - {rank: 0, at_s: 1.05}
+    - {rank: 4, at_s: 2}
+report:    {every_iterations: 2}
+YAML
+# lost RUN: "rank at_s iterations" of each that died; done RUN: iterations of those that lived.
+lost() {
+  python3 -c 'import json, sys
+for r in json.load(open(sys.argv[1] + "/summary.json"))["ranks_lost"]:
+    print(r["rank"], r["at_s"], r["iterations"])' "$1"
+}
+done_by_living() { awk -F, 'NR > 1 { sum += $2 } END { print sum }' "$1/ranks.csv"; }
+for run in failing failing-again; do
+  expect 0 "two ranks fail, $run" 'lost +rank 0 after' failing.yaml --platform "$ethernet" -n 8 -o "$run"
+done
+equal "a run in which ranks fail, twice" failing failing-again replica_hash wall_time_s messages bytes_sent ranks_lost
+same_files "a run in which ranks fail, twice" failing failing-again 8
+cmp <(without_run failing/ranks.csv) <(without_run failing-again/ranks.csv) || fail "ranks.csv differs"
+[ "$(lost failing | cut -d' ' -f1 | xargs)" = "0 4" ] || fail "lost: $(lost failing | xargs)"
+between "rank 0 is missed after the time-out" 2.0 "$(lost failing | awk '$1 == 0 { print $2 }')" 2.3
+between "rank 4 is missed after the time-out" 2.95 "$(lost failing | awk '$1 == 4 { print $2 }')" 3.3
+last_s=$(tail -n 1 failing/metrics.rank0000.jsonl | sed -E 's/.*"time_s":([^,]*).*/\1/')
+between "nothing is heard of the dead" 0.9 "$last_s" 1.05
+[ "$(grep -c . failing/ranks.csv)" = 7 ] || fail "lines of the living: $(cat failing/ranks.csv)"
+between "the budget of the job is spent, and no more than what each is at" 480 \
+  "$(($(done_by_living failing) + $(lost failing | awk '{ sum += $3 } END { print sum }')))" 488
+# Where a rank fails when it has trained, the others begin their sums again without it.
+late=$(awk -v end="$(field failing wall_time_s)" 'BEGIN { printf "%.4f", end + 0.002 }')
+expect 0 "one fails at the end" 'lost +rank 3 after' failing.yaml --platform "$ethernet" -n 8 -o late \
+  --set "simulate.failures=[{rank: 0, at_s: 1.05}, {rank: 4, at_s: 2}, {rank: 3, at_s: $late}]"
+[ "$(grep -c . late/ranks.csv)" = 6 ] || fail "lines of those that live to the end: $(cat late/ranks.csv)"
+expect 0 "nobody fails" finished failing.yaml --platform "$ethernet" -n 8 -o living --set 'simulate.failures=[]'
+[ "$(field living ranks_lost)" = "[]" ] || fail "nobody is lost: $(field living ranks_lost)"
+# Ten and twenty iterations of 60 are done; the other six ranks do what is left.
+between "six do the work of eight" 7.2 "$(field failing wall_time_s)" 7.8
+expect 0 "on a ring" 'in 2 parts' failing.yaml --platform "$ethernet" -n 8 -o ring --set topology.graph.name=ring
+for exchange in '{name: dpsgd, schedule: asynchronous}' \
+  '{name: gossip_outer, schedule: asynchronous, local_steps: 5}'; do
+  for run in other other-again; do
+    rm -rf "$run"
+    expect 0 "$exchange" 'lost +rank 4 after' failing.yaml --platform "$ethernet" -n 8 -o "$run" \
+      --set "exchange=$exchange"
+  done
+  equal "$exchange twice" other other-again replica_hash wall_time_s messages bytes_sent ranks_lost
+done
+storm=(--set 'simulate.failures=[]' --set simulate.storm.failures_per_hour=3600)
+for run in storm storm-again; do
+  expect 0 "a storm, $run" 'lost +rank' failing.yaml --platform "$ethernet" -n 8 -o "$run" "${storm[@]}"
+done
+equal "a storm twice" storm storm-again replica_hash ranks_lost wall_time_s
+expect 0 "another storm" 'lost +rank' failing.yaml --platform "$ethernet" -n 8 -o storm-2 "${storm[@]}" \
+  --set simulate.storm.seed=2
+[ "$(field storm ranks_lost)" != "$(field storm-2 ranks_lost)" ] || fail "another seed gives the same storm"
+between "no more die than die in the time" 3 "$(lost storm | wc -l)" 7
+refused() { expect 2 "$1" "$2" failing.yaml --platform "$ethernet" -n 8 -o no "${@:3}"; }
+refused "no such rank" 'failures\[0\].rank: must be in \[0, 7\], got 8' --set 'simulate.failures=[{rank: 8, at_s: 1}]'
+refused "which rank" 'say which rank fails' --set 'simulate.failures=[{at_s: 1}]'
+refused "before it began" 'at_s: must be >= 0, got -1' --set 'simulate.failures=[{rank: 1, at_s: -1}]'
+refused "twice" 'this rank fails twice' --set 'simulate.failures=[{rank: 1, at_s: 1}, {rank: 1, at_s: 2}]'
+refused "both" 'either failures or a storm' --set simulate.storm.failures_per_hour=1
+refused "a storm that mends" 'failures_per_hour: must be >= 0' --set simulate.storm.failures_per_hour=-1
+refused "nobody lives" 'one rank at least must live' \
+  --set "simulate.failures=[$(for r in 0 1 2 3 4 5 6 7; do printf '{rank: %s, at_s: 1},' $r; done)]"
+refused "lockstep" 'continue needs ranks that wait for nobody' --set exchange.schedule=lockstep
+refused "nobody goes on" 'set train.on_failure: continue' --set train.on_failure=abort
+refused "a sum of all" 'continue needs ranks that wait for nobody' --set 'exchange={name: allreduce}'
+
 # A ring all-reduce takes what the α-β model says: 2 (P − 1) (α + m / P · β), headers excepted.
 expect 0 "dense ring" finished dense.yaml --platform "$ethernet" -n 8 -o e
 predicted=$(awk 'BEGIN { print 14 * (0.436e-3 + 8000 * 3.6e-8) }')
@@ -196,6 +277,20 @@ if [ "$trains" = ON ]; then
   done
   equal "asynchronous training twice" h i replica_hash wall_time_s messages accuracy_mean_model
   same_files "asynchronous training twice" h i 9
+  # Ranks that fail while a model is trained, one of them as it is about to end.
+  for run in failing-h failing-i; do
+    expect 0 "training without two ranks, $run" 'lost +rank 0 after' "$source_dir/configs/simulate/straggler.yaml" \
+      --platform "$ethernet" -n 9 -o "$run" "${train[@]}" --set exchange.mixing.name=arrival \
+      --set train.iterations=150 \
+      --set train.on_failure=continue --set train.failure_timeout_s=0.5 --set 'simulate.slow_ranks=[]' \
+      --set 'simulate.failures=[{rank: 0, at_s: 0.3}, {rank: 7, at_s: 1.7}]'
+  done
+  equal "training without two ranks, twice" failing-h failing-i replica_hash wall_time_s messages accuracy_mean_model \
+    ranks_lost
+  same_files "training without two ranks, twice" failing-h failing-i 9
+  [ "$(lost failing-h | cut -d' ' -f1 | xargs)" = "0 7" ] || fail "lost: $(lost failing-h | xargs)"
+  refused "training that ends with the dead" 'set train.on_failure: continue' --set simulate.gradients=model \
+    --set train.on_failure=abort --set model.name=mlp --set data.name=synthetic_digits
   # Evaluations in between must not keep a rank from sending what others wait for.
   sed 's/"0-30"/"0-2"/; s/"31-31"/"3-3"/' "$platforms/slow-link-32.xml" >slow-link-4.xml
   expect 0 "lockstep training behind a slow link" finished "$source_dir/configs/simulate/slow-link.yaml" \

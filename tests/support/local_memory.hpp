@@ -62,6 +62,9 @@ class LocalMemory final : public RemoteMemory {
   void store(const std::uint64_t& word, int target, std::size_t offset) override {
     word_at(target, offset).store(word, std::memory_order_release);
   }
+  std::optional<std::uint64_t> peek(int target, std::size_t offset) override {
+    return word_at(target, offset).load(std::memory_order_acquire);
+  }
   bool flush(int) override { return true; }
   void sync() override {}
   int patience() const override { return patience_; }

@@ -14,6 +14,7 @@
 #include "apps/shared/continuation.hpp"
 #include "apps/shared/failure.hpp"
 #include "apps/shared/launch.hpp"
+#include "apps/shared/start_watch.hpp"
 #include "apps/shared/train_report.hpp"
 #include "base/config/yaml.hpp"
 #include "base/error.hpp"
@@ -132,7 +133,7 @@ void warn(const mpi::Environment& mpi, const std::string& words) {
 
 /// Behind all that can be wrong before. `folder`: of rank 0.
 int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::optional<RunFolder>& folder,
-                    mpi::Environment& mpi) {
+                    mpi::Environment& mpi, StartWatch& start) {
   const bool goes_on = plan.parts().failure_timeout.count() > 0 && mpi.ranks() > 1;
   const bool recovers = goes_on && mpi::Environment::launcher_recovers();
   ProgressDisplay display(mpi.rank() == 0 ? arguments.progress : ProgressMode::off, stderr);
@@ -160,6 +161,7 @@ int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::o
                                    .run_id = folder ? folder->id() : "",
                                    .resume = arguments.resume.has_value(),
                                    .resumed = [&](const std::string& words) { display.say(words); },
+                                   .begun = [&] { start.end(); },
                                    .survived = recovers ? survived : std::function<void(const Summary*)>{},
                                    .joined =
                                        [&](const std::string& words) {
@@ -201,6 +203,7 @@ int train_command(const TrainArguments& given, MpiSlot& mpi) {
     if (launched_rank() == 0) std::printf("%s", yaml.c_str());
     return 0;
   }
+  StartWatch start;
   mpi = std::make_unique<mpi::Environment>();
   if (arguments.dry_run) return dry_run_command(arguments, *mpi);
   if (arguments.go_on) {
@@ -232,7 +235,7 @@ int train_command(const TrainArguments& given, MpiSlot& mpi) {
   });
   if (folder_code != 0) return folder_code;
 
-  return train_in_folder(arguments, run->plan(), folder, *mpi);
+  return train_in_folder(arguments, run->plan(), folder, *mpi, start);
 }
 
 }  // namespace hearsay

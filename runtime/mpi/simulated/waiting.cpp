@@ -6,6 +6,7 @@
 #include <simgrid/s4u.hpp>
 
 #include "runtime/mpi/check.hpp"
+#include "runtime/mpi/simulated/failure.hpp"
 
 namespace hearsay::mpi {
 namespace {
@@ -36,13 +37,16 @@ bool complete(std::span<MPI_Request> requests, const std::function<void()>& idle
     check(MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
     return true;
   }
-  constexpr double between_looks_s = 1e-3;
-  for (double waited = 0.0; waited < seconds; waited += between_looks_s) {
+  constexpr double first_look_s = 1e-3, longest_s = 1e-2;
+  double look_s = first_look_s;
+  for (double waited = 0.0; waited < seconds; waited += look_s) {
     int done = 0;
     check(MPI_Testall(count, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
     if (done != 0) return true;
     idle();
-    simgrid::s4u::this_actor::sleep_for(between_looks_s);
+    look_s = std::min(longest_s, 1.1 * look_s);
+    simgrid::s4u::this_actor::sleep_for(std::min(look_s, seconds_to_live()));
+    fail_if_due();
   }
   return false;
 }

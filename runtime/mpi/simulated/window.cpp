@@ -8,9 +8,11 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <map>
 #include <memory>
 #include <new>
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "runtime/mpi/check.hpp"
+#include "runtime/mpi/simulated/failure.hpp"
 
 namespace hearsay::mpi {
 namespace {
@@ -94,6 +97,7 @@ struct Window::Handle {
   std::deque<InEdge> in;
   std::map<int, OutEdge> out;
   std::shared_ptr<std::vector<Handle*>> ranks;  // of one process: one list for all
+  double longest_wait_s = std::numeric_limits<double>::infinity();
 
   void expect_announcement() { next_announced = expect(door, announced); }
   OutEdge& edge_to(int target);
@@ -119,7 +123,8 @@ std::vector<sim::CommPtr> Window::Handle::events() const {
   return all;
 }
 
-Window::Window(std::size_t bytes, CommunicatorHandle of, Deaths /*nobody dies*/) : handle_(std::make_unique<Handle>()) {
+// No put is waited for here, whoever dies.
+Window::Window(std::size_t bytes, CommunicatorHandle of, Deaths /*either way*/) : handle_(std::make_unique<Handle>()) {
   handle_->communicator = of.as<MPI_Comm>();
   handle_->bytes = bytes;
   handle_->memory.reset(new (alignment) std::byte[bytes]());
@@ -141,7 +146,10 @@ Window::Window(std::size_t bytes, CommunicatorHandle of, Deaths /*nobody dies*/)
 }
 
 Window::~Window() {
-  if (std::uncaught_exceptions() > 0) return;
+  if (std::uncaught_exceptions() > 0) {
+    static_cast<void>(handle_.release());  // the process ends, and SimGrid is loud about messages under way
+    return;
+  }
   for (auto& [target, edge] : handle_->out) {
     for (const sim::CommPtr& put : edge.under_way) put->wait();
   }
@@ -188,12 +196,17 @@ void Window::sync() {
   }
 }
 
+std::optional<std::uint64_t> Window::peek(int /*target*/, std::size_t /*offset*/) { return std::nullopt; }
+
 int Window::patience() const { return 0; }
+
+void Window::look_again_within(double seconds) { handle_->longest_wait_s = seconds; }
 
 void Window::wait(double seconds) {
   constexpr double forever = -1.0;
-  const bool limited = seconds < std::numeric_limits<double>::infinity();
-  sim::Comm::wait_any_for(handle_->events(), limited ? seconds : forever);
+  const double most = std::min({seconds, handle_->longest_wait_s, seconds_to_live()});
+  sim::Comm::wait_any_for(handle_->events(), most < std::numeric_limits<double>::infinity() ? most : forever);
+  fail_if_due();
 }
 
 }  // namespace hearsay::mpi

@@ -1,0 +1,151 @@
+#include "apps/shared/start_watch.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "apps/shared/failure.hpp"
+#include "base/error.hpp"
+#include "runtime/mpi/environment.hpp"
+
+namespace hearsay {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The value of NAME= in an environment as /proc shows it.
+std::optional<std::string> variable(const std::string& environment, std::string_view name) {
+  std::istringstream in(environment);
+  for (std::string entry; std::getline(in, entry, '\0');)
+    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
+      return entry.substr(name.size() + 1);
+  return std::nullopt;
+}
+
+long own_number(const char* name) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? -1 : std::atol(text);
+}
+
+/// mpirun, or its daemon on this host.
+bool is_launcher(pid_t process) {
+  constexpr std::array known{"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted"};
+  std::string name = text_of(fs::path("/proc") / std::to_string(process) / "comm");
+  while (name.ends_with('\n')) name.pop_back();
+  return std::ranges::any_of(known, [&](const char* launcher) { return name.starts_with(launcher); });
+}
+
+/// Whether it runs, or is stopped, as a child of `parent`.
+bool is_living_child(const fs::path& process, pid_t parent) {
+  const std::string stat = text_of(process / "stat");  // "pid (any name) state parent …"
+  const auto behind_name = stat.rfind(')');
+  if (behind_name == std::string::npos) return false;
+  std::istringstream in(stat.substr(behind_name + 1));
+  char state = 'X';
+  long of = 0;
+  in >> state >> of;
+  return of == parent && state != 'Z' && state != 'X';
+}
+
+/// Of this job's processes on this host that live: local rank → rank.
+std::map<long, long> living_here(pid_t launcher) {
+  std::map<long, long> living;
+  const char* const job = std::getenv("PMIX_NAMESPACE");
+  std::error_code error;
+  for (fs::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos || !is_living_child(at->path(), launcher)) continue;
+    const std::string environment = text_of(at->path() / "environ");
+    const auto local = variable(environment, "OMPI_COMM_WORLD_LOCAL_RANK");
+    const auto rank = variable(environment, "OMPI_COMM_WORLD_RANK");
+    const bool ours = job == nullptr || variable(environment, "PMIX_NAMESPACE") == job;
+    if (local && rank && ours) living[std::atol(local->c_str())] = std::atol(rank->c_str());
+  }
+  return living;
+}
+
+/// Where ranks have died that were never seen, their numbers are known on a host that has all of them.
+std::string name_of(long local, const std::map<long, long>& seen, bool one_host) {
+  if (const auto found = seen.find(local); found != seen.end()) return "rank " + std::to_string(found->second);
+  return one_host ? "rank " + std::to_string(local) : "process " + std::to_string(local) + " of a host";
+}
+
+/// Without MPI, which may be waiting. The launcher ends all others, on all hosts.
+[[noreturn]] void end_job(pid_t launcher, const std::string& words) {
+  constexpr auto code = static_cast<int>(ExitCode::communication);
+  constexpr unsigned until_the_launcher_has_s = 5;
+  if (!words.empty()) std::fprintf(stderr, "hearsay: %s\n", words.c_str());
+  note_exit_code(code);
+  if (!words.empty()) ::kill(launcher, SIGTERM);
+  ::sleep(until_the_launcher_has_s);
+  mpi::Environment::leave(code);
+}
+
+}  // namespace
+
+StartWatch::StartWatch() {
+  if (!mpi::Environment::launcher_recovers() || !is_launcher(::getppid())) return;
+  thread_ = std::thread([this] { watch(); });
+}
+
+void StartWatch::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  over_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool StartWatch::ends_within(double seconds) {
+  std::unique_lock lock(mutex_);
+  return over_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return ended_; });
+}
+
+// A rank is missed for a while before it counts: the launcher may not have started it yet, and ranks that end together
+// do not end in the same instant.
+void StartWatch::watch() {
+  constexpr double between_s = 0.2;
+  constexpr int most_missed = 15, most_looks = 30 * 60 * 5;
+  const pid_t launcher = ::getppid();
+  const long here = own_number("OMPI_COMM_WORLD_LOCAL_SIZE");
+  const bool one_host = here == own_number("OMPI_COMM_WORLD_SIZE");
+  std::map<long, long> seen;
+  std::map<long, int> missed;
+  for (int looks = 0; !ends_within(between_s); ++looks) {
+    const std::map<long, long> living = living_here(launcher);
+    seen.insert(living.begin(), living.end());
+    const bool speaks = !living.empty() && living.begin()->first == own_number("OMPI_COMM_WORLD_LOCAL_RANK");
+    for (long local = 0; local < here; ++local) {
+      missed[local] = living.contains(local) ? 0 : missed[local] + 1;
+      if (missed[local] < most_missed) continue;
+      const std::string words =
+          name_of(local, seen, one_host) +
+          " has died before training began, and the others would wait for it; start the job again";
+      end_job(launcher, speaks ? words : "");
+    }
+    if (!one_host && looks > most_looks)
+      end_job(launcher,
+              speaks ? "training has not begun within half an hour: a rank on another host may have died" : "");
+  }
+}
+
+}  // namespace hearsay

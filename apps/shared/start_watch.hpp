@@ -1,0 +1,35 @@
+#pragma once
+// Ranks that die before training begins, where the launcher leaves the others alone (mpirun --enable-recovery).
+// MPI_Init and what follows it wait for all ranks, for ever, and no heartbeat has been heard of yet. So until training
+// begins a thread of every rank looks whether the launcher's other processes on this host, its children as this one is,
+// are still there; where one is missing, it ends the job.
+//
+// A rank on another host is looked after by its neighbours there. Where it has none, a time-out ends the job.
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace hearsay {
+
+class StartWatch {
+ public:
+  /// Does nothing where the launcher ends the job itself, or is none that is known.
+  StartWatch();
+  ~StartWatch() { end(); }
+  StartWatch(const StartWatch&) = delete;
+  StartWatch& operator=(const StartWatch&) = delete;
+
+  /// Training begins, or this rank leaves.
+  void end();
+
+ private:
+  void watch();
+  bool ends_within(double seconds);
+
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool ended_ = false;
+  std::thread thread_;
+};
+
+}  // namespace hearsay

@@ -1,0 +1,25 @@
+#include "runtime/training/on_failure.hpp"
+
+#include <cstdint>
+
+namespace hearsay {
+
+OnFailure read_on_failure(Config& train, const ExchangePlan& exchange) {
+  const bool go_on =
+      train.choice("on_failure", "abort", {"abort", "continue"},
+                   "what a rank that dies is to the others. abort: the end of the job, which scripts/launch --restarts "
+                   "begins again from the newest checkpoint; continue: they go on without it and share what is left of "
+                   "its work (asynchronous dpsgd, eventgrad and gossip_outer, with mpirun --enable-recovery, as "
+                   "scripts/launch starts it)") == "continue";
+  const double timeout_s =
+      train.real("failure_timeout_s", 60.0, Range::at_least(0.5),
+                 "a rank that was silent for so long is dead (continue), or ends the job for which "
+                 "it stands still (abort); longer than the longest time for which a rank may be "
+                 "stopped or starved");
+  train.require(!go_on || exchange.survives_deaths(), "on_failure",
+                "continue needs ranks that wait for nobody: exchange dpsgd, eventgrad or gossip_outer with schedule: "
+                "asynchronous. Others end with the rank that dies: take abort, and scripts/launch --restarts");
+  return {.others_go_on = go_on, .timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9))};
+}
+
+}  // namespace hearsay
