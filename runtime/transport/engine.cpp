@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/transport/short_turns.hpp"
+#include "base/short_turns.hpp"
 
 namespace hearsay {
 namespace {

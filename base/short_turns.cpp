@@ -1,7 +1,7 @@
 // Linux from 6.12 on: a thread's own time slice is an attribute of the ordinary policy, and who wakes with a shorter
 // one and an earlier virtual deadline goes first. Stoica and Abdel-Wahab, Earliest eligible virtual deadline first,
 // 1995. It takes no more of the core than its share.
-#include "runtime/transport/short_turns.hpp"
+#include "base/short_turns.hpp"
 
 #ifdef __linux__
 #include <sched.h>
