@@ -175,8 +175,8 @@ TEST_CASE("the same to rounding after many iterations, whatever travels") {
   }
 }
 
-// Few iterations: what is learnt of a move has 8 significant bits, and the sum of many of them more than a float. Three,
-// because nothing is learnt before both ends have said how far a gradient moves them.
+// Few iterations: what is learnt of a move has 8 significant bits, and the sum of many of them more than a float.
+// Three, because nothing is learnt before both ends have said how far a gradient moves them.
 TEST_CASE("what the ranks learn adds up to 0, asynchronously too") {
   for (const int ranks : {2, 4, 8}) {
     for (const std::string mixing : {"{name: arrival}", "{name: difference, gamma: 1}"}) {
