@@ -84,8 +84,8 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
                                         ring_bytes(plan, replica.layout, places_.count(), options_.spares), ledger_)
                                   : nullptr),
       failures_(make_failure_detector(plan)),
-      attached_(failures_ ? neighbourhood_.neighbours : std::vector<int>{}),
       pulse_(make_pulse(plan)),
+      attached_(failures_ ? neighbourhood_.neighbours : std::vector<int>{}),
       engine_(transport_->make_engine([this] { return progress(); })) {
   for (const int neighbour : attached_) ends_.push_back({.process = neighbour});
   ledger_.start_together();  // the memories were opened together, a moment ago
