@@ -263,7 +263,7 @@ class EndingsTest(JobCase):
             print(json.dumps({"rank": member.rank, "said": said}))
             """
         )
-        self.assertIn("it is a file", job.said[0]["said"])
+        self.assertRegex(job.said[0]["said"], r"^file: cannot be used as the run folder \(Not a directory\)")
         self.assertIn("rank 0 cannot use file as the run folder", job.said[1]["said"])
 
     def test_ranks_that_differ_are_named(self):
