@@ -203,6 +203,26 @@ double Summary::hidden_communication_s() const {
   return std::max(0.0, seconds(Phase::communicate) - seconds(Phase::wait));
 }
 
+namespace {
+
+/// Who died, and who came in their places.
+void add_departures(Json& json, const Summary& s) {
+  json["ranks_lost"] = Json::array();
+  for (const LostRank& lost : s.ranks_lost)
+    json["ranks_lost"].push_back({{"rank", lost.rank ? Json(*lost.rank) : Json(nullptr)},
+                                  {"process", lost.process},
+                                  {"at_s", json_number(lost.at_s)},
+                                  {"iterations", lost.iterations}});
+  json["ranks_joined"] = Json::array();
+  for (const JoinedRank& joined : s.ranks_joined)
+    json["ranks_joined"].push_back({{"rank", joined.rank},
+                                    {"process", joined.process},
+                                    {"at_s", json_number(joined.at_s)},
+                                    {"iterations", joined.iterations}});
+}
+
+}  // namespace
+
 Json summary_json(const Summary& s) {
   Json json{{"schema_version", report_schema_version},
             {"status", s.status},
@@ -259,18 +279,7 @@ Json summary_json(const Summary& s) {
   for (const auto& [name, value] : s.shares) json["shares"][name] = json_number(value);
   json["replica_hash"] = Json::array();
   for (const std::uint64_t hash : s.replica_hashes) json["replica_hash"].push_back(hexadecimal(hash));
-  json["ranks_lost"] = Json::array();
-  for (const LostRank& lost : s.ranks_lost)
-    json["ranks_lost"].push_back({{"rank", lost.rank ? Json(*lost.rank) : Json(nullptr)},
-                                  {"process", lost.process},
-                                  {"at_s", json_number(lost.at_s)},
-                                  {"iterations", lost.iterations}});
-  json["ranks_joined"] = Json::array();
-  for (const JoinedRank& joined : s.ranks_joined)
-    json["ranks_joined"].push_back({{"rank", joined.rank},
-                                    {"process", joined.process},
-                                    {"at_s", json_number(joined.at_s)},
-                                    {"iterations", joined.iterations}});
+  add_departures(json, s);
   return json;
 }
 
