@@ -1,5 +1,6 @@
 # hearsay_add_test(NAME SOURCES <globs> LIBRARIES … [THREADS] [LABELS …] [ENVIRONMENT …] [TIMEOUT seconds]): a program
-# of doctest cases in one process. THREADS: it starts some, so that ThreadSanitizer has something to judge.
+# of doctest cases in one process. THREADS: it starts some, so that ThreadSanitizer has something to judge; it leaves out
+# the suite "arithmetic", long cases about values whose threads do nothing that shorter ones' do not.
 #
 # hearsay_add_mpi_test(NAME … RANKS 1 2 4 [MPIRUN_ARGS …]): the same program under mpirun, one test NAME.npP for each
 # number of ranks. With PROGRAM instead of SOURCES the program of another MPI test is run, e.g. with other MPIRUN_ARGS.
@@ -95,7 +96,11 @@ function(hearsay_add_test name)
     list(APPEND labels tsan)
     add_dependencies(thread_tests ${name}_test)
   endif()
-  add_test(NAME ${name} COMMAND ${name}_test)
+  set(arguments)
+  if(HEARSAY_SANITIZE MATCHES "thread")
+    set(arguments --test-suite-exclude=arithmetic)
+  endif()
+  add_test(NAME ${name} COMMAND ${name}_test ${arguments})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT}
                        ENVIRONMENT "${HEARSAY_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
 endfunction()

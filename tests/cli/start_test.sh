@@ -13,7 +13,7 @@ optimizer: {name: sgd, learning_rate: 0.05}
 topology: {graph: {name: ring}, weights: {name: uniform}}
 exchange: {name: eventgrad, schedule: asynchronous, mixing: {name: arrival}}
 trigger: {name: adaptive, horizon: 1.0, maximum_silence: 10}
-train: {epochs: 10, evaluate_every_epochs: 0, failure_timeout_s: 3}
+train: {epochs: 100000, seconds: 3.5, evaluate_every_epochs: 0, failure_timeout_s: 3} # all instants are within it
 YAML
 
 # pid_of RANK FOLDER: fails if it is not there yet.
@@ -27,7 +27,7 @@ pid_of() {
 
 outcomes=''
 for mode in continue abort; do
-  for after in 0 0.1 0.3 0.6 1 1.5 2.5; do
+  for after in 0 0.1 0.3 0.6 1 2; do
     folder=runs/$mode-$after victim=$((SRANDOM % 4)) pid=''
     timeout 100 "$launch" -n 4 "$hearsay" train base.yaml --progress off --set "train.on_failure=$mode" \
       --output "$folder" >begun.log 2>&1 </dev/null &
@@ -63,4 +63,4 @@ expect 0 "nobody dies" finished '!died' -- "${whole[@]}" --set train.epochs=1
 expect 2 "all leave together" 'already holds a run' '!died' -- "${whole[@]}"
 
 printf '%d checks, %d failures\n' "$checks" "$failures"
-[ "$failures" = 0 ] && [ "$checks" -ge 31 ]
+[ "$failures" = 0 ] && [ "$checks" -ge 27 ]

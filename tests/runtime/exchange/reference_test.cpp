@@ -109,11 +109,19 @@ void compare_everything(int ranks, Ranks run) {
 }
 
 TEST_CASE("eventgrad is the simulation: one rank") { compare_everything(1, Ranks::in_turns); }
-TEST_CASE("eventgrad is the simulation: two ranks") { compare_everything(2, Ranks::in_turns); }
-TEST_CASE("eventgrad is the simulation: three ranks") { compare_everything(3, Ranks::in_turns); }
+TEST_CASE("eventgrad is the simulation: two ranks" * doctest::test_suite("arithmetic")) {
+  compare_everything(2, Ranks::in_turns);
+}
+TEST_CASE("eventgrad is the simulation: three ranks" * doctest::test_suite("arithmetic")) {
+  compare_everything(3, Ranks::in_turns);
+}
 TEST_CASE("eventgrad is the simulation: four ranks") { compare_everything(4, Ranks::in_turns); }
-TEST_CASE("eventgrad is the simulation: five ranks") { compare_everything(5, Ranks::in_turns); }
-TEST_CASE("eventgrad is the simulation: eight ranks") { compare_everything(8, Ranks::in_turns); }
+TEST_CASE("eventgrad is the simulation: five ranks" * doctest::test_suite("arithmetic")) {
+  compare_everything(5, Ranks::in_turns);
+}
+TEST_CASE("eventgrad is the simulation: eight ranks" * doctest::test_suite("arithmetic")) {
+  compare_everything(8, Ranks::in_turns);
+}
 
 TEST_CASE("eventgrad is the simulation with communication threads") {
   const auto graphs = graph_choices();
@@ -173,7 +181,8 @@ TEST_CASE("dpsgd is the simulation on a graph that changes, and sends one packet
   }
 }
 
-TEST_CASE("with a delay the simulation's copies are those of the iteration before") {
+TEST_CASE("with a delay the simulation's copies are those of the iteration before" *
+          doctest::test_suite("arithmetic")) {
   const auto mixings = mixing_choices();  // the last one, arrival, is refused
   std::size_t next = 0;
   for (const int ranks : {1, 2, 3, 5, 8}) {
@@ -187,7 +196,7 @@ TEST_CASE("with a delay the simulation's copies are those of the iteration befor
   }
 }
 
-TEST_CASE("with drift correction, with and without a delay, it is the simulation") {
+TEST_CASE("with drift correction, with and without a delay, it is the simulation" * doctest::test_suite("arithmetic")) {
   for (const int ranks : {1, 2, 3, 5, 8}) {
     for (const auto& graph : graph_choices()) {
       for (const auto& trigger : trigger_choices()) {
@@ -304,7 +313,7 @@ void compare(const MethodChoice& choice, const std::string& topology, reference:
   check_close(real, simulate(setup, choice.method, choice.momentum, problem), layout);
 }
 
-TEST_CASE("momentum, trackers and pushed sums are the simulation") {
+TEST_CASE("momentum, trackers and pushed sums are the simulation" * doctest::test_suite("arithmetic")) {
   for (const MethodChoice& choice : method_choices()) {
     for (int ranks = 1; ranks <= 8; ++ranks) {
       for (const auto run : {Ranks::in_turns, Ranks::threads_with_communication_threads}) {

@@ -83,19 +83,22 @@ void real_gradient(int rank, Iteration k, std::span<float> g) {
 
 }  // namespace
 
-TEST_CASE("nothing is lost and everybody gets the same: every algorithm and selector") {
+TEST_CASE("nothing is lost and everybody gets the same: every algorithm and selector" *
+          doctest::test_suite("arithmetic")) {
   for (const SelectorEntry& selector : selectors())
     for_all(selector_section(selector.name), false,
             [](const std::string& yaml, int ranks) { check_laws(yaml, integers(ranks)); });
 }
 
-TEST_CASE("nothing is lost and everybody gets the same: every algorithm and codec") {
+TEST_CASE("nothing is lost and everybody gets the same: every algorithm and codec" *
+          doctest::test_suite("arithmetic")) {
   for (const PositionCoderEntry& coder : position_coders())
     for_all("selector: {name: topk, density: 0.1}, codec: {name: " + std::string(coder.name) + "}", false,
             [](const std::string& yaml, int ranks) { check_laws(yaml, integers(ranks)); });
 }
 
-TEST_CASE("nothing is lost and everybody gets the same: every algorithm and quantiser") {
+TEST_CASE("nothing is lost and everybody gets the same: every algorithm and quantiser" *
+          doctest::test_suite("arithmetic")) {
   for (const QuantiserEntry& quantiser : quantisers()) {
     std::vector<std::string> keys{""};
     if (quantiser.name == "one_bit") keys = {"", ", centre: mean", ", centre: row_mean"};

@@ -73,7 +73,8 @@ double distance(const JobOutcome& job) {
   return Bowls(reference::small_layout().size(), int(job.ranks.size())).distance(job);
 }
 
-TEST_CASE("on data that differ every rank reaches the minimum of the sum, and stops away from it without correction") {
+TEST_CASE("on data that differ every rank reaches the minimum of the sum, and stops away from it without correction" *
+          doctest::test_suite("arithmetic")) {
   const std::string adaptive = "trigger: {name: adaptive, horizon: 2, maximum_silence: 8, warmup_iterations: 0}\n";
   const std::string periodic = "trigger: {name: periodic, period: 4, warmup_iterations: 0}\n";
   const std::string always = "trigger: {name: always}\n";
@@ -102,7 +103,7 @@ TEST_CASE("on data that differ every rank reaches the minimum of the sum, and st
   }
 }
 
-TEST_CASE("the same with momentum, which answers a correction late") {
+TEST_CASE("the same with momentum, which answers a correction late" * doctest::test_suite("arithmetic")) {
   const std::string periodic = "trigger: {name: periodic, period: 4, warmup_iterations: 0}\n";
   for (const std::string& exchange : {corrected_dpsgd(0.5), corrected("{name: arrival}", 0.5) + periodic}) {
     CAPTURE(exchange);
@@ -113,7 +114,8 @@ TEST_CASE("the same with momentum, which answers a correction late") {
 
 // Adam divides every rank's gradient by a root of its own, so that without correction not even the mean of the ranks
 // goes where the sum of the losses falls.
-TEST_CASE("the same with Adam, whose ranks tell each other how far a gradient moves them") {
+TEST_CASE("the same with Adam, whose ranks tell each other how far a gradient moves them" *
+          doctest::test_suite("arithmetic")) {
   const std::string periodic = "trigger: {name: periodic, period: 4, warmup_iterations: 0}\n";
   const std::string adaptive = "trigger: {name: adaptive, horizon: 2, maximum_silence: 8, warmup_iterations: 0}\n";
   const std::string int8 = "sparsify: {quantiser: {name: int8}}\n";

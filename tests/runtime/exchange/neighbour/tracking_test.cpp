@@ -52,7 +52,8 @@ TEST_CASE("trackers sum to the gradients, or to the momenta, exactly") {
   }
 }
 
-TEST_CASE("where ranks have unlike data, trackers lead all to the minimum of the sum, and dpsgd does not") {
+TEST_CASE("where ranks have unlike data, trackers lead all to the minimum of the sum, and dpsgd does not" *
+          doctest::test_suite("arithmetic")) {
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 0.0F);
   for (const int ranks : {3, 5, 8}) {

@@ -130,7 +130,8 @@ TEST_CASE("events are those of rounds, and messages go to every neighbour once a
 }
 
 // Ranks whose curvatures and optima differ. Without correction they rest elsewhere, the further the more local steps.
-TEST_CASE("drift correction learns from outer steps, too: ranks with unlike data reach the minimum of their sum") {
+TEST_CASE("drift correction learns from outer steps, too: ranks with unlike data reach the minimum of their sum" *
+          doctest::test_suite("arithmetic")) {
   Layout layout;
   layout.append("a", {5});
   layout.append("b", {3});
