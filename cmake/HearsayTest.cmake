@@ -1,6 +1,6 @@
 # hearsay_add_test(NAME SOURCES <globs> LIBRARIES … [THREADS] [LABELS …] [ENVIRONMENT …] [TIMEOUT seconds]): a program
-# of doctest cases in one process. THREADS: it starts some, so that ThreadSanitizer has something to judge; it leaves out
-# the suite "arithmetic", long cases about values whose threads do nothing that shorter ones' do not.
+# of doctest cases in one process. THREADS: it starts some, so that ThreadSanitizer has something to judge. That leaves
+# out the suite "arithmetic": long cases about values, whose threads do nothing that those of shorter cases do not.
 #
 # hearsay_add_mpi_test(NAME … RANKS 1 2 4 [MPIRUN_ARGS …]): the same program under mpirun, one test NAME.npP for each
 # number of ranks. With PROGRAM instead of SOURCES the program of another MPI test is run, e.g. with other MPIRUN_ARGS.
