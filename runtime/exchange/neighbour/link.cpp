@@ -164,7 +164,7 @@ void NeighbourLink::lose(std::size_t edge) {
 void NeighbourLink::begin(std::size_t edge) {
   lose(edge);
   Edge& link = links_[edge];
-  link.lost = link.sent_whole = link.heard_whole = false;
+  link.lost = link.moved = link.sent_whole = link.heard_whole = false;
   link.begins = true;
   std::ranges::fill(link.pending, std::uint8_t{0});
   Gains& gains = link.gains;
@@ -311,6 +311,7 @@ void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<c
   context_.mailbox.post(edge, encode(k, wanted_, own_copies_.empty() ? nullptr : &own_copy(edge), link.gains));
   std::ranges::fill(link.pending, std::uint8_t{0});
   link.our_turn = false;
+  link.moved = options_.by_turns && messages > 0;
   note_sent(edge, wanted_);
 }
 
@@ -425,12 +426,19 @@ void NeighbourLink::receive(Iteration k) {
       if (links_[e].newest_packet != k - options_.delay)
         throw std::logic_error("lockstep: a packet of another iteration arrived");
     } else {
+      if (keeps_for_later(e)) continue;
       std::uint32_t segments = 0;
       while (context_.mailbox.front(e)) segments += apply_front(e);
       if (segments == 0 && !options_.repeats) continue;
     }
     note_age(e, k);
   }
+}
+
+bool NeighbourLink::keeps_for_later(std::size_t edge) {
+  const bool moved = std::exchange(links_[edge].moved, false);
+  const auto front = context_.mailbox.front(edge);
+  return moved && front && packet_header(*front).segments > 0;
 }
 
 void NeighbourLink::take_arrived() {

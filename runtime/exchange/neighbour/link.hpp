@@ -141,6 +141,7 @@ class NeighbourLink {
     Iteration newest_packet = -1;
     Stamp newest_sent{};
     bool our_turn = false;
+    bool moved = false;  // by turns: an event of this rank moves the edge in this iteration
     bool lost = false;
     bool begins = false;  // anew: until it is admitted only whole models cross it
     bool sent_whole = false, heard_whole = false;
@@ -171,6 +172,8 @@ class NeighbourLink {
   void decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body);
   void move_copy(std::span<float> copy);
   void wait_for(const std::function<bool()>& ready);
+  /// By turns: what has come is an event of the other end, and one of this rank's has moved the edge in this iteration.
+  bool keeps_for_later(std::size_t edge);
   bool may_take(std::size_t edge) const;
   void hear_whole(std::size_t edge, std::span<const std::byte> packet);
   std::uint32_t apply_front(std::size_t edge);

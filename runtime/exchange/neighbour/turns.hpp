@@ -8,7 +8,10 @@
 // the last bit. Mean of the replicas and what is under way, −m of each packet, are kept for any delays, speeds and
 // patterns of events. Copies follow the moves that both ends know: an end that fires often would otherwise pull the
 // silent one again and again past where it is. An edge has one event an iteration, of one end or the other, with all of
-// w_ij; D-PSGD has two, with half of the difference each.
+// w_ij; D-PSGD has two, with half of the difference each. What a faster end answers within the iteration of an event
+// waits for the next one: the answer knows nothing of where the event's other edges have moved this rank, and with all
+// of them at once a slow rank would swing past its neighbours. Without that runs diverge (docs/method/turns.py
+// --as-it-comes), with drift correction and without.
 // Own rule; what crosses and how is arrival's or difference's. boyd2006gossip exchanges by pairs that both stop for it.
 // Cost: 5 memory passes over a segment that moved, per edge; a header of 32 bytes an iteration on a silent edge; on a
 // slow link half as many events as if both ends sent at once.

@@ -30,11 +30,12 @@
 // as fast, which is never too fast, and comes to rest at the same place. An optimizer that normalises divides s out.
 // Asynchronously each end counts by its own iterations and tells the other τ times the gain; both take the larger
 // product of the two. A slow rank's edges then learn by the many steps that a fast one makes between two moves. Three
-// fifths of c count, because the pair of copies is older than in lockstep: in docs/method/turns.py that reaches the
-// minimum of the sum in all patterns of events, delays and speeds, and all of c in most. Between ranks of unlike speeds
+// fifths of c count, because the pair of copies is older than in lockstep: in docs/method/turns.py no pattern of
+// events, delays and speeds diverges then. Between ranks of unlike speeds
 // c counts by (smaller / larger product)² besides: while training descends, v makes a slow rank keep pace, and what it
 // has learnt of a steep slope is too much a while later, before the few moves of its edges can take it back. Sixteen
-// ranks on MNIST at a learning rate of 0.1, one four times slower, diverge without that.
+// ranks on MNIST at a learning rate of 0.1, one four times slower, diverge without that. And v is never taken off
+// longer than the gradients are (limit.hpp).
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>
@@ -56,6 +57,7 @@ DriftCorrection::DriftCorrection(const CorrectionPlan& plan, const ExchangeConte
       by_turns_(settling.by_turns),
       v_(device_.block(layout_.size())),
       rhythms_(context.neighbourhood.neighbours.size(), Rhythm(layout_.count())) {
+  if (by_turns_) limit_.emplace(layout_, device_);
   if (context.step.normalised) running_gain_.emplace(context.step, layout_, device_);
   if (gain_ > 0.0) return;
   throw ConfigError(
@@ -77,6 +79,7 @@ double share_of(const MixEdge& edge, SegmentId s) {
 void DriftCorrection::state(Archive& archive) {
   block_state(archive, "drift", device_, v_.span());
   if (running_gain_) running_gain_->state(archive);
+  if (limit_) limit_->state(archive);
   for (Rhythm& rhythm : rhythms_) {
     archive.values("iterations of the last crossing", std::span(rhythm.last));
     for (const Iteration k : rhythm.last)
@@ -165,8 +168,12 @@ void DriftCorrection::listen(Iteration k, const Mixing& mixing) {
 }
 
 void DriftCorrection::correct(std::span<float> g) {
-  const MixEdge minus_v{.weight = -1.0F, .theirs = v_.span(), .ours = {}};
-  device_.mix_row(1.0F, {&minus_v, 1}, g);
+  if (limit_) {
+    limit_->correct(g, v_.span());
+  } else {
+    const MixEdge minus_v{.weight = -1.0F, .theirs = v_.span(), .ours = {}};
+    device_.mix_row(1.0F, {&minus_v, 1}, g);
+  }
   if (running_gain_) running_gain_->gradient(g);
 }
 

@@ -165,6 +165,44 @@ TEST_CASE("the same where a rank stops for a second") {
   }
 }
 
+// Rank 1 answers an event while rank 0 computes. The answer knows nothing of where the event has moved rank 0 along its
+// other edges: both in one iteration would move it past its neighbours.
+TEST_CASE("an edge moves a rank once an iteration, however fast the other end answers") {
+  const Topology topology = quarter_ring_of(2);
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  const IdlePlan plan(sizeof(PacketHeader) + std::size_t{4096});
+  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan};
+  run_local_ranks(job, [&](LocalRank& rank) {
+    const auto context = rank.context();
+    NeighbourLink link(context, turns, sparsifier(whole));
+    const auto rule = rule_named("{name: arrival}");
+    const std::vector<std::uint8_t> fired(layout.count(), std::uint8_t{1});
+    const auto hear = [&] { context.engine.wait_until([&] { return context.mailbox.front(0).has_value(); }); };
+    const auto all_are = [&](float value) {
+      return std::ranges::all_of(rank.replica.values.span(), [&](float x) { return x == value; });
+    };
+    if (rank.rank() == 0) {
+      std::ranges::fill(rank.replica.values.span(), 8.0F);
+      link.send(0, fired);  // moves both by (0 − 8) / 4
+      hear();
+      mix_by_turns(0, link, *rule, nullptr, context);
+      CHECK(all_are(6.0F));
+      mix_by_turns(1, link, *rule, nullptr, context);
+      CHECK(all_are(5.0F));
+    } else {
+      hear();
+      mix_by_turns(0, link, *rule, nullptr, context);
+      CHECK(all_are(2.0F));
+      link.send(1, fired);  // moves both by (6 − 2) / 4
+      mix_by_turns(1, link, *rule, nullptr, context);
+      CHECK(all_are(3.0F));
+    }
+    rank.member.settle();
+    rank.barrier();
+  });
+}
+
 TEST_CASE("the same to rounding after many iterations, whatever travels") {
   for (const std::string& body : every_kind_of_body()) {
     for (const std::string mixing : {"{name: arrival}", "{name: difference, gamma: 0.5}"}) {
