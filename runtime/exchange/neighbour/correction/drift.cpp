@@ -34,8 +34,8 @@
 // events, delays and speeds diverges then. Between ranks of unlike speeds
 // c counts by (smaller / larger product)² besides: while training descends, v makes a slow rank keep pace, and what it
 // has learnt of a steep slope is too much a while later, before the few moves of its edges can take it back. Sixteen
-// ranks on MNIST at a learning rate of 0.1, one four times slower, diverge without that. And v is never taken off
-// longer than the gradients are (limit.hpp).
+// ranks on MNIST at a learning rate of 0.1, one four times slower, diverge without that. And v is taken off
+// hardly longer than the gradients are (limit.hpp).
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>

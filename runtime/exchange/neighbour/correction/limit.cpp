@@ -15,13 +15,13 @@ DriftLimit::DriftLimit(const Layout& layout, Device& device)
       squares_(layout.count()) {}
 
 void DriftLimit::correct(std::span<float> g, std::span<const float> v) {
-  constexpr double memory = 0.9;
+  constexpr double memory = 0.9, times = 1.25;
   compute_norms_(g, g_norms_);
   compute_norms_(v, v_norms_);
   weight_ = memory * weight_ + (1.0 - memory);
   for (SegmentId s = 0; s < layout_.count(); ++s) {
     squares_[s] = memory * squares_[s] + (1.0 - memory) * g_norms_[s] * g_norms_[s];
-    const double most = std::sqrt(squares_[s] / weight_);
+    const double most = times * std::sqrt(squares_[s] / weight_);
     // Where there was no gradient yet, there is nothing to compare with.
     const double part = most > 0.0 && v_norms_[s] > most ? most / v_norms_[s] : 1.0;
     const Segment& segment = layout_[s];

@@ -1,4 +1,4 @@
-// What a rank has learnt of its drift is not taken off longer than its gradients are.
+// What a rank has learnt of its drift is not taken off much longer than its gradients are.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -30,10 +30,10 @@ TEST_CASE("what is no longer than the gradient is taken off as it is") {
   CHECK(limit.corrected({4, 3, -8}, {0, 2, 1}) == Values{4, 1, -9});
 }
 
-TEST_CASE("what is longer is taken off with the gradient's length, each segment for itself") {
+TEST_CASE("what is longer by more than a quarter is taken off with that length, each segment for itself") {
   Limit limit;
-  CHECK(limit.corrected({3, 4, 8}, {0, 10, 4}) == Values{3, -1, 4});
-  CHECK(limit.corrected({5, 0, 8}, {-50, 0, 16}) == Values{10, 0, 0});
+  CHECK(limit.corrected({3, 4, 8}, {0, 12.5F, 20}) == Values{3, -2.25F, -2});
+  CHECK(limit.corrected({5, 0, 8}, {-12.5F, 0, 9}) == Values{11.25F, 0, -1});
 }
 
 TEST_CASE("before the first gradient there is nothing to compare with") {
