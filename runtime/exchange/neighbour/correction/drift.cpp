@@ -30,11 +30,12 @@
 // as fast, which is never too fast, and comes to rest at the same place. An optimizer that normalises divides s out.
 // Asynchronously each end counts by its own iterations and tells the other τ times the gain; both take the larger
 // product of the two. A slow rank's edges then learn by the many steps that a fast one makes between two moves. Three
-// fifths of c count, because the pair of copies is older than in lockstep: in docs/method/turns.py no pattern of events,
-// delays and speeds diverges then. Between ranks of unlike speeds c counts by (smaller / larger product)² besides:
-// while training descends, v makes a slow rank keep pace, and what it has learnt of a steep slope is too much a while
-// later, before the few moves of its edges can take it back. Sixteen ranks on MNIST at a learning rate of 0.1, one four
-// times slower, diverge without that. And v is taken off hardly longer than the gradients are (limit.hpp).
+// fifths of c count, because the pair of copies is older than in lockstep: in docs/method/turns.py no pattern of
+// events, delays and speeds diverges then. Between ranks of unlike speeds c counts by (smaller / larger product)²
+// besides: while training descends, v makes a slow rank keep pace, and what it has learnt of a steep slope is too
+// much a while later, before the few moves of its edges can take it back. Sixteen ranks on MNIST at a learning rate
+// of 0.1, one four times slower, diverge without that. And v is taken off hardly longer than the gradients are
+// (limit.hpp).
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte. By
 // turns two passes more, limit.hpp's.
 #include <algorithm>
