@@ -155,6 +155,7 @@ Window::~Window() {
   }
   MPI_Barrier(handle_->communicator);  // everything has arrived
   sync();
+  MPI_Barrier(handle_->communicator);  // nobody looks at this rank's edges any more
   for (const InEdge& edge : handle_->in) edge.next->cancel();
   handle_->next_announced->cancel();
 }
