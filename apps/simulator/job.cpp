@@ -7,13 +7,14 @@
 #include "apps/shared/configuration.hpp"
 #include "apps/shared/train_report.hpp"
 #include "apps/simulator/synthetic.hpp"
+#include "runtime/mpi/driver.hpp"
 #include "runtime/mpi/simulated/failure.hpp"
 
 namespace hearsay {
 namespace {
 
-SimulatedJob synthetic_job(const Config& root, SimulationPlan simulation, int ranks, const std::string& command) {
-  const auto run = std::make_shared<SyntheticRun>(read_synthetic_run(root, std::move(simulation), ranks, command));
+SimulatedJob synthetic_job(const Config& root, SimulationPlan simulation, int processes, const std::string& command) {
+  const auto run = std::make_shared<SyntheticRun>(read_synthetic_run(root, std::move(simulation), processes, command));
   const auto folder = std::make_shared<RunFolder>(run->report);
   run->run_id = folder->id();
   return {.scale = run->simulation.scale, .threads = false, .run = [run, folder](mpi::Environment& mpi) {
@@ -21,21 +22,30 @@ SimulatedJob synthetic_job(const Config& root, SimulationPlan simulation, int ra
               std::printf("%s", outcome_text(summary, run->report.directory, false).c_str());
               require_all_written(summary);
             };
+            const auto survived = [&](const Summary* of_all) {
+              if (of_all != nullptr) say(*of_all);
+              mpi::stand_still();
+            };
+            Fate fate(run->simulation.failures, mpi.rank());
             const Summary summary = run_synthetic(mpi, *run,
-                                                  {.begun = [&] { fail_when_due(run->simulation, mpi.rank()); },
-                                                   .survived =
-                                                       [&](const Summary* of_all) {
-                                                         if (of_all != nullptr) say(*of_all);
-                                                         mpi::stand_still();
-                                                       }});
+                                                  {.begun = [&] { fate.began(); },
+                                                   .survived = survived,
+                                                   .may_take = [&](int rank) { return fate.may_take(rank); }});
             if (mpi.rank() == 0) say(summary);
           }};
 }
 
 }  // namespace
 
-void fail_when_due(const SimulationPlan& simulation, int rank) {
-  if (const auto after_s = simulation.fails_after_s(rank)) mpi::fail_after(*after_s);
+void Fate::began() {
+  start_ = mpi::clock()();
+  if (const auto after_s = failures_.fails_after_s(process_)) mpi::fail_after(*after_s);
+}
+
+bool Fate::may_take(int rank) const {
+  const auto back = failures_.comes_back(process_);
+  const std::chrono::duration<double> since_start = mpi::clock()() - start_;
+  return back && back->rank == rank && since_start.count() >= back->at_s;
 }
 
 SimulatedJob read_job(const SimulateArguments& arguments, const std::string& command) {

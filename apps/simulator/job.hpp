@@ -1,5 +1,6 @@
 #pragma once
 // What a simulated rank runs, chosen by the configuration.
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -19,10 +20,23 @@ struct SimulatedJob {
 /// DataError.
 SimulatedJob read_job(const SimulateArguments& arguments, const std::string& command);
 
-/// When training begins, on every rank: it fails then or later, or not at all.
-void fail_when_due(const SimulationPlan& simulation, int rank);
+/// What happens to one process of a job. `began` is called when training begins: it fails then or later, or not at all.
+class Fate {
+ public:
+  /// `failures` must outlive it.
+  Fate(const SimulatedFailures& failures, int process) : failures_(failures), process_(process) {}
+  void began();
+  /// Of a spare: whether it is there by now, to take the place of this rank.
+  bool may_take(int rank) const;
+
+ private:
+  const SimulatedFailures& failures_;
+  int process_;
+  std::chrono::nanoseconds start_{};
+};
 
 /// Of runs that train a model; the build without LibTorch has another one, which throws ConfigError.
-SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, int ranks, const std::string& command);
+SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, int processes,
+                               const std::string& command);
 
 }  // namespace hearsay

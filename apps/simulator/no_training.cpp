@@ -4,7 +4,7 @@
 
 namespace hearsay {
 
-SimulatedJob read_training_job(const Config& /*root*/, SimulationPlan /*simulation*/, int /*ranks*/,
+SimulatedJob read_training_job(const Config& /*root*/, SimulationPlan /*simulation*/, int /*processes*/,
                                const std::string& /*command*/) {
   throw ConfigError(
       "simulate.gradients: this simulator is built without LibTorch and cannot train a model; use gradients: "

@@ -2,22 +2,17 @@
 // The section `simulate:` of a configuration.
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
+#include "apps/simulator/failures.hpp"
 #include "base/config/config.hpp"
 #include "runtime/replica/parameters.hpp"
+#include "runtime/training/on_failure.hpp"
 
 namespace hearsay {
 
 /// Where gradients come from: a model is trained, or they are drawn at random and only the exchange is real.
 enum class Gradients { model, synthetic };
-
-/// A rank that fails: from an instant of training on it is silent.
-struct SimulatedFailure {
-  int rank = 0;
-  double at_s = 0.0;  ///< since training began
-};
 
 struct SimulationPlan {
   Gradients gradients = Gradients::synthetic;
@@ -27,22 +22,21 @@ struct SimulationPlan {
   std::vector<std::int64_t> slow_ranks;  ///< ... times `slow_factor` on these
   double slow_factor = 1.0;
   double scale = 1.0;  ///< bandwidths are divided by it
-  std::vector<SimulatedFailure> failures;
+  SimulatedFailures failures{};
   // Of synthetic gradients:
   std::int64_t values = 0, segments = 1, iterations = 0;
   double learning_rate = 0.0;
 
-  /// Seconds that `rank` computes in iteration k; the same for the same seed.
-  std::function<double(Iteration k)> compute_time(std::uint64_t seed, int rank) const;
-  /// When `rank` fails, if it does.
-  std::optional<double> fails_after_s(int rank) const;
-  /// Throws ConfigError where ranks fail and others do not go on without them.
-  void require_that_others_go_on(bool on_failure_continue) const;
+  /// Seconds that a process computes in iteration k; the same for the same seed.
+  std::function<double(Iteration k)> compute_time(std::uint64_t seed, int process) const;
+  /// To be called before `compute_time`. Throws ConfigError where ranks fail and others do not go on without them, and
+  /// as SimulatedFailures::settle.
+  void settle_failures(int processes, const OnFailure& on_failure);
   /// `segments` segments of equal length but for rounding.
   Layout layout() const;
 };
 
-/// Of so many ranks.
-SimulationPlan read_simulation(Config& root, int ranks);
+/// Of so many processes.
+SimulationPlan read_simulation(Config& root, int processes);
 
 }  // namespace hearsay

@@ -18,6 +18,14 @@
 namespace hearsay {
 namespace {
 
+/// What a rank writes on its way; a spare does not before it has a place.
+struct Diary {
+  Diary(const SyntheticRun& run, int rank, const std::string& host)
+      : metrics(run.report.directory, rank, run.run_id), events(open_event_file(run.report, rank, host, run.run_id)) {}
+  MetricsWriter metrics;
+  std::optional<EventFile> events;
+};
+
 /// One rank's replica and its participant.
 class SyntheticRank {
  public:
@@ -31,6 +39,7 @@ class SyntheticRank {
   void record(Iteration k);
   Iteration train();
   Summary finish(const RankResult& result);
+  Summary leave_unused();
   std::vector<std::string> unwritten();
   Summary summary() const;
   double seconds() const { return std::chrono::duration<double>(member_.ledger().now() - start_).count(); }
@@ -43,8 +52,7 @@ class SyntheticRank {
   mpi::Communicator communicator_;
   Participant member_;
   Survivors survivors_;
-  MetricsWriter metrics_;
-  std::optional<EventFile> events_;
+  std::optional<Diary> diary_;
   std::function<double(Iteration)> compute_time_;
   std::chrono::nanoseconds start_{};
 };
@@ -64,10 +72,10 @@ SyntheticRank::SyntheticRank(const mpi::Environment& environment, const Syntheti
       member_(environment.communicator(), run.topology, *run.exchange, replica_,
               {.step = {.learning_rate = 1.0},
                .start_from_rank_0 = false,
-               .failure_timeout = environment.ranks() > 1 ? run.failure_timeout : std::chrono::nanoseconds{0}}),
+               .failure_timeout = environment.ranks() > 1 ? run.on_failure.going_on() : std::chrono::nanoseconds{0},
+               .spares = run.on_failure.spares,
+               .may_take = hooks.may_take}),
       survivors_(member_, communicator_),
-      metrics_(run.report.directory, rank_, run.run_id),
-      events_(open_event_file(run.report, rank_, environment.host(), run.run_id)),
       compute_time_(run.simulation.compute_time(run.seed, rank_)) {}
 
 void SyntheticRank::write_start() {
@@ -125,14 +133,14 @@ void SyntheticRank::record(Iteration k) {
                          .messages_possible = run_.exchange->laws().along_graph ? possible : 0,
                          .learning_rate = run_.simulation.learning_rate};
   for (const Share& share : member_.exchange().shares()) record.shares.emplace_back(share.name, share.fraction());
-  metrics_.write(record);
-  if (events_) events_->write(record);
+  diary_->metrics.write(record);
+  if (diary_->events) diary_->events->write(record);
 }
 
 Summary SyntheticRank::summary() const {
   Summary summary;
   summary.run_id = run_.run_id;
-  summary.ranks = environment_.ranks();
+  summary.ranks = run_.topology->ranks();
   summary.iterations = run_.simulation.iterations;
   summary.parameters = replica_.layout.size();
   summary.segments = replica_.layout.count();
@@ -166,8 +174,8 @@ std::vector<std::string> SyntheticRank::unwritten() {
     writer.flush();
     if (auto problem = writer.file().problem(); !problem.empty()) problems.push_back(std::move(problem));
   };
-  ask(metrics_);
-  if (events_) ask(*events_);
+  ask(diary_->metrics);
+  if (diary_->events) ask(*diary_->events);
   return problems;
 }
 
@@ -179,6 +187,7 @@ Summary SyntheticRank::finish(const RankResult& result) {
     member_.settle();
   Summary total = summary();
   total.ranks_lost = survivors_.lost(seconds());
+  total.ranks_joined = survivors_.joined(seconds());
   total.message = survivors_.parts_text();
   complete_summary(total, communicator_,
                    {.ledger = member_.ledger(),
@@ -192,18 +201,27 @@ Summary SyntheticRank::finish(const RankResult& result) {
   return total;
 }
 
+/// Of a spare that nobody has needed.
+Summary SyntheticRank::leave_unused() {
+  survivors_.leave();
+  hooks_.survived(nullptr);
+  return {};
+}
+
 Summary SyntheticRank::operator()() {
   write_start();
   communicator_.barrier();
   start_ = member_.ledger().now();
-  if (events_) events_->start_clock();
   hooks_.begun();
+  if (member_.is_spare() && !member_.take_over(*run_.exchange)) return leave_unused();
+  diary_.emplace(run_, rank_, environment_.host());
+  if (diary_->events) diary_->events->start_clock();
   const Iteration done = train();
   const RankResult result{.times = {.wall_s = seconds()},
                           .iterations = done,
                           .replica_hash = replica_hash(replica_.values.span()),
                           .shares = member_.exchange().shares(),
-                          .rank = rank_};
+                          .rank = member_.rank()};
   if (!survivors_.may_die()) return finish(result);
   Summary total;
   const bool here = survivors_.attempt_together([&] { total = finish(result); });
@@ -214,7 +232,7 @@ Summary SyntheticRank::operator()() {
 
 }  // namespace
 
-SyntheticRun read_synthetic_run(Config root, SimulationPlan simulation, int ranks, const std::string& command) {
+SyntheticRun read_synthetic_run(Config root, SimulationPlan simulation, int processes, const std::string& command) {
   SyntheticRun run;
   run.simulation = std::move(simulation);
   run.command = command;
@@ -224,13 +242,12 @@ SyntheticRun read_synthetic_run(Config root, SimulationPlan simulation, int rank
   run.exchange = plan_exchange(root);
   const auto topology = plan_topology(root, *run.exchange);
   Config train = root.section("train");
-  const OnFailure on_failure = read_on_failure(train, *run.exchange);
-  run.failure_timeout = on_failure.going_on();
+  run.on_failure = read_on_failure(train, *run.exchange);
   Config report = root.section("report");
   run.report = read_report_options(report, "simulated-" + run.exchange_name);
   root.throw_if_invalid();
-  run.simulation.require_that_others_go_on(on_failure.others_go_on);
-  run.topology = std::make_shared<const Topology>(topology->build(ranks));
+  run.topology = std::make_shared<const Topology>(topology->build(run.on_failure.ranks(processes)));
+  run.simulation.settle_failures(processes, run.on_failure);
   run.config_yaml = root.dump();
   return run;
 }

@@ -1,9 +1,7 @@
 #pragma once
 // Exchange-only runs: random gradients instead of a model. No LibTorch.
-#include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "apps/simulator/plan.hpp"
@@ -13,7 +11,7 @@
 
 namespace hearsay {
 
-/// A read and checked configuration for so many ranks; all of them share it, since they share the process.
+/// A read and checked configuration; all ranks share it, since they share the process.
 struct SyntheticRun {
   SimulationPlan simulation;
   std::uint64_t seed = 1;
@@ -22,18 +20,19 @@ struct SyntheticRun {
   std::shared_ptr<const Topology> topology;
   ReportOptions report;
   std::string config_yaml, command, run_id;
-  std::chrono::nanoseconds failure_timeout{0};  ///< on_failure: continue; else 0
+  OnFailure on_failure{};
 };
 
 /// Called on every rank; as in TrainOptions.
 struct SyntheticHooks {
   std::function<void()> begun;
   std::function<void(const Summary*)> survived;
+  std::function<bool(int rank)> may_take;
 };
 
 /// Reads `seed`, `topology:`, `exchange:`, `trigger:`, `sparsify:`, `report:`, and of `train:` what a failure is to the
 /// others. Throws ConfigError.
-SyntheticRun read_synthetic_run(Config root, SimulationPlan simulation, int ranks, const std::string& command);
+SyntheticRun read_synthetic_run(Config root, SimulationPlan simulation, int processes, const std::string& command);
 
 /// Runs the exchange and writes the run folder, which is there already. Collective over all ranks; the summary is
 /// complete on rank 0.

@@ -12,10 +12,11 @@
 
 namespace hearsay {
 
-SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, int ranks, const std::string& command) {
+SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, int processes,
+                               const std::string& command) {
   const auto run = std::make_shared<ChosenRun>(root);
-  static_cast<void>(run->plan().topology(ranks));
-  simulation.require_that_others_go_on(run->plan().parts().failure_timeout.count() > 0);
+  static_cast<void>(run->plan().topology(processes));
+  simulation.settle_failures(processes, run->plan().parts().on_failure);
   run->check();
   run->share_data();
   const auto folder = std::make_shared<RunFolder>(run->plan().report());
@@ -31,14 +32,16 @@ SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, in
               if (of_all != nullptr) say(*of_all);
               mpi::stand_still();
             };
+            Fate fate(cluster->failures, mpi.rank());
             const Summary summary =
                 train(mpi, plan,
                       {.command = command,
                        .progress = [&](const Progress& p) { work.reached(p.iteration, p.iterations); },
                        .compute_s = cluster->compute_time(plan.parts().seed, mpi.rank()),
                        .run_id = folder->id(),
-                       .begun = [&] { fail_when_due(*cluster, mpi.rank()); },
+                       .begun = [&] { fate.began(); },
                        .survived = survived,
+                       .may_take = [&](int rank) { return fate.may_take(rank); },
                        .shares_process = true});
             if (mpi.rank() == 0) say(summary);
           }};

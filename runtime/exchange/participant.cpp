@@ -245,9 +245,13 @@ std::optional<std::span<const std::byte>> Participant::first_model() const {
 
 // The place is told to all before anything is sent: whoever hears of it writes where this process reads.
 bool Participant::take_over(const ExchangePlan& plan) {
-  constexpr double between_looks_s = 0.005;
+  constexpr double shortest_s = 0.005, of_timeout = 0.005;  // a place has been empty for the whole of the time-out
+  const double between_looks_s =
+      std::max(shortest_s, of_timeout * std::chrono::duration<double>(options_.failure_timeout).count());
   std::optional<int> place;
-  const auto neighbours = [this](int of) { return topology_->neighbourhood(of).neighbours; };
+  const auto neighbours = [this](int of) {
+    return options_.may_take(of) ? topology_->neighbourhood(of).neighbours : std::vector<int>{};
+  };
   while (!over() && !(place = failures_->place_to_take(neighbours))) {
     transport_->pass_time(between_looks_s, *engine_);
     engine_->wake();  // throws what has ended communication

@@ -46,6 +46,8 @@ struct ParticipantOptions {
   /// So many of the transport's ranks, the last, have no place in the graph: each may take that of a rank that has died
   /// (Participant::take_over). Only with a failure_timeout.
   int spares = 0;
+  /// Of a spare: whether it may take this place, which is empty. Asked now and then.
+  std::function<bool(int place)> may_take = [](int) { return true; };
   /// Where a death is the end of the job: a rank that has not moved for so long while others waited ends it, too. 0:
   /// nobody looks.
   std::chrono::nanoseconds stall_timeout{0};

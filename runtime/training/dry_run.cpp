@@ -39,7 +39,7 @@ std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, const Layout& 
   const std::size_t evaluation = (topology.ranks() > 1 ? 3 : 2) * block;
   std::vector<DryRun::Memory> memory{
       {"program, data, model and one step", most_resident_bytes()},
-      {"window", Participant::window_bytes(*plan.exchange, layout, degree, topology.ranks(), plan.spares)},
+      {"window", Participant::window_bytes(*plan.exchange, layout, degree, topology.ranks(), plan.on_failure.spares)},
       {"exchange", plan.exchange->kept_bytes(layout, degree, topology.ranks())},
       {"optimizer", static_cast<std::size_t>(plan.optimizer->blocks()) * block},
       {"evaluation", evaluation}};
@@ -60,7 +60,7 @@ DryRun dry_run(const RunPlan& plan, int processes) {
   const RunLength length = plan.length(data.train->size(), ranks);
   model.loss_and_gradient(make_batches(plan.parts(), data, ranks, 0).next());
   return {.ranks = ranks,
-          .spares = plan.parts().spares,
+          .spares = plan.parts().on_failure.spares,
           .directed_edges = topology.directed_edges(),
           .spectral_gap = topology.spectrum().gap,
           .parameters = layout.size(),

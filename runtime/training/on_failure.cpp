@@ -1,6 +1,9 @@
 #include "runtime/training/on_failure.hpp"
 
 #include <cstdint>
+#include <string>
+
+#include "base/error.hpp"
 
 namespace hearsay {
 
@@ -19,7 +22,23 @@ OnFailure read_on_failure(Config& train, const ExchangePlan& exchange) {
   train.require(!go_on || exchange.survives_deaths(), "on_failure",
                 "continue needs ranks that wait for nobody: exchange dpsgd, eventgrad or gossip_outer with schedule: "
                 "asynchronous. Others end with the rank that dies: take abort, and scripts/launch --restarts");
-  return {.others_go_on = go_on, .timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9))};
+  const auto spares =
+      train.integer("spares", 0, Range::between(0, 10'000),
+                    "on_failure: continue: of the processes that are started so many, the last, do not train before a "
+                    "rank has died; then one of them takes its place, with a neighbour's model and its share of data");
+  train.require(spares == 0 || go_on, "spares",
+                "spares take the places of ranks that have died: they need on_failure: continue, without which a death "
+                "ends the job");
+  return {.others_go_on = go_on,
+          .timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9)),
+          .spares = static_cast<int>(spares)};
+}
+
+int OnFailure::ranks(int processes) const {
+  if (spares == 0 || spares < processes) return processes - spares;
+  throw ConfigError("train.spares: " + std::to_string(spares) + " of " + std::to_string(processes) +
+                    " processes would wait for somebody's place, and nobody train; start more of them (-n), or have "
+                    "fewer spares");
 }
 
 }  // namespace hearsay

@@ -10,11 +10,14 @@ namespace hearsay {
 struct OnFailure {
   bool others_go_on = false;  ///< on_failure: continue
   std::chrono::nanoseconds timeout{0};
+  int spares = 0;  ///< processes of the job that wait for somebody's place
 
   /// ParticipantOptions::failure_timeout: 0 where a death is the end of the job.
   std::chrono::nanoseconds going_on() const { return others_go_on ? timeout : std::chrono::nanoseconds{0}; }
   /// ParticipantOptions::stall_timeout.
   std::chrono::nanoseconds ending() const { return others_go_on ? std::chrono::nanoseconds{0} : timeout; }
+  /// How many of so many processes train: all but the spares. Throws ConfigError if that is nobody.
+  int ranks(int processes) const;
 };
 
 /// Complains where `exchange` cannot go on without a rank.

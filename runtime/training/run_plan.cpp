@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "runtime/training/on_failure.hpp"
 
 namespace hearsay {
 namespace {
@@ -51,17 +50,8 @@ void read_exchange(Config& root, RunPlan::Parts& parts) {
 }
 
 void read_failures(Config& train, RunPlan::Parts& parts) {
-  const OnFailure on_failure = read_on_failure(train, *parts.exchange);
-  parts.failure_timeout = on_failure.going_on();
-  parts.stall_timeout = on_failure.ending();
-  parts.spares = static_cast<int>(
-      train.integer("spares", 0, Range::between(0, 10'000),
-                    "on_failure: continue: of the processes that are started so many, the last, do not train before a "
-                    "rank has died; then one of them takes its place, with a neighbour's model and its share of data"));
-  train.require(parts.spares == 0 || on_failure.others_go_on, "spares",
-                "spares take the places of ranks that have died: they need on_failure: continue, without which a death "
-                "ends the job");
-  train.require(!on_failure.others_go_on || parts.budget == RunLength::Budget::job, "on_failure",
+  parts.on_failure = read_on_failure(train, *parts.exchange);
+  train.require(!parts.on_failure.others_go_on || parts.budget == RunLength::Budget::job, "on_failure",
                 "continue needs budget: job, so that the living can do what the dead have left");
 }
 
@@ -139,13 +129,6 @@ RunPlan::RunPlan(Config config, Task task) : parts_(read(std::move(config), std:
 std::size_t RunPlan::samples_per_epoch(std::size_t examples, int ranks) {
   const auto p = static_cast<std::size_t>(ranks);
   return (examples + p - 1) / p;
-}
-
-int RunPlan::ranks(int processes) const {
-  if (parts_.spares == 0 || parts_.spares < processes) return processes - parts_.spares;
-  throw ConfigError("train.spares: " + std::to_string(parts_.spares) + " of " + std::to_string(processes) +
-                    " processes would wait for somebody's place, and nobody train; start more of them (-n), or have "
-                    "fewer spares");
 }
 
 RunLength RunPlan::length(std::size_t examples, int ranks) const {

@@ -17,6 +17,7 @@
 #include "runtime/report/report.hpp"
 #include "runtime/training/model/learning_rate.hpp"
 #include "runtime/training/model/optimizer.hpp"
+#include "runtime/training/on_failure.hpp"
 #include "runtime/training/trainer.hpp"
 
 namespace hearsay {
@@ -55,12 +56,10 @@ class RunPlan {
     Iteration most_iterations;  ///< 0: as many as the epochs have
     RunLength::Budget budget;
     CheckpointOptions checkpoint;
-    std::chrono::nanoseconds failure_timeout;  ///< on_failure: continue; else 0
-    int spares;                                ///< processes of the job that wait for somebody's place
-    std::chrono::nanoseconds stall_timeout;    ///< on_failure: abort; else 0
-    std::string initial_model;                 ///< a file to start from; empty: none
-    double most_seconds;                       ///< 0: as long as it takes
-    std::int64_t evaluate_every_epochs;        ///< 0: at the end only
+    OnFailure on_failure;
+    std::string initial_model;           ///< a file to start from; empty: none
+    double most_seconds;                 ///< 0: as long as it takes
+    std::int64_t evaluate_every_epochs;  ///< 0: at the end only
     bool mix_buffers;
     bool common_dropout;
     double label_smoothing;
@@ -78,7 +77,7 @@ class RunPlan {
   const ReportOptions& report() const { return parts_.report; }
   const std::string& config_yaml() const { return parts_.config_yaml; }
   /// How many of so many processes train: all but the spares. Throws ConfigError if that is nobody.
-  int ranks(int processes) const;
+  int ranks(int processes) const { return parts_.on_failure.ranks(processes); }
   /// Builds graph and weights for those of so many processes that train: ConfigError if they, or the exchange, do not
   /// fit.
   Topology topology(int processes) const {

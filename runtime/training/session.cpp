@@ -49,7 +49,7 @@ class Session {
   std::vector<int> first_processes() const;
   bool join();
   void tell_that_it_mixes();
-  int spares() const { return plan_.parts().spares; }
+  int spares() const { return plan_.parts().on_failure.spares; }
   /// This process's place in the graph.
   int place() const { return participant_.rank(); }
   bool observe(Iteration k, double loss);
@@ -170,14 +170,16 @@ Session::Session(mpi::Environment& environment, const RunPlan& plan, const Train
           environment.communicator()),
       agreement_(communicator_),
       farewell_([this] { participant_.progress(); }, environment.communicator()),
-      participant_(environment.communicator(), std::make_shared<const Topology>(plan.topology(environment.ranks())),
-                   *plan.parts().exchange, model_.replica(),
-                   {.iterations_per_epoch = length_.iterations_per_epoch,
-                    .step = plan.parts().optimizer->response(),
-                    .failure_timeout = failure_timeout(),
-                    .spares = spares(),
-                    .stall_timeout = options.shares_process ? std::chrono::nanoseconds{0} : plan.parts().stall_timeout,
-                    .interrupted = [this] { return interrupted(); }}),
+      participant_(
+          environment.communicator(), std::make_shared<const Topology>(plan.topology(environment.ranks())),
+          *plan.parts().exchange, model_.replica(),
+          {.iterations_per_epoch = length_.iterations_per_epoch,
+           .step = plan.parts().optimizer->response(),
+           .failure_timeout = failure_timeout(),
+           .spares = spares(),
+           .may_take = options.may_take,
+           .stall_timeout = options.shares_process ? std::chrono::nanoseconds{0} : plan.parts().on_failure.ending(),
+           .interrupted = [this] { return interrupted(); }}),
       survivors_(participant_, communicator_),
       evaluator_(model_, test_set(data_), communicator_, participant_.engine(), participant_.ledger()),
       optimizer_(plan.parts().optimizer->build(model_)),
@@ -202,7 +204,7 @@ bool Session::interrupted() {
 
 /// Alone, nobody dies.
 std::chrono::nanoseconds Session::failure_timeout() const {
-  return communicator_.size() > 1 ? plan_.parts().failure_timeout : std::chrono::nanoseconds{0};
+  return communicator_.size() > 1 ? plan_.parts().on_failure.going_on() : std::chrono::nanoseconds{0};
 }
 
 RunLog::Sources Session::sources() const {
@@ -851,8 +853,6 @@ bool has_complete_checkpoint(const RunPlan& plan, std::string run_id) {
 }
 
 Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options) {
-  if (options.shares_process && plan.parts().spares > 0)
-    throw ConfigError("train.spares: in a simulation nobody dies whose place they could take; take spares: 0");
   std::optional<RunFolder> folder;  // of rank 0, if the caller has not made it
   std::string run_id = options.run_id;
   {

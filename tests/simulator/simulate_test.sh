@@ -230,11 +230,61 @@ expect 0 "another storm" 'lost +rank' failing.yaml --platform "$ethernet" -n 8 -
   --set simulate.storm.seed=2
 [ "$(field storm ranks_lost)" != "$(field storm-2 ranks_lost)" ] || fail "another seed gives the same storm"
 between "no more die than die in the time" 3 "$(lost storm | wc -l)" 7
+# They come back: a spare that is there from an instant on takes the place, and trains with a neighbour's model.
+# joined RUN: "rank process at_s iterations" of each that came.
+joined() {
+  python3 -c 'import json, sys
+for r in json.load(open(sys.argv[1] + "/summary.json"))["ranks_joined"]:
+    print(r["rank"], r["process"], r["at_s"], r["iterations"])' "$1"
+}
+back='[{rank: 4, at_s: 2, back_at_s: 3.5}, {rank: 0, at_s: 1.05, back_at_s: 3}, {rank: 0, at_s: 4, back_at_s: 5.2}]'
+for run in back back-again; do
+  expect 0 "they come back, $run" 'joined +process 8 in the place of rank 0' failing.yaml --platform "$ethernet" -n 11 \
+    -o "$run" --set train.spares=3 --set "simulate.failures=$back"
+done
+equal "they come back, twice" back back-again replica_hash wall_time_s messages bytes_sent ranks_lost ranks_joined
+[ "$(joined back | cut -d' ' -f1,2 | xargs)" = "0 8 4 9 0 10" ] || fail "who came: $(joined back | xargs)"
+[ "$(field back ranks)" = 8 ] || fail "spares are counted as ranks"
+between "nobody is back before its time" 3 "$(joined back | awk '$2 == 8 { print $3 }')" 3.3
+between "nobody is back before its time" 3.5 "$(joined back | awk '$2 == 9 { print $3 }')" 3.8
+between "a place is empty until it is known" 5.2 "$(joined back | awk '$2 == 10 { print $3 }')" 5.5
+between "who is back trains" 20 "$(joined back | awk '$2 == 9 { print $4 }')" 40
+[ "$(grep -c . back/ranks.csv)" = 9 ] || fail "lines of those that live in the end: $(cat back/ranks.csv)"
+between "the budget is spent by those who lived" 480 \
+  "$(($(done_by_living back) + $(lost back | awk '{ sum += $3 } END { print sum }')))" 491
+between "eight are faster than six" 6.2 "$(field back wall_time_s)" "$(field failing wall_time_s)"
+storm_back=("${storm[@]}" --set train.spares=4 --set simulate.storm.back_after_s=1.5)
+for run in storm-back storm-back-again; do
+  expect 0 "a storm with returns, $run" 'joined +process' failing.yaml --platform "$ethernet" -n 12 -o "$run" \
+    "${storm_back[@]}"
+done
+equal "a storm with returns, twice" storm-back storm-back-again replica_hash ranks_lost ranks_joined wall_time_s
+first_lost() { lost "$1" | head -1 | cut -d' ' -f1; }
+[ "$(first_lost storm)" = "$(first_lost storm-back)" ] || fail "who comes back later changes the storm before"
+# Nobody fails: spares change nothing, and leave.
+expect 0 "spares that nobody needs" finished failing.yaml --platform "$ethernet" -n 10 -o unneeded \
+  --set 'simulate.failures=[]' --set train.spares=2
+[ "$(field unneeded ranks_joined)" = "[]" ] || fail "nobody is needed: $(field unneeded ranks_joined)"
+between "spares do not slow the others" 5.5 "$(field unneeded wall_time_s)" \
+  "$(awk -v of="$(field living wall_time_s)" 'BEGIN { print of + 0.2 }')"
 refused() { expect 2 "$1" "$2" failing.yaml --platform "$ethernet" -n 8 -o no "${@:3}"; }
 refused "no such rank" 'failures\[0\].rank: must be in \[0, 7\], got 8' --set 'simulate.failures=[{rank: 8, at_s: 1}]'
 refused "which rank" 'say which rank fails' --set 'simulate.failures=[{at_s: 1}]'
 refused "before it began" 'at_s: must be >= 0, got -1' --set 'simulate.failures=[{rank: 1, at_s: -1}]'
 refused "twice" 'this rank fails twice' --set 'simulate.failures=[{rank: 1, at_s: 1}, {rank: 1, at_s: 2}]'
+refused "again before it is back" 'fails again before it is back' --set train.spares=2 \
+  --set 'simulate.failures=[{rank: 1, at_s: 1, back_at_s: 3}, {rank: 1, at_s: 2}]'
+refused "back before it failed" 'comes back after it has failed' --set train.spares=1 \
+  --set 'simulate.failures=[{rank: 1, at_s: 1, back_at_s: 1}]'
+refused "nobody is there to come" 'set train.spares: 1 or more' \
+  --set 'simulate.failures=[{rank: 1, at_s: 1, back_at_s: 2}]'
+refused "nobody is there to come in a storm" 'set train.spares: 1 or more' \
+  --set 'simulate.failures=[]' --set simulate.storm.failures_per_hour=60 --set simulate.storm.back_after_s=2
+refused "a spare fails" 'rank 7 fails, and there are ranks 0 to 6' --set train.spares=1 \
+  --set 'simulate.failures=[{rank: 7, at_s: 1}]'
+refused "nobody trains" '8 of 8 processes would wait' --set train.spares=8 --set 'simulate.failures=[]'
+refused "all are away at one time" 'one rank at least must live at any time' --set train.spares=7 \
+  --set "simulate.failures=[{rank: 0, at_s: 1, back_at_s: 2}]"
 refused "both" 'either failures or a storm' --set simulate.storm.failures_per_hour=1
 refused "a storm that mends" 'failures_per_hour: must be >= 0' --set simulate.storm.failures_per_hour=-1
 refused "nobody lives" 'one rank at least must live' \

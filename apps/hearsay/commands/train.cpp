@@ -134,7 +134,7 @@ void warn(const mpi::Environment& mpi, const std::string& words) {
 /// Behind all that can be wrong before. `folder`: of rank 0.
 int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::optional<RunFolder>& folder,
                     mpi::Environment& mpi, StartWatch& start) {
-  const bool goes_on = plan.parts().failure_timeout.count() > 0 && mpi.ranks() > 1;
+  const bool goes_on = plan.parts().on_failure.others_go_on && mpi.ranks() > 1;
   const bool recovers = goes_on && mpi::Environment::launcher_recovers();
   ProgressDisplay display(mpi.rank() == 0 ? arguments.progress : ProgressMode::off, stderr);
   const RunPlan::Parts& parts = plan.parts();
