@@ -206,6 +206,21 @@ class States(FolderTest):
         self.assertNotIn("iterations old", with_oldest(4))  # of 40
         self.assertIn("run mixed copies that were up to 5 iterations old, 12 % of its run", with_oldest(5))
 
+    def test_who_died_and_who_came_is_said(self):
+        def with_losses(lost, joined):
+            summary = json.loads((self.run / "summary.json").read_text())
+            (self.run / "summary.json").write_text(json.dumps({**summary, "ranks_lost": lost, "ranks_joined": joined}))
+            return self.report(0, "page.html")
+
+        dead = {"rank": 1, "process": 1, "at_s": 12.0, "iterations": 3}
+        came = {"rank": 1, "process": 4, "at_s": 13.0, "iterations": 9}
+        self.assertNotIn("run lost", with_losses([], []))
+        self.assertIn("run lost rank 1 after 12.0 s.", with_losses([dead], []))
+        both = with_losses([dead, {**dead, "rank": None, "process": 5}], [came])
+        self.assertIn("run lost rank 1 after 12.0 s, a spare after 12.0 s; in the places of dead ranks came", both)
+        self.assertIn("process 4 (rank 1) after 13.0 s.", both)
+        self.assertIn("run lost 5 ranks.", with_losses([dead] * 5, []))
+
     def test_a_run_that_mixes_nothing_has_no_staleness(self):
         for name in ("summary.json", "staleness.csv"):
             values = (self.run / name).read_text()

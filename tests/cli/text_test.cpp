@@ -173,6 +173,22 @@ TEST_CASE("a run that broke off shows dashes, not zeros, and a note; so does an 
   CHECK(notes.size() == 3);
 }
 
+TEST_CASE("who died and who came in their places is said, by number where they are many") {
+  Summary some = finished(10, 10);
+  some.ranks_lost = {{.rank = 3, .process = 3, .at_s = 12.0}, {.rank = std::nullopt, .process = 9, .at_s = 14.0}};
+  Summary replaced = some;
+  replaced.ranks_joined = {{.rank = 3, .process = 8, .at_s = 13.0}};
+  Summary many = finished(10, 10);
+  for (int r = 0; r < 5; ++r) many.ranks_lost.push_back({.rank = r, .process = r, .at_s = 1.0});
+  const auto notes = comparison_notes({{"base", finished(10, 10)}, {"some", some}, {"back", replaced}, {"many", many}});
+  CHECK(mentions(notes, "some lost rank 3 after 12.0 s, a spare after 14.0 s."));
+  CHECK(mentions(notes,
+                 "back lost rank 3 after 12.0 s, a spare after 14.0 s; in the places of dead ranks came process "
+                 "8 (rank 3) after 13.0 s."));
+  CHECK(mentions(notes, "many lost 5 ranks."));
+  CHECK(!mentions(notes, "base lost"));
+}
+
 TEST_CASE("runs of a task with another metric are compared by it, and mixed ones are said to be so") {
   Summary text = finished(10, 10);
   text.accuracy_mean_model.reset(), text.accuracy_rank_min.reset();

@@ -110,6 +110,8 @@ def run(options):
     plan = sweep_file.read_sweep_file(options.sweep)
     points = grid.points(plan, options.output, sweep_file.read_overrides(options.set))
     points = [point for point in points if options.only in str(point.folder)]
+    if not points:
+        raise UsageError(f"no run's folder contains {options.only!r}; --list shows them")
     todo = [point for point in points if not making.is_done(point.folder)]
     way = None if options.list else _way(options)
     print(f"{len(points)} runs, {len(points) - len(todo)} done, {len(todo)} to do", flush=True)

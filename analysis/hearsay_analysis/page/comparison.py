@@ -7,6 +7,7 @@ from hearsay_analysis.page import markup
 from hearsay_analysis.runs.metrics import BYTE_KINDS
 from hearsay_analysis.runs.run_folder import IN_PROGRESS, flat_config
 
+_MOST_NAMES = 4  # in a sentence; of more only the number is said
 _MUCH_STALENESS = 0.1  # of the run's iterations
 # Where a run's own files go is no difference between experiments.
 _NO_DIFFERENCE = ("report.directory", "report.overwrite")
@@ -120,6 +121,25 @@ def _staleness_note(run):
     ]
 
 
+def _listed(ranks, name):
+    if len(ranks) > _MOST_NAMES:
+        return text.counted(len(ranks), "rank")
+    return ", ".join(f"{name(one)} after {text.duration(one['at_s'])}" for one in ranks)
+
+
+def _losses_note(run):
+    """Who died, and who came in their places; runs of older versions say nothing of it."""
+    summary = run.summary or {}
+    lost, joined = summary.get("ranks_lost", []), summary.get("ranks_joined", [])
+    if not lost:
+        return []
+    words = f"{run.name} lost " + _listed(lost, lambda one: "a spare" if one["rank"] is None else f"rank {one['rank']}")
+    if joined:
+        came = _listed(joined, lambda one: f"process {one['process']} (rank {one['rank']})")
+        words += f"; in the places of dead ranks came {came}"
+    return [words + "."]
+
+
 def comparison_notes(runs):
     """What makes the runs hard to compare, in sentences."""
     sentences = []
@@ -138,6 +158,7 @@ def comparison_notes(runs):
                 else f"{run.name} {run.status} {after}: {run.summary.get('message') or 'no reason given'}."
             )
     for run in runs:
+        sentences += _losses_note(run)
         sentences += _staleness_note(run)
     for run in runs[1:]:
         differences = _differences(run, runs[0])

@@ -82,6 +82,25 @@ std::string differences(const Summary& run, const Summary& baseline) {
   return text;
 }
 
+/// "lost rank 3 after 12.0 s, and rank 5 after 14.1 s; …", or how many, where they are many; empty: nobody.
+std::string losses(const Summary& run) {
+  constexpr std::size_t most_names = 4;
+  const auto listed = [](const auto& ranks, const auto& name) {
+    if (ranks.size() > most_names) return counted(static_cast<std::int64_t>(ranks.size()), "rank");
+    std::string text;
+    for (const auto& of : ranks) text += (text.empty() ? "" : ", ") + name(of) + " after " + duration(of.at_s);
+    return text;
+  };
+  if (run.ranks_lost.empty()) return "";
+  std::string text = "lost " + listed(run.ranks_lost, [](const LostRank& lost) {
+                       return lost.rank ? "rank " + std::to_string(*lost.rank) : std::string("a spare");
+                     });
+  if (run.ranks_joined.empty()) return text;
+  return text + "; in the places of dead ranks came " + listed(run.ranks_joined, [](const JoinedRank& joined) {
+           return "process " + std::to_string(joined.process) + " (rank " + std::to_string(joined.rank) + ")";
+         });
+}
+
 }  // namespace
 
 Metric metric_of(const Summary& run) {
@@ -139,6 +158,8 @@ std::vector<std::string> comparison_notes(const std::vector<ComparedRun>& runs) 
     notes.push_back(names[i] + " " + run.status + " after " + counted(run.iterations, "iteration") +
                     (run.message.empty() ? "." : ": " + run.message));
   }
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    if (const std::string text = losses(runs[i].summary); !text.empty()) notes.push_back(names[i] + " " + text + ".");
   for (std::size_t i = 1; i < runs.size(); ++i) {
     const std::string text = differences(runs[i].summary, runs[0].summary);
     if (!text.empty()) notes.push_back(names[i] + " is another experiment than the first run: " + text + ".");
