@@ -70,10 +70,10 @@ class InlineEngine final : public CommunicationEngine {
 };
 
 /// Communication on a thread of its own. While something moves, or somebody waits, it polls and yields; when idle it
-/// sleeps, up to `longest_sleep`, so that ranks that share cores do not starve each other.
+/// sleeps, twice as long each time up to `longest_sleep`, so that it takes no core from those who compute.
 class ThreadEngine final : public CommunicationEngine {
  public:
-  explicit ThreadEngine(ProgressStep step, std::chrono::microseconds longest_sleep = std::chrono::microseconds(200));
+  explicit ThreadEngine(ProgressStep step, std::chrono::microseconds longest_sleep = std::chrono::milliseconds(2));
   /// Joins the thread; what was posted is still handed to MPI. Where it must have arrived, wait for Mailbox::sending().
   ~ThreadEngine() override;
   ThreadEngine(const ThreadEngine&) = delete;
