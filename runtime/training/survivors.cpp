@@ -110,8 +110,13 @@ std::vector<int> Survivors::missing() const {
 
 bool Survivors::left_waiting() const {
   const FailureDetector& failures = *participant_.failures();
-  const auto living = failures.living();
-  return !missing().empty() && std::ranges::any_of(living, [&](int process) { return !failures.takes_part(process); });
+  const auto living = failures.living(), empty = missing();
+  const auto takes_part = [&](int place) { return failures.takes_part(failures.holder(place)); };
+  const auto is_alone = [&](int place) {
+    return std::ranges::none_of(participant_.topology().neighbourhood(place).neighbours, takes_part);
+  };
+  return std::ranges::any_of(empty, is_alone) &&
+         std::ranges::any_of(living, [&](int process) { return !failures.takes_part(process); });
 }
 
 int Survivors::parts() const {

@@ -50,7 +50,7 @@ class Survivors {
   std::vector<JoinedRank> joined(double seconds) const;
   /// Ranks whose place nobody has who has a model, ascending.
   std::vector<int> missing() const;
-  /// Whether a place is empty and a spare lives that has none.
+  /// Whether a spare lives that has no place, and a place is empty that it cannot take: no neighbour there lives.
   bool left_waiting() const;
   /// Into how many parts the graph has fallen without the dead, and that in words; empty where it is in one.
   int parts() const;

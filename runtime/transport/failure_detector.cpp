@@ -109,16 +109,28 @@ std::uint64_t FailureDetector::word(int row, std::size_t at) const {
 // First what has come, then who is missed: after a pause of this rank's own all that has come meanwhile counts.
 void FailureDetector::look(std::chrono::nanoseconds now) {
   const bool was_away = now - looked_ > timeout_ / 4;
+  if (now - looked_ > timeout_ && looked_.count() > 0) stopped_for_ = now - looked_;
   looked_ = now;
+  for (int r = 0; r < ranks(); ++r) {
+    if (r == rank_) continue;
+    if (alive(r))
+      listen(r, now);
+    else
+      notice_life(r, now);
+  }
   for (int r = 0; r < ranks(); ++r)
-    if (r != rank_ && alive(r)) listen(r, now);
-  for (int r = 0; r < ranks(); ++r)
-    if (r != rank_ && alive(r)) believe(r);
+    if (r != rank_ && alive(r)) believe(r, now);
   for (int r = 0; r < ranks(); ++r) {
     Peer& peer = peers_[static_cast<std::size_t>(r)];
     if (r == rank_ || !alive(r) || has_left(r) || peer.beats == 0) continue;
     if (was_away) peer.heard = now;
-    if (now - peer.heard > timeout_) bury(r);
+    if (now - peer.heard <= timeout_) continue;
+    if (stopped_for_)
+      throw TakenForDead("rank " + std::to_string(rank_) + " was stopped for " +
+                         std::to_string(std::chrono::duration_cast<std::chrono::seconds>(*stopped_for_).count()) +
+                         " s, longer than train.failure_timeout_s, and hears of nobody since: the others have gone on "
+                         "or ended without it, and it ends");
+    bury(r, now);
   }
 }
 
@@ -133,11 +145,23 @@ void FailureDetector::listen(int rank, std::chrono::nanoseconds now) {
   if (!value || beats <= peer.beats) return;
   peer.beats = beats;
   peer.heard = now;
+  stopped_for_.reset();
   if ((*value & left_bit) != 0) left_[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
 }
 
+/// Of a rank that is held for dead: what it had sent before comes soon; beats that come later are those of a rank that
+/// was only stopped.
+void FailureDetector::notice_life(int rank, std::chrono::nanoseconds now) {
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  const auto value = value_of_word(word(rank, 0));
+  const std::uint32_t beats = value.value_or(0) & ~left_bit;
+  if (!value || beats <= peer.beats) return;
+  peer.beats = beats;
+  if (now - peer.heard > timeout_ / 4) peer.lives = true;
+}
+
 /// What a living rank says of others.
-void FailureDetector::believe(int rank) {
+void FailureDetector::believe(int rank, std::chrono::nanoseconds now) {
   constexpr int bits = 32;
   for (std::size_t at = 1; at <= bit_words(ranks()); ++at) {
     const std::uint32_t said = value_of_word(word(rank, at)).value_or(0);
@@ -148,12 +172,13 @@ void FailureDetector::believe(int rank) {
         throw TakenForDead("rank " + std::to_string(rank_) +
                            " was not heard of for train.failure_timeout_s and was taken for dead by rank " +
                            std::to_string(rank) + ": the others go on without it, and it ends");
-      if (alive(other)) bury(other);
+      if (alive(other)) bury(other, now);
     }
   }
 }
 
-void FailureDetector::bury(int rank) {
+void FailureDetector::bury(int rank, std::chrono::nanoseconds now) {
+  peers_[static_cast<std::size_t>(rank)].heard = now;
   {
     const std::lock_guard lock(mutex_);
     deaths_.push_back({.rank = rank, .at_s = std::chrono::duration<double>(ledger_.since_start()).count()});
@@ -163,11 +188,13 @@ void FailureDetector::bury(int rank) {
   changes_.fetch_add(1, std::memory_order_release);
 }
 
-/// Puts that are under way; a dead rank's are not asked for any more.
+/// Puts that are under way; a dead rank's are not asked for any more, unless it lives: MPI may keep short ones back
+/// until somebody asks.
 bool FailureDetector::finish_beat() {
   bool any = false;
   for (int r = 0; r < ranks(); ++r) {
     Peer& peer = peers_[static_cast<std::size_t>(r)];
+    if (peer.lives && memory_.flush(r)) peer.lives = false;
     if (!peer.under_way || !alive(r)) continue;
     peer.under_way = !memory_.flush(r);
     if (!peer.under_way && std::exchange(peer.due, false)) tell(r);
@@ -176,7 +203,8 @@ bool FailureDetector::finish_beat() {
   return any;
 }
 
-/// Whoever has just been taken for dead is told so, should it be alive. Nobody waits for that to arrive.
+/// Whoever has just been taken for dead is told so, should it be alive. Nobody waits for that to arrive; `finish_beat`
+/// sees to it once there is a sign of life.
 void FailureDetector::tell_dead() {
   for (const Death& death : deaths()) {
     Peer& peer = peers_[static_cast<std::size_t>(death.rank)];

@@ -8,7 +8,8 @@
 // Death is final: whoever is held for dead by a living rank and yet alive (it was stopped, or starved) finds out by
 // itself and throws TakenForDead. What it still writes goes to places that nobody reads any more.
 // A rank that has itself not looked for a while believes nobody's silence from before: it may have been the one that
-// was stopped.
+// was stopped. If it was stopped for longer than `timeout` and then hears of nobody, the others have gone on or ended
+// without it, and it does not go on alone beside them: it throws TakenForDead, too.
 // Only ranks that have been heard of once can be missed, so slow starts kill nobody.
 // Where there are spares (topology/places.hpp), whose rank is P or more, a row also says whose place its sender has:
 //   a spare takes a place           once, and says so; spares do so in their order, so that nobody has to agree
@@ -102,6 +103,7 @@ class FailureDetector {
     bool due = false;                       // there is a newer row than the one under way
     std::vector<std::uint64_t> row{};       // under way: must not change before it has arrived
     std::vector<std::uint64_t> farewell{};  // the last row, to one that is held for dead
+    bool lives = false;                     // one that is held for dead: it must hear of that
   };
   static constexpr std::uint32_t left_bit = std::uint32_t{1} << 31;
   /// Of what a spare says of itself: its place + 1, or 0, and whether it takes part.
@@ -116,8 +118,9 @@ class FailureDetector {
   std::uint64_t word(int row, std::size_t at) const;
   void look(std::chrono::nanoseconds now);
   void listen(int rank, std::chrono::nanoseconds now);
-  void believe(int rank);
-  void bury(int rank);
+  void believe(int rank, std::chrono::nanoseconds now);
+  void bury(int rank, std::chrono::nanoseconds now);
+  void notice_life(int rank, std::chrono::nanoseconds now);
   bool finish_beat();
   void beat(std::chrono::nanoseconds now);
   void tell(int rank);
@@ -143,8 +146,9 @@ class FailureDetector {
   std::vector<Join> joins_;
   std::uint32_t beats_ = 0;
   std::chrono::nanoseconds next_beat_{}, looked_{};
-  int told_ = 0;                 // deaths in the last row
-  std::uint32_t told_role_ = 0;  // and what it said of this rank
+  std::optional<std::chrono::nanoseconds> stopped_for_{};  // longer than the time-out, and nobody was heard of since
+  int told_ = 0;                                           // deaths in the last row
+  std::uint32_t told_role_ = 0;                            // and what it said of this rank
 };
 
 }  // namespace hearsay

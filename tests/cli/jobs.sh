@@ -22,6 +22,7 @@ begin() {
     rank=$(tr '\0' '\n' <"/proc/$pid/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p')
     pids[rank]=$pid
   done
+  cp begun.log output
   holds "$folder: $processes processes" test "${#pids[@]}" = "$processes"
 }
 

@@ -20,30 +20,48 @@ using namespace std::chrono_literals;
 constexpr auto timeout = 2000ms;
 std::chrono::nanoseconds now{};  // what the ledgers take for the time
 
-/// Over TCP a put to a rank that has died, or is stopped, is never complete.
+/// Over TCP a put to a rank that has died, or is stopped, is never complete; and no short put leaves before somebody asks
+/// whether it has arrived.
 class DeafMemory final : public RemoteMemory {
  public:
-  DeafMemory(LocalBlocks& blocks, int rank, const std::set<int>& deaf) : memory_(blocks, rank), deaf_(deaf) {}
+  DeafMemory(LocalBlocks& blocks, int rank, const std::set<int>& deaf, const bool& keeps_back)
+      : memory_(blocks, rank), deaf_(deaf), keeps_back_(keeps_back) {}
   std::span<std::byte> own() override { return memory_.own(); }
   void put(std::span<const std::byte> bytes, int target, std::size_t offset) override {
-    memory_.put(bytes, target, offset);
+    if (keeps_back_)
+      kept_.push_back({.bytes = bytes, .target = target, .offset = offset});
+    else
+      memory_.put(bytes, target, offset);
   }
   void store(const std::uint64_t& word, int target, std::size_t offset) override {
     memory_.store(word, target, offset);
   }
-  bool flush(int target) override { return !deaf_.contains(target) && memory_.flush(target); }
+  bool flush(int target) override {
+    if (deaf_.contains(target)) return false;
+    for (const Put& put : kept_)
+      if (put.target == target) memory_.put(put.bytes, target, put.offset);
+    std::erase_if(kept_, [target](const Put& put) { return put.target == target; });
+    return memory_.flush(target);
+  }
   void sync() override { memory_.sync(); }
 
  private:
+  struct Put {
+    std::span<const std::byte> bytes;
+    int target;
+    std::size_t offset;
+  };
   LocalMemory memory_;
   const std::set<int>& deaf_;
+  const bool& keeps_back_;
+  std::vector<Put> kept_{};
 };
 
 /// All ranks of a job, on one thread. A rank has `rank` neighbours' worth of other things before its rows.
 struct Job {
   explicit Job(int ranks, int spare = 0) : sizes(make_sizes(ranks, spare)), blocks(sizes) {
     for (int r = 0; r < ranks; ++r) {
-      memories.push_back(std::make_unique<DeafMemory>(blocks, r, deaf));
+      memories.push_back(std::make_unique<DeafMemory>(blocks, r, deaf, keeps_back));
       ledgers.push_back(std::make_unique<Ledger>(static_cast<std::size_t>(ranks), 1, [] { return now; }));
       std::vector<std::size_t> places;
       std::vector<int> slots;
@@ -72,7 +90,8 @@ struct Job {
 
   std::vector<std::size_t> sizes;
   LocalBlocks blocks;
-  std::set<int> deaf{};  // answer nobody
+  std::set<int> deaf{};     // answer nobody
+  bool keeps_back = false;  // what nobody asks about does not leave
   std::vector<std::unique_ptr<DeafMemory>> memories;
   std::vector<std::unique_ptr<Ledger>> ledgers;
   std::vector<std::unique_ptr<FailureDetector>> detectors;
@@ -146,6 +165,31 @@ TEST_CASE("a rank that was stopped for too long finds out, and takes nobody for 
   CHECK(job[2].dead() == 0);
   job.pass(2 * timeout, {2});
   for (const int r : {0, 1, 3}) CHECK(job[r].dead() == 1);
+}
+
+TEST_CASE("a rank that was stopped is told, where puts leave only when somebody asks about them") {
+  Job job(4);
+  job.keeps_back = true;
+  job.pass(5s);
+  for (int r = 0; r < 4; ++r) REQUIRE(job[r].dead() == 0);
+  job.deaf = {2};
+  job.pass(2 * timeout, {2});
+  REQUIRE(!job[0].alive(2));
+  job.deaf = {};
+  CHECK_THROWS_AS(job.pass(timeout / 2), TakenForDead);
+  CHECK(job[2].dead() == 0);
+}
+
+TEST_CASE("a rank that was stopped until the others had ended does not go on alone") {
+  Job job(4);
+  job.pass(5s);
+  job.keeps_back = true;
+  job.deaf = {2};
+  job.pass(2 * timeout, {2});
+  for (const int r : {0, 1, 3}) job[r].leave();
+  job.pass(100ms, {2});
+  CHECK_THROWS_WITH_AS(job.pass(3 * timeout, {0, 1, 3}), doctest::Contains("hears of nobody since"), TakenForDead);
+  CHECK(job[2].dead() == 0);
 }
 
 TEST_CASE("where all are stopped together, nobody is dead") {
