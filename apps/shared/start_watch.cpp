@@ -66,9 +66,8 @@ bool is_living_child(const fs::path& process, pid_t parent) {
 }
 
 /// Of this job's processes on this host that live: local rank → rank.
-std::map<long, long> living_here(pid_t launcher) {
+std::map<long, long> living_here(pid_t launcher, const std::string& job) {
   std::map<long, long> living;
-  const char* const job = std::getenv("PMIX_NAMESPACE");
   std::error_code error;
   for (fs::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
@@ -76,7 +75,7 @@ std::map<long, long> living_here(pid_t launcher) {
     const std::string environment = text_of(at->path() / "environ");
     const auto local = variable(environment, "OMPI_COMM_WORLD_LOCAL_RANK");
     const auto rank = variable(environment, "OMPI_COMM_WORLD_RANK");
-    const bool ours = job == nullptr || variable(environment, "PMIX_NAMESPACE") == job;
+    const bool ours = job.empty() || variable(environment, "PMIX_NAMESPACE") == job;
     if (local && rank && ours) living[std::atol(local->c_str())] = std::atol(rank->c_str());
   }
   return living;
@@ -100,6 +99,13 @@ std::string name_of(long local, const std::map<long, long>& seen, bool one_host)
 }
 
 }  // namespace
+
+StartWatch::Launched::Launched()
+    : local_rank(own_number("OMPI_COMM_WORLD_LOCAL_RANK")),
+      ranks_here(own_number("OMPI_COMM_WORLD_LOCAL_SIZE")),
+      ranks(own_number("OMPI_COMM_WORLD_SIZE")) {
+  if (const char* const name = std::getenv("PMIX_NAMESPACE")) job = name;
+}
 
 StartWatch::StartWatch() {
   if (!mpi::Environment::launcher_recovers() || !is_launcher(::getppid())) return;
@@ -126,15 +132,14 @@ void StartWatch::watch() {
   constexpr double between_s = 0.2;
   constexpr int most_missed = 15, most_looks = 30 * 60 * 5;
   const pid_t launcher = ::getppid();
-  const long here = own_number("OMPI_COMM_WORLD_LOCAL_SIZE");
-  const bool one_host = here == own_number("OMPI_COMM_WORLD_SIZE");
+  const bool one_host = launched_.ranks_here == launched_.ranks;
   std::map<long, long> seen;
   std::map<long, int> missed;
   for (int looks = 0; !ends_within(between_s); ++looks) {
-    const std::map<long, long> living = living_here(launcher);
+    const std::map<long, long> living = living_here(launcher, launched_.job);
     seen.insert(living.begin(), living.end());
-    const bool speaks = !living.empty() && living.begin()->first == own_number("OMPI_COMM_WORLD_LOCAL_RANK");
-    for (long local = 0; local < here; ++local) {
+    const bool speaks = !living.empty() && living.begin()->first == launched_.local_rank;
+    for (long local = 0; local < launched_.ranks_here; ++local) {
       missed[local] = living.contains(local) ? 0 : missed[local] + 1;
       if (missed[local] < most_missed) continue;
       const std::string words =

@@ -7,6 +7,7 @@
 // A rank on another host is looked after by its neighbours there. Where it has none, a time-out ends the job.
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <thread>
 
 namespace hearsay {
@@ -23,9 +24,18 @@ class StartWatch {
   void end();
 
  private:
+  /// What the launcher has told this process. Read before the thread begins: MPI_Init sets variables, and whoever looks
+  /// for one meanwhile may crash.
+  struct Launched {
+    Launched();
+    std::string job;                     // PMIx's name for it; empty: none
+    long local_rank, ranks_here, ranks;  // −1: not known
+  };
+
   void watch();
   bool ends_within(double seconds);
 
+  const Launched launched_{};
   std::mutex mutex_;
   std::condition_variable over_;
   bool ended_ = false;
