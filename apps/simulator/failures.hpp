@@ -2,8 +2,8 @@
 // Which ranks of a simulated job fail, and which come back: `simulate.failures` and `simulate.storm`.
 //
 // A rank that has failed stays silent, and a process that is new comes back in its place: one of the spares
-// (train.spares), which are the last processes of the job. Until then that spare only says that it lives. Spares come in
-// the order of their numbers; the i-th of them is the i-th to come back.
+// (train.spares), which are the last processes of the job. Until then that spare only says that it lives. Spares come
+// in the order of their numbers; the i-th of them is the i-th to come back.
 #include <cstdint>
 #include <limits>
 #include <optional>

@@ -20,8 +20,8 @@ using namespace std::chrono_literals;
 constexpr auto timeout = 2000ms;
 std::chrono::nanoseconds now{};  // what the ledgers take for the time
 
-/// Over TCP a put to a rank that has died, or is stopped, is never complete; and no short put leaves before somebody asks
-/// whether it has arrived.
+/// Over TCP a put to a rank that has died, or is stopped, is never complete; and no short put leaves before somebody
+/// asks whether it has arrived.
 class DeafMemory final : public RemoteMemory {
  public:
   DeafMemory(LocalBlocks& blocks, int rank, const std::set<int>& deaf, const bool& keeps_back)
