@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -26,9 +27,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string text_of(const fs::path& file) {
+/// Empty if it cannot be read: what /proc says of a process that ends meanwhile fails in the middle, which the library
+/// throws past the stream's own state.
+std::string text_of(const fs::path& file) try {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+} catch (const std::ios_base::failure&) {
+  return {};
 }
 
 /// The value of NAME= in an environment as /proc shows it.
