@@ -58,9 +58,9 @@ done
 printf 'exit codes:%s\n' "$outcomes"
 # Neither instants nor machines are so slow that nobody dies at the start.
 holds "some have died at the start:$outcomes" grep -q 'continue-[0-9.]*:4' <<<"$outcomes"
-whole=("$launch" -n 4 "$hearsay" train base.yaml --progress off --output runs/whole --set train.on_failure=continue)
-expect 0 "nobody dies" finished '!died' -- "${whole[@]}" --set train.epochs=1
-expect 2 "all leave together" 'already holds a run' '!died' -- "${whole[@]}"
+whole=("$launch" -n 4 "$hearsay" train base.yaml --progress off --set train.on_failure=continue --set train.epochs=1)
+expect 0 "nobody dies" finished '!died' -- "${whole[@]}" --output runs/whole
+expect 2 "all leave together" 'already holds a run' '!died' -- "${whole[@]}" --output runs/whole
 # Each rank looks at what runs on its host, and other processes end in the middle of that.
 passing=()
 for _ in 1 2 3 4; do
@@ -69,7 +69,7 @@ for _ in 1 2 3 4; do
 done
 for again in 1 2 3 4 5; do
   expect 0 "processes of others come and go, $again" finished '!died' '!terminate' -- "${whole[@]}" \
-    --set train.epochs=1 --output "runs/passing-$again"
+    --output "runs/passing-$again"
 done
 kill "${passing[@]}"
 
