@@ -121,7 +121,7 @@ void SimulatedFailures::settle(int processes, int spares) {
   std::vector<int> holder(static_cast<std::size_t>(ranks_));  // of a place
   std::iota(holder.begin(), holder.end(), 0);
   int living = ranks_;
-  for (const Event& event : events_of(any() && listed_.empty() ? drawn_failures(storm_, ranks_, spares) : listed_)) {
+  for (const Event& event : events_of(listed_.empty() ? drawn_failures(storm_, ranks_, spares) : listed_)) {
     int& process = holder[static_cast<std::size_t>(event.rank)];
     living += event.back ? 1 : -1;
     if (living == 0) throw ConfigError("simulate.failures: one rank at least must live at any time");

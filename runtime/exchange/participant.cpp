@@ -262,7 +262,7 @@ bool Participant::take_over(const ExchangePlan& plan) {
   engine_->wake();
   std::optional<std::span<const std::byte>> model;
   while (!over() && !(model = first_model())) {
-    transport_->pass_time(between_looks_s, *engine_);
+    transport_->pass_time(shortest_s, *engine_);
     engine_->wake();
     follow_changes();
   }

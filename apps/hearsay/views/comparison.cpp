@@ -82,7 +82,8 @@ std::string differences(const Summary& run, const Summary& baseline) {
   return text;
 }
 
-/// "lost rank 3 after 12.0 s, and rank 5 after 14.1 s; …", or how many, where they are many; empty: nobody.
+/// "lost rank 3 after 12.0 s, a spare after 14.1 s; in the places of dead ranks came …", or how many, where they are
+/// many; empty: nobody.
 std::string losses(const Summary& run) {
   constexpr std::size_t most_names = 4;
   const auto listed = [](const auto& ranks, const auto& name) {
