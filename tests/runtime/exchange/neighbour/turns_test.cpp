@@ -214,7 +214,8 @@ TEST_CASE("the same to rounding after many iterations, whatever travels") {
 }
 
 // Few iterations: what is learnt of a move has 8 significant bits, and the sum of many of them more than a float.
-// Three, because nothing is learnt before both ends have said how far a gradient moves them.
+// Nothing is learnt before both ends have said how far a gradient moves them: where three iterations ended before that,
+// the ranks walk again.
 TEST_CASE("what the ranks learn adds up to 0, asynchronously too") {
   for (const int ranks : {2, 4, 8}) {
     for (const std::string mixing : {"{name: arrival}", "{name: difference, gamma: 1}"}) {
@@ -222,12 +223,18 @@ TEST_CASE("what the ranks learn adds up to 0, asynchronously too") {
         CAPTURE(ranks);
         CAPTURE(mixing);
         CAPTURE(body);
-        const auto all = walk(ranks, {.mixing = mixing, .sparsify = body, .iterations = 3, .walks = false});
-        std::vector<double> sum(all[0].v.size());
-        for (const Rest& rest : all)
-          for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += rest.v[e];
-        CHECK(sum == std::vector<double>(sum.size(), 0.0));
-        CHECK(all[0].v != std::vector<float>(sum.size(), 0.0F));
+        bool learnt = false;
+        for (std::uint64_t seed = 0; !learnt && seed < 50; ++seed) {
+          const Walk how{.mixing = mixing, .sparsify = body, .iterations = 3, .walks = false, .seed = seed};
+          const auto all = walk(ranks, how);
+          std::vector<double> sum(all[0].v.size());
+          for (const Rest& rest : all) {
+            for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += rest.v[e];
+            learnt = learnt || rest.v != std::vector<float>(sum.size(), 0.0F);
+          }
+          CHECK(sum == std::vector<double>(sum.size(), 0.0));
+        }
+        CHECK(learnt);
       }
     }
   }
