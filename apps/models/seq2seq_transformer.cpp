@@ -36,6 +36,11 @@ Linear linear(std::int64_t in, std::int64_t out) {
   return layer;
 }
 
+/// What attention looks at: (B, h, S, d/h).
+struct Seen {
+  torch::Tensor keys, values;
+};
+
 class AttentionImpl : public torch::nn::Module {
  public:
   explicit AttentionImpl(const Sizes& s)
@@ -45,13 +50,15 @@ class AttentionImpl : public torch::nn::Module {
         value_(register_module("value", linear(s.width, s.width))),
         projection_(register_module("projection", linear(s.width, s.width))),
         dropout_(register_module("dropout", torch::nn::Dropout(s.dropout))) {}
-  /// (B, T, d) looks at (B, S, d), but not where `hidden`, (B, 1, 1, S) or (T, S), is true.
-  torch::Tensor forward(const torch::Tensor& x, const torch::Tensor& seen, const torch::Tensor& hidden) {
-    const torch::Tensor q = parted(query_(x)), k = parted(key_(seen)), v = parted(value_(seen));
-    const torch::Tensor scores =
-        torch::matmul(q, k.transpose(-2, -1)) / std::sqrt(static_cast<double>(x.size(2) / heads_));
-    const torch::Tensor weights = dropout_(scores.masked_fill(hidden, -INFINITY).softmax(-1));
-    return projection_(torch::matmul(weights, v).transpose(1, 2).reshape(x.sizes()));
+  /// Of (B, S, d).
+  Seen see(const torch::Tensor& seen) { return {parted(key_(seen)), parted(value_(seen))}; }
+  /// (B, T, d) looks at what is seen, but not where `hidden`, (B, 1, 1, S) or (T, S), is true; undefined: everywhere.
+  torch::Tensor forward(const torch::Tensor& x, const Seen& seen, const torch::Tensor& hidden) {
+    torch::Tensor scores = torch::matmul(parted(query_(x)), seen.keys.transpose(-2, -1)) /
+                           std::sqrt(static_cast<double>(x.size(2) / heads_));
+    if (hidden.defined()) scores = scores.masked_fill(hidden, -INFINITY);
+    const torch::Tensor weights = dropout_(scores.softmax(-1));
+    return projection_(torch::matmul(weights, seen.values).transpose(1, 2).reshape(x.sizes()));
   }
 
  private:
@@ -78,16 +85,31 @@ class LayerImpl : public torch::nn::Module {
     norm_source_ = register_module("norm_source", norm(s));
     source_ = register_module("source", Attention(s));
   }
-  torch::Tensor forward(torch::Tensor x, const torch::Tensor& hidden, const torch::Tensor& memory = {},
+  torch::Tensor forward(torch::Tensor x, const torch::Tensor& hidden, const Seen& source = {},
                         const torch::Tensor& hidden_source = {}) {
     const torch::Tensor own = norm1_(x);
-    x = x + dropout_(self_(own, own, hidden));
-    if (source_) x = x + dropout_(source_(norm_source_(x), memory, hidden_source));
-    return x + dropout_(down_(dropout_(torch::relu(up_(norm2_(x))))));
+    return behind(x, own, self_->see(own), hidden, source, hidden_source);
   }
+  /// Of the decoder: one token more, x (B, 1, d). `before`: what the layer has seen, and sees from now on.
+  torch::Tensor go_on(const torch::Tensor& x, Seen& before, const Seen& source, const torch::Tensor& hidden_source) {
+    const torch::Tensor own = norm1_(x);
+    const Seen now = self_->see(own);
+    before = before.keys.defined()
+                 ? Seen{torch::cat({before.keys, now.keys}, 2), torch::cat({before.values, now.values}, 2)}
+                 : now;
+    return behind(x, own, before, {}, source, hidden_source);
+  }
+  Seen see_source(const torch::Tensor& memory) { return source_->see(memory); }
   static LayerNorm norm(const Sizes& s) { return LayerNorm(torch::nn::LayerNormOptions({s.width})); }
 
  private:
+  torch::Tensor behind(torch::Tensor x, const torch::Tensor& own, const Seen& seen, const torch::Tensor& hidden,
+                       const Seen& source, const torch::Tensor& hidden_source) {
+    x = x + dropout_(self_(own, seen, hidden));
+    if (source_) x = x + dropout_(source_(norm_source_(x), source, hidden_source));
+    return x + dropout_(down_(dropout_(torch::relu(up_(norm2_(x))))));
+  }
+
   LayerNorm norm1_;
   Attention self_;
   LayerNorm norm2_;
@@ -128,8 +150,15 @@ class Seq2SeqTransformerImpl : public torch::nn::Module, public SequenceWriter {
   }
 
   NextToken writer(const torch::Tensor& source) override {
-    return [this, read = encode(source)](const torch::Tensor& so_far) {
-      return logits(decode(read, so_far).select(1, -1));
+    const Read read = encode(source);
+    std::vector<Seen> sources;
+    for (const auto& layer : *decoder_) sources.push_back(layer->as<Layer>()->see_source(read.memory));
+    return [this, read, sources, before = std::vector<Seen>(sources.size())](const torch::Tensor& so_far) mutable {
+      const std::int64_t last = so_far.size(1) - 1;
+      torch::Tensor y = embedded(so_far.narrow(1, last, 1), last);
+      for (std::size_t l = 0; l < sources.size(); ++l)
+        y = decoder_[l]->as<Layer>()->go_on(y, before[l], sources[l], read.nothing);
+      return logits(decoder_norm_(y).select(1, 0));
     };
   }
 
@@ -138,9 +167,10 @@ class Seq2SeqTransformerImpl : public torch::nn::Module, public SequenceWriter {
     torch::Tensor memory, nothing;  // (B, S', d); (B, 1, 1, S'): true behind a source's end
   };
 
-  torch::Tensor embedded(const torch::Tensor& tokens) {
+  /// Tokens whose first stands at `from`.
+  torch::Tensor embedded(const torch::Tensor& tokens, std::int64_t from = 0) {
     const torch::Tensor x = tokens_(tokens) * std::sqrt(static_cast<double>(tokens_->weight.size(1)));
-    return dropout_(x + positions_.to(x.device()).narrow(0, 0, tokens.size(1)));
+    return dropout_(x + positions_.to(x.device()).narrow(0, from, tokens.size(1)));
   }
 
   Read encode(const torch::Tensor& padded) {
@@ -158,7 +188,10 @@ class Seq2SeqTransformerImpl : public torch::nn::Module, public SequenceWriter {
     const std::int64_t length = target.size(1);
     const torch::Tensor later = torch::ones({length, length}, target.options().dtype(torch::kBool)).triu(1);
     torch::Tensor y = embedded(target);
-    for (const auto& layer : *decoder_) y = layer->as<Layer>()->forward(y, later, read.memory, read.nothing);
+    for (const auto& layer : *decoder_) {
+      auto* const decodes = layer->as<Layer>();
+      y = decodes->forward(y, later, decodes->see_source(read.memory), read.nothing);
+    }
     return decoder_norm_(y);
   }
 

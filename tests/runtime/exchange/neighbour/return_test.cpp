@@ -50,7 +50,12 @@ class OpenExchange final : public Exchange {
     for (std::size_t e = 0; e < link.edges().size(); ++e) link.say_gains(e, drift.gains(e, k));
     link.send(k, fired_);
   }
-  void finish(Iteration k) override { mix_by_turns(k, link, *rule_, &drift, context_); }
+  void finish(Iteration k) override {
+    double row = context_.neighbourhood.self_weight;
+    for (const MixEdge& edge : link.edges()) row += edge.weight;
+    rows_are_whole = rows_are_whole && row == 1.0;
+    mix_by_turns(k, link, *rule_, &drift, context_);
+  }
   void drain() override { finish(last_); }
   void lose(std::optional<std::size_t> edge) override {
     if (edge) link.lose(*edge);
@@ -65,6 +70,7 @@ class OpenExchange final : public Exchange {
 
   NeighbourLink link;
   DriftCorrection drift;
+  bool rows_are_whole = true;  ///< at every iteration: rules that average need it of edges that begin or are lost
 
  private:
   ExchangeContext context_;
@@ -301,6 +307,7 @@ class Play {
   void look(Participant& member, Rest& rest) {
     const auto& exchange = dynamic_cast<const OpenExchange&>(member.exchange());
     const auto x = member.replica().values.span();
+    CHECK(exchange.rows_are_whole);
     rest.place = member.rank();
     rest.x.assign(x.begin(), x.end());
     rest.v.resize(x.size());
