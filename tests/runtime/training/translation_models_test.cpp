@@ -120,6 +120,21 @@ TEST_CASE("translators: no token sees a later one, every one sees all before it 
   }
 }
 
+TEST_CASE("translators that write go on with what their forward pass begins anew") {
+  for (const std::string& section : small) {
+    CAPTURE(section);
+    Model model = stirred(section);
+    const torch::NoGradGuard no_gradient;
+    const torch::Tensor source = torch::cat({row({3, 4, 5, 6, 7}, {}), row({3, 4, 0, 0, 0}, {})});
+    const torch::Tensor written = torch::tensor({{1, 7, 8, 9, 3, 4}, {1, 3, 3, 5, 10, 6}}, torch::kInt64);
+    const NextToken next = dynamic_cast<SequenceWriter&>(model.module()).writer(source);
+    for (std::int64_t t = 1; t <= written.size(1); ++t) {
+      const torch::Tensor so_far = written.narrow(1, 0, t);
+      CHECK(close(next(so_far), model.forward(torch::cat({source, so_far}, 1)).select(1, -1)));
+    }
+  }
+}
+
 TEST_CASE("translators write what their forward pass finds most probable, and end") {
   for (const std::string& section : small) {
     CAPTURE(section);
