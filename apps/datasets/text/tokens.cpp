@@ -183,14 +183,19 @@ std::shared_ptr<const Tokeniser> byte_tokens() { return std::make_shared<Bytes>(
 std::shared_ptr<const Tokeniser> character_tokens(std::span<const Text> texts) {
   constexpr std::size_t code_points = 0x110000;
   const auto occur = std::make_unique<std::bitset<code_points>>();
+  std::uint32_t highest = 0;
   for (const Text& text : texts) {
     require_utf8(text, ", or set data.unit to bytes");
     const char* at = text.characters.data();
     const char* const end = at + text.characters.size();
-    while (at != end) occur->set(utf8::unchecked::next(at));
+    while (at != end) {
+      const std::uint32_t c = utf8::unchecked::next(at);
+      occur->set(c);
+      highest = std::max(highest, c);
+    }
   }
   std::vector<std::uint32_t> known;
-  for (std::uint32_t c = 0; c < code_points; ++c)
+  for (std::uint32_t c = 0; c <= highest; ++c)
     if (occur->test(c)) known.push_back(c);
   return std::make_shared<Characters>(std::move(known));
 }

@@ -26,13 +26,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static fuzz::MemoryFile file;
   file.fill({data, size});
   const std::string path = file.path().string();
-  for (const std::string& section :
-       {"graph: {name: edge_list, path: " + path + "}\nweights: {name: edge_list, path: " + path + "}",
-        "graph: {name: edge_list, path: " + path + "}\nweights: {name: metropolis}",
-        "graph: {name: edge_list, directed: true, path: " + path + "}\nweights: {name: uniform}"}) {
+  const auto plan = [&](const std::string& section) {
+    Config config = Config::from_text(section);
+    return TopologyPlan(config);
+  };
+  static const TopologyPlan plans[]{
+      plan("graph: {name: edge_list, path: " + path + "}\nweights: {name: edge_list, path: " + path + "}"),
+      plan("graph: {name: edge_list, path: " + path + "}\nweights: {name: metropolis}"),
+      plan("graph: {name: edge_list, directed: true, path: " + path + "}\nweights: {name: uniform}")};
+  for (const TopologyPlan& of : plans) {
     try {
-      Config config = Config::from_text(section);
-      const Topology topology = TopologyPlan(config).build(ranks);
+      const Topology topology = of.build(ranks);
       for (int rank = 0; rank < ranks; ++rank) {
         const Neighbourhood row = topology.neighbourhood(rank);
         double sum = row.self_weight;

@@ -35,10 +35,14 @@ struct Folder {
   MemoryFile files[4];
 };
 
-void load(const std::string& name, const std::string& more) {
-  Config config = Config::from_text("{name: " + name + more + "}");
+std::unique_ptr<DatasetSource> mnist(const std::string& path) {
+  Config config = Config::from_text("{name: mnist, path: " + path + "}");
+  return chosen_entry(datasets(), config, "mnist", "").make(config, 1);
+}
+
+void load(const DatasetSource& source) {
   try {
-    const DataSet data = chosen_entry(datasets(), config, name, "").make(config, 1)->load();
+    const DataSet data = source.load();
     for (const auto& examples : {data.train, data.test}) {
       std::vector<float> pixels(data.shape.inputs.count());
       std::vector<std::int64_t> label(1);
@@ -81,7 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static fuzz::Folder folder;
   fuzz::Reader reader({data, size});
   const auto kind = reader.take<std::uint8_t>();
-  const std::string path = ", path: " + folder.path().string();
+  static const auto mnist = fuzz::mnist(folder.path().string());
   const auto packed = kind == 2 || kind == 3;
   folder.files[0].fill(kind == 1 ? fuzz::bytes_of(fuzz::images(2)) : reader.rest());
   folder.files[1].fill(kind == 1 ? reader.rest() : fuzz::bytes_of(fuzz::labels(2)));
@@ -94,6 +98,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     return 0;
   }
-  fuzz::load("mnist", path);
+  fuzz::load(*mnist);
   return 0;
 }

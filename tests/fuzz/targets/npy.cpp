@@ -18,11 +18,15 @@ std::string file(const std::string& descr, const std::string& shape, std::size_t
   return text + header + std::string(bytes, '\1');
 }
 
-void load(const std::string& path, bool classes) {
-  Config config = Config::from_text("{inputs: " + path + ", targets: " + path +
-                                    ", test_fraction: 0.5, task: " + (classes ? "classes}" : "numbers}"));
+std::unique_ptr<DatasetSource> arrays(const std::string& path, const std::string& task) {
+  Config config =
+      Config::from_text("{inputs: " + path + ", targets: " + path + ", test_fraction: 0.5, task: " + task + "}");
+  return chosen_entry(datasets(), config, "npy", "").make(config, 1);
+}
+
+void load(const DatasetSource& source, bool classes) {
   try {
-    const DataSet data = chosen_entry(datasets(), config, "npy", "").make(config, 1)->load();
+    const DataSet data = source.load();
     for (const auto& examples : {data.train, data.test}) {
       std::vector<float> in(data.shape.inputs.count()), numbers(data.shape.targets.count());
       std::vector<std::int64_t> label(1);
@@ -59,6 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Reader reader({data, size});
   const bool classes = reader.take<std::uint8_t>() % 2 == 1;
   file.fill(reader.rest());
-  fuzz::load(file.path().string(), classes);
+  static const auto numbers = fuzz::arrays(file.path().string(), "numbers");
+  static const auto labelled = fuzz::arrays(file.path().string(), "classes");
+  fuzz::load(classes ? *labelled : *numbers, classes);
   return 0;
 }

@@ -22,14 +22,18 @@ void require_sequences(const Examples& examples, const ExampleShape& shape) {
   }
 }
 
-void load(const std::string& path, std::uint8_t kind) {
+std::unique_ptr<DatasetSource> text(const std::string& path, std::uint8_t kind) {
   const std::string unit = kind % 2 == 1 ? "bytes" : "characters";
   const std::string documents = kind / 2 % 2 == 1 ? "paragraph" : "file";
   Config config = Config::from_text("{path: " + path + ", unit: " + unit + ", documents: " + documents +
                                     ", block: " + std::to_string(1 + kind / 4 % 8) +
                                     ", stride: " + std::to_string(kind / 32) + ", test_fraction: 0.3}");
+  return chosen_entry(datasets(), config, "text", "").make(config, 1);
+}
+
+void load(const DatasetSource& source) {
   try {
-    const DataSet data = chosen_entry(datasets(), config, "text", "").make(config, 1)->load();
+    const DataSet data = source.load();
     require_sequences(*data.train, data.shape);
     require_sequences(*data.test, data.shape);
     require(data.shares.groups.empty() || data.shares.groups.size() == data.train->size(), "a group a sequence");
@@ -58,6 +62,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Reader reader({data, size});
   const auto kind = reader.take<std::uint8_t>();
   file.fill(reader.rest());
-  fuzz::load(file.path().string(), kind);
+  static std::array<std::unique_ptr<DatasetSource>, 256> sources;
+  if (!sources[kind]) sources[kind] = fuzz::text(file.path().string(), kind);
+  fuzz::load(*sources[kind]);
   return 0;
 }
