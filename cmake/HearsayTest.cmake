@@ -151,16 +151,17 @@ function(hearsay_add_mpi_test name)
   endforeach()
 endfunction()
 
-# hearsay_add_fuzz_targets(NAME …): the program fuzz_NAME of each tests/fuzz/targets/NAME.cpp, and a test fuzz.NAME that
-# runs it for a few seconds.
+# hearsay_add_fuzz_targets(NAME … [LIBRARIES …]): the program fuzz_NAME of each tests/fuzz/targets/NAME.cpp, and a test
+# fuzz.NAME that runs it for a few seconds.
 function(hearsay_add_fuzz_targets)
+  cmake_parse_arguments(ARG "" "" "LIBRARIES" ${ARGN})
   set(seconds 1)
   if(HEARSAY_SANITIZE)
     set(seconds 7)
   endif()
-  foreach(name IN LISTS ARGN)
+  foreach(name IN LISTS ARG_UNPARSED_ARGUMENTS)
     add_executable(fuzz_${name} fuzz/targets/${name}.cpp fuzz/replay.cpp)
-    target_link_libraries(fuzz_${name} PRIVATE hearsay_core hearsay_datasets)
+    target_link_libraries(fuzz_${name} PRIVATE hearsay_core hearsay_datasets ${ARG_LIBRARIES})
     hearsay_compile_options(fuzz_${name})
     add_test(NAME fuzz.${name} COMMAND fuzz_${name} --seconds ${seconds})
     set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120 ENVIRONMENT

@@ -48,7 +48,7 @@ MAY = {
 
 # Who may include what is not ours (or hides LibTorch): header, then file. What no row names is free.
 LIBTORCH = (r"^(runtime/training/|apps/models/|apps/shared/chosen_run\.cpp|apps/hearsay/commands/train\.cpp"
-            r"|(apps|python)/(bench|examples)/|tests/(runtime/training|package)/)")
+            r"|(apps|python)/(bench|examples)/|tests/(runtime/training|package|fuzz)/)")
 ONLY = [
     (r"^mpi\.h$", r"^runtime/mpi/((check|messages|waiting|real/polite_flush)\.hpp|((real|simulated)/)?[a-z_]+\.cpp)$"),
     (r"^simgrid/", r"^runtime/mpi/simulated/[a-z_]+\.cpp$"),

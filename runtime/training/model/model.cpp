@@ -9,6 +9,7 @@
 #include "base/regular_file.hpp"
 #include "runtime/replica/block_state.hpp"
 #include "runtime/report/files.hpp"
+#include "runtime/training/model/seal.hpp"
 #include "runtime/training/model/tensor_state.hpp"
 #include "runtime/training/model/writing.hpp"
 
@@ -215,6 +216,7 @@ void Model::save(const std::filesystem::path& file, const std::string& run_id) c
   } catch (const c10::Error& error) {
     throw DataError(file.string() + ": the model cannot be written: " + error.what_without_backtrace());
   }
+  seal(bytes);
   write_file(file, bytes);
 }
 
@@ -225,6 +227,7 @@ void Model::load(const std::filesystem::path& file) {
   const auto wrong = [&](const std::string& why) { return DataError(file.string() + ": " + why); };
   constexpr std::size_t most = std::size_t{1} << 40;
   const std::string bytes = file_text(file, most);
+  if (!is_sealed(bytes)) throw wrong("is damaged, or no model that Hearsay has saved");
   std::vector<std::vector<std::int64_t>> sizes;
   for (const torch::Tensor& parameter : module_->parameters()) sizes.push_back(parameter.sizes().vec());
   try {
@@ -234,6 +237,8 @@ void Model::load(const std::filesystem::path& file) {
     module_->load(archive);
   } catch (const c10::Error& error) {
     throw wrong("is not a model of this kind as Hearsay saves it: " + std::string(error.what_without_backtrace()));
+  } catch (const std::exception& error) {  // LibTorch's parsers have errors of their own
+    throw wrong("is not a model of this kind as Hearsay saves it: " + std::string(error.what()));
   }
   std::size_t i = 0;
   for (const torch::Tensor& parameter : module_->parameters())

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "base/error.hpp"
 #include "runtime/training/model/model.hpp"
@@ -237,6 +238,32 @@ TEST_CASE("a saved model is read back equal") {
   std::filesystem::remove(file);
   CHECK(parameters_of(*other) == copy_of(model.replica().values.span()));
   CHECK_THROWS_AS(model.save("/nonexistent-folder/model.pt"), DataError);
+}
+
+TEST_CASE("a saved model of which a byte is another one, or missing, is refused") {
+  const auto file = std::filesystem::temp_directory_path() / "hearsay_damaged_model_test.pt";
+  Model model(torch::nn::Sequential(torch::nn::Linear(4, 3)));
+  model.save(file, "a run");
+  std::ifstream in(file, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  const auto loads = [&](const std::string& bytes) {
+    std::ofstream(file, std::ios::binary) << bytes;
+    try {
+      model.load(file);
+    } catch (const DataError&) {
+      return false;
+    }
+    return true;
+  };
+  CHECK(loads(whole));
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 4);
+    CHECK_FALSE(loads(damaged));
+  }
+  for (std::size_t left = 0; left < whole.size(); left += 7) CHECK_FALSE(loads(whole.substr(0, left)));
+  CHECK_FALSE(loads(whole + '\0'));
+  std::filesystem::remove(file);
 }
 
 TEST_CASE("batches are the sampler's images, normalised, with their labels, in a buffer that is used again") {

@@ -1,0 +1,16 @@
+#pragma once
+// A hash in a model's file: LibTorch reads archives without looking at their check sums, and takes a damaged length for
+// one: gigabytes of memory, or a crash.
+//   the archive, whose comment is …   "hearsay xxh3 ", 16 digits: XXH3 of all that stands before the comment
+// The comment of a zip archive stands at its end; LibTorch and Python's torch do not mind it.
+#include <string>
+#include <string_view>
+
+namespace hearsay {
+
+/// Gives an archive without a comment that one.
+void seal(std::string& archive);
+/// Whether it has one, and the archive is the one that was sealed.
+bool is_sealed(std::string_view archive);
+
+}  // namespace hearsay
