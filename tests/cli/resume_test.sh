@@ -143,7 +143,7 @@ expect 0 "a model to start from" finished -- \
   "$hearsay" train base.yaml --progress off "${slow[@]}" --set train.iterations=1 \
   --set optimizer.learning_rate=1e-30 --set train.initial_model=runs/whole/model.pt --output runs/from-model
 holds "is where the other ended" test "$accuracy" = "$(value runs/from-model/summary.json accuracy_mean_model)"
-expect 3 "no model" "file: is not a model" -- "$hearsay" train base.yaml --progress off \
+expect 3 "no model" "file: is damaged, or no model" -- "$hearsay" train base.yaml --progress off \
   --set train.initial_model=file --output runs/from-nothing
 expect 3 "another model" "other parameters|not a model" -- "$hearsay" train base.yaml --progress off \
   --set 'model={name: mlp, hidden: [16]}' --set train.initial_model=runs/whole/model.pt --output runs/from-other

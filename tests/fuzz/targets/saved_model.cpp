@@ -1,7 +1,7 @@
 // A saved model, some of whose bytes are others, or missing at the end: a DataError, or a model of its kind.
 //   the input: where, how many bytes are left in all, and the bytes that stand there
-// The seal finds it. A file made on purpose, with a right seal, may end LibTorch's parser of TorchScript: like Python's,
-// it wants files that one trusts.
+// The seal finds it. A file made on purpose, with a right seal, may end LibTorch's parser of TorchScript: as with
+// Python's, load only what you trust.
 #include <torch/torch.h>
 #include <unistd.h>
 
