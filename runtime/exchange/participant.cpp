@@ -344,6 +344,7 @@ void Participant::settle(const std::function<void()>& barrier) {
   });
   exchange_->drain();
   if (failures_ && admit_edges()) exchange_->drain();  // what the other ends have sent that knew it before
+  engine_->run(meet);  // whoever goes on from here sends what a rank that has not taken in all would take in, too
 }
 
 // What an exchange sends again was counted before.
