@@ -410,8 +410,8 @@ TEST_CASE("a place all of whose neighbours are dead is taken when one of them is
   check({.edges = path, .ranks = 3, .spares = 2, .dies_after = {{0, 0}, {1, 0}}, .joins = 2});
 }
 
-// As for a checkpoint, from which both ends of an edge go on. Rank 1 is late to take in what has arrived: the others would
-// be sending again by then, if they did not wait for it.
+// As for a checkpoint, from which both ends of an edge go on. Rank 1 is late to take in what has arrived: the others
+// would be sending again by then, if they did not wait for it.
 TEST_CASE("where ranks settle on their way, what they are then fits together") {
   constexpr int ranks = 4;
   const Topology topology =
