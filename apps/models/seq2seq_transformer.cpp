@@ -36,8 +36,8 @@ Linear linear(std::int64_t in, std::int64_t out) {
   return layer;
 }
 
-/// What attention looks at: (B, h, S, d/h).
-struct Seen {
+/// Of what attention looks at: (B, h, S, d/h) each.
+struct KeyValues {
   torch::Tensor keys, values;
 };
 
@@ -51,9 +51,9 @@ class AttentionImpl : public torch::nn::Module {
         projection_(register_module("projection", linear(s.width, s.width))),
         dropout_(register_module("dropout", torch::nn::Dropout(s.dropout))) {}
   /// Of (B, S, d).
-  Seen see(const torch::Tensor& seen) { return {parted(key_(seen)), parted(value_(seen))}; }
+  KeyValues key_values(const torch::Tensor& seen) { return {parted(key_(seen)), parted(value_(seen))}; }
   /// (B, T, d) looks at what is seen, but not where `hidden`, (B, 1, 1, S) or (T, S), is true; undefined: everywhere.
-  torch::Tensor forward(const torch::Tensor& x, const Seen& seen, const torch::Tensor& hidden) {
+  torch::Tensor forward(const torch::Tensor& x, const KeyValues& seen, const torch::Tensor& hidden) {
     torch::Tensor scores = torch::matmul(parted(query_(x)), seen.keys.transpose(-2, -1)) /
                            std::sqrt(static_cast<double>(x.size(2) / heads_));
     if (hidden.defined()) scores = scores.masked_fill(hidden, -INFINITY);
@@ -85,26 +85,27 @@ class LayerImpl : public torch::nn::Module {
     norm_source_ = register_module("norm_source", norm(s));
     source_ = register_module("source", Attention(s));
   }
-  torch::Tensor forward(torch::Tensor x, const torch::Tensor& hidden, const Seen& source = {},
+  torch::Tensor forward(torch::Tensor x, const torch::Tensor& hidden, const KeyValues& source = {},
                         const torch::Tensor& hidden_source = {}) {
     const torch::Tensor own = norm1_(x);
-    return behind(x, own, self_->see(own), hidden, source, hidden_source);
+    return attend(x, own, self_->key_values(own), hidden, source, hidden_source);
   }
-  /// Of the decoder: one token more, x (B, 1, d). `before`: what the layer has seen, and sees from now on.
-  torch::Tensor go_on(const torch::Tensor& x, Seen& before, const Seen& source, const torch::Tensor& hidden_source) {
+  /// Of the decoder: one token more, x (B, 1, d). `cache`: keys and values of the tokens before it, and of it from now on.
+  torch::Tensor next(const torch::Tensor& x, KeyValues& cache, const KeyValues& source,
+                     const torch::Tensor& hidden_source) {
     const torch::Tensor own = norm1_(x);
-    const Seen now = self_->see(own);
-    before = before.keys.defined()
-                 ? Seen{torch::cat({before.keys, now.keys}, 2), torch::cat({before.values, now.values}, 2)}
-                 : now;
-    return behind(x, own, before, {}, source, hidden_source);
+    const KeyValues now = self_->key_values(own);
+    cache = cache.keys.defined()
+                ? KeyValues{torch::cat({cache.keys, now.keys}, 2), torch::cat({cache.values, now.values}, 2)}
+                : now;
+    return attend(x, own, cache, {}, source, hidden_source);
   }
-  Seen see_source(const torch::Tensor& memory) { return source_->see(memory); }
+  KeyValues source_key_values(const torch::Tensor& memory) { return source_->key_values(memory); }
   static LayerNorm norm(const Sizes& s) { return LayerNorm(torch::nn::LayerNormOptions({s.width})); }
 
  private:
-  torch::Tensor behind(torch::Tensor x, const torch::Tensor& own, const Seen& seen, const torch::Tensor& hidden,
-                       const Seen& source, const torch::Tensor& hidden_source) {
+  torch::Tensor attend(torch::Tensor x, const torch::Tensor& own, const KeyValues& seen, const torch::Tensor& hidden,
+                       const KeyValues& source, const torch::Tensor& hidden_source) {
     x = x + dropout_(self_(own, seen, hidden));
     if (source_) x = x + dropout_(source_(norm_source_(x), source, hidden_source));
     return x + dropout_(down_(dropout_(torch::relu(up_(norm2_(x))))));
@@ -151,13 +152,13 @@ class Seq2SeqTransformerImpl : public torch::nn::Module, public SequenceWriter {
 
   NextToken writer(const torch::Tensor& source) override {
     const Read read = encode(source);
-    std::vector<Seen> sources;
-    for (const auto& layer : *decoder_) sources.push_back(layer->as<Layer>()->see_source(read.memory));
-    return [this, read, sources, before = std::vector<Seen>(sources.size())](const torch::Tensor& so_far) mutable {
+    std::vector<KeyValues> sources;
+    for (const auto& layer : *decoder_) sources.push_back(layer->as<Layer>()->source_key_values(read.memory));
+    return [this, read, sources, cache = std::vector<KeyValues>(sources.size())](const torch::Tensor& so_far) mutable {
       const std::int64_t last = so_far.size(1) - 1;
       torch::Tensor y = embedded(so_far.narrow(1, last, 1), last);
       for (std::size_t l = 0; l < sources.size(); ++l)
-        y = decoder_[l]->as<Layer>()->go_on(y, before[l], sources[l], read.nothing);
+        y = decoder_[l]->as<Layer>()->next(y, cache[l], sources[l], read.nothing);
       return logits(decoder_norm_(y).select(1, 0));
     };
   }
@@ -190,7 +191,7 @@ class Seq2SeqTransformerImpl : public torch::nn::Module, public SequenceWriter {
     torch::Tensor y = embedded(target);
     for (const auto& layer : *decoder_) {
       auto* const decodes = layer->as<Layer>();
-      y = decodes->forward(y, later, decodes->see_source(read.memory), read.nothing);
+      y = decodes->forward(y, later, decodes->source_key_values(read.memory), read.nothing);
     }
     return decoder_norm_(y);
   }

@@ -99,8 +99,6 @@ void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::b
   const std::string first_line = heading();
   manifest.bytes = state.size();
   manifest.hash = xxh3(state);
-  char hash[20];
-  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(manifest.hash));
   const Json json{{"run_id", run_id_},
                   {"checkpoint", manifest.number},
                   {"iteration", manifest.iteration},
@@ -110,7 +108,7 @@ void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::b
                   {"settled", manifest.settled},
                   {"lost", manifest.lost},
                   {"bytes", manifest.bytes},
-                  {"hash", hash}};
+                  {"hash", hexadecimal(manifest.hash)}};
   write_file(state_file(manifest.number, manifest.rank),
              {first_line, {reinterpret_cast<const char*>(state.data()), state.size()}}, durable);
   const std::string text = json.dump() + "\n";

@@ -1,11 +1,10 @@
 // summary.json: a run in one object.
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
 #include <limits>
 #include <stdexcept>
 
 #include "base/error.hpp"
+#include "base/hash.hpp"
 #include "base/regular_file.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/json.hpp"
@@ -14,13 +13,6 @@ namespace hearsay {
 namespace {
 
 double fraction(double part, double whole) { return whole > 0.0 ? part / whole : 0.0; }
-
-/// As text: JSON readers round integers beyond 2⁵³.
-std::string hexadecimal(std::uint64_t hash) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016" PRIx64, hash);
-  return text;
-}
 
 std::optional<double> optional_number(const Json& json, const char* key) {
   const Json& value = json.at(key);

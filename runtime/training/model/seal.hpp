@@ -1,6 +1,6 @@
 #pragma once
-// A hash in a model's file: LibTorch reads archives without looking at their check sums, and takes a damaged length for
-// one: gigabytes of memory, or a crash.
+// A hash in a model's file. LibTorch does not look at the check sums of an archive: a damaged one costs gigabytes of
+// memory, or the process.
 //   the archive, whose comment is …   "hearsay xxh3 ", 16 digits: XXH3 of all that stands before the comment
 // The comment of a zip archive stands at its end; LibTorch and Python's torch do not mind it.
 #include <string>

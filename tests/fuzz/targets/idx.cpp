@@ -2,6 +2,7 @@
 // sizes and labels fit together.
 //   the input: a byte that says which file it is, and how it is packed; then the file
 #include <unistd.h>
+#include <memory>
 
 #include "apps/datasets/datasets.hpp"
 #include "apps/datasets/file_reader.hpp"

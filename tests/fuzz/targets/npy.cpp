@@ -2,6 +2,7 @@
 // says.
 //   the input: a byte that says what targets are; then the file
 #include <cmath>
+#include <memory>
 
 #include "apps/datasets/datasets.hpp"
 #include "base/error.hpp"

@@ -1,6 +1,9 @@
 // A text as characters or bytes, in blocks: a DataError or ConfigError, or sequences of tokens that there are, each
 // token of the targets being the next one's input.
 //   the input: a byte that says what a token is and how long a sequence; then the file
+#include <array>
+#include <memory>
+
 #include "apps/datasets/datasets.hpp"
 #include "base/error.hpp"
 #include "tests/fuzz/fuzz.hpp"

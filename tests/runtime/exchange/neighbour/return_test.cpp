@@ -18,7 +18,6 @@
 #include "runtime/transport/whole_word.hpp"
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/configuration.hpp"
-#include "tests/runtime/exchange/train.hpp"
 #include "tests/support/local_transport.hpp"
 #include "tests/topology/support.hpp"
 
@@ -408,53 +407,6 @@ TEST_CASE("what a rank still writes that was taken for dead is read by nobody") 
 
 TEST_CASE("a place all of whose neighbours are dead is taken when one of them is back") {
   check({.edges = path, .ranks = 3, .spares = 2, .dies_after = {{0, 0}, {1, 0}}, .joins = 2});
-}
-
-// As for a checkpoint, from which both ends of an edge go on. Rank 1 is late to take in what has arrived: the others
-// would be sending again by then, if they did not wait for it.
-TEST_CASE("where ranks settle on their way, what they are then fits together") {
-  constexpr int ranks = 4;
-  const Topology topology =
-      Plan(std::string("topology: {graph: {name: complete}, weights: {name: uniform}}\n") + dpsgd).topology(ranks);
-  const Layout layout = reference::small_layout();
-  const std::vector<float> initial(layout.size(), 0.0F);
-  const OpenPlan plan(whole);
-  const LocalJob job{
-      .topology = topology, .layout = layout, .initial = initial, .plan = plan, .engine = EngineKind::thread_engine};
-  for (int again = 0; again < 8; ++again) {
-    std::vector<Rest> at(ranks);
-    run_local_ranks(job, [&](LocalRank& rank) {
-      const auto x = rank.replica.values.span();
-      std::ranges::fill(x, unit * static_cast<float>(rank.rank()));
-      const auto iterate = [&](Iteration first, Iteration end) {
-        for (Iteration k = first; k < end; ++k) rank.member.start(k), rank.member.finish(k), rank.member.stepped(k);
-      };
-      iterate(0, 3);
-      int met = 0;
-      rank.member.settle([&] {
-        rank.barrier();
-        if (++met == 2 && rank.rank() == 1) std::this_thread::sleep_for(50ms);
-      });
-      Rest& rest = at[static_cast<std::size_t>(rank.rank())];
-      rest.x.assign(x.begin(), x.end());
-      const auto& exchange = dynamic_cast<const OpenExchange&>(rank.member.exchange());
-      const Neighbourhood& row = rank.member.neighbourhood();
-      for (std::size_t e = 0; e < row.neighbours.size(); ++e) {
-        const MixEdge& edge = exchange.link.edges()[e];
-        rest.ours[row.neighbours[e]].assign(edge.ours.begin(), edge.ours.end());
-        rest.theirs[row.neighbours[e]].assign(edge.theirs.begin(), edge.theirs.end());
-      }
-      iterate(3, 6);
-      rank.member.settle();
-      rank.barrier();
-    });
-    double sum = 0.0;
-    for (int i = 0; i < ranks; ++i) {
-      sum += at[std::size_t(i)].x.front();
-      for (const auto& [j, ours] : at[std::size_t(i)].ours) CHECK(ours == at[std::size_t(j)].theirs.at(i));
-    }
-    CHECK(sum == unit * (0 + 1 + 2 + 3));
-  }
 }
 
 }  // namespace
