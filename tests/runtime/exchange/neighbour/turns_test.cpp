@@ -259,8 +259,8 @@ TEST_CASE("both ends of an edge hold the same pair of copies when all is quiet, 
   }
 }
 
-// As for a checkpoint. Rank 1 is late to take in what has arrived: the others would be sending again by then, if they did
-// not wait for it, and what all are would not fit together.
+// As for a checkpoint. Rank 1 is late to take in what has arrived: the others would be sending again by then, if they
+// did not wait for it, and what all are would not fit together.
 TEST_CASE("where ranks settle on their way, nothing of the sum is under way") {
   constexpr int ranks = 4;
   const Plan plan(
