@@ -313,6 +313,10 @@ expect 2 "too few hosts" 'has 32 hosts, which is too few for 33 ranks' dense.yam
 expect 2 "no such platform" 'no such file' dense.yaml --platform missing.xml -n 2 -o g
 printf 'hosts: 4\n' >not.xml
 expect 2 "no platform" 'not a platform of SimGrid' dense.yaml --platform not.xml -n 2 -o g
+sed 's/"Floyd"/"Flood"/' "$platforms/slow-link-32.xml" >not.xml  # SimGrid aborts
+expect 2 "no routing" 'not a platform of SimGrid \(Not a valid model' dense.yaml --platform not.xml -n 2 -o g
+sed 's/bw="[^"]*"/bw="-1"/' "$ethernet" >not.xml
+expect 2 "no bandwidth" 'link .* has a bandwidth of -1' dense.yaml --platform not.xml -n 2 -o g
 expect 2 "unknown key" 'compute_ms' dense.yaml --platform "$ethernet" -n 2 -o g --set simulate.compute_ms=3
 expect 2 "a run that is there" 'already holds a run' dense.yaml --platform "$ethernet" -n 8 -o e
 for platform in "$platforms"/*.xml; do

@@ -11,4 +11,7 @@ if(TARGET hearsay-simulator)
   hearsay_add_script_test(simulate COMMAND simulator/simulate_test.sh $<TARGET_FILE:hearsay-simulator>
                                            ${PROJECT_SOURCE_DIR} ${HEARSAY_TORCH}
                           LABELS simulator TIMEOUT 600)
+  hearsay_add_script_test(platforms COMMAND simulator/platform_test.py $<TARGET_FILE:hearsay-simulator>
+                                            ${PROJECT_SOURCE_DIR}
+                          LABELS simulator)
 endif()

@@ -7,13 +7,13 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
-#include <simgrid/Exception.hpp>
 #include <simgrid/s4u.hpp>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
 #include "runtime/mpi/process.hpp"
+#include "runtime/mpi/simulated/platform.hpp"
 
 namespace hearsay::mpi {
 namespace {
@@ -62,23 +62,6 @@ std::vector<sim::Host*> hosts_in_order(const sim::Engine& engine) {
   return hosts;
 }
 
-void load(sim::Engine& engine, const ClusterOptions& options) {
-  const std::string file = options.platform.string();
-  if (!std::filesystem::is_regular_file(options.platform))
-    throw ConfigError("--platform " + file + ": no such file; configs/platforms/ has some");
-  try {
-    engine.load_platform(file);
-  } catch (const simgrid::Exception& error) {
-    throw ConfigError("--platform " + file + ": is not a platform of SimGrid (" + error.what() + ")");
-  } catch (const std::exception& error) {
-    throw ConfigError("--platform " + file + ": is not a platform of SimGrid (" + error.what() + ")");
-  }
-  const auto hosts = static_cast<int>(engine.get_host_count());
-  if (hosts < options.ranks)
-    throw ConfigError("--platform " + file + ": has " + std::to_string(hosts) + " hosts, which is too few for " +
-                      std::to_string(options.ranks) + " ranks; use a larger platform or a smaller -n");
-}
-
 [[noreturn]] void end_deadlock() {
   std::fprintf(stderr, "hearsay: every simulated rank waits for another one, for ever; please report it\n");
   end_job(all_ranks(), static_cast<int>(ExitCode::communication));
@@ -96,7 +79,7 @@ void run_cluster(const ClusterOptions& options, const std::function<void()>& ran
   smpi_init_options();  // SMPI's settings are unknown before it
   sim::Engine engine(&count, arguments.data());
   SMPI_init();
-  load(engine, options);
+  load_platform(engine, options.platform, options.ranks);
   for (sim::Link* link : engine.get_all_links()) link->set_bandwidth(link->get_bandwidth() / options.scale);
   const std::vector<sim::Host*> hosts = hosts_in_order(engine);
   SMPI_app_instance_register(job, nullptr, options.ranks);
