@@ -1,5 +1,6 @@
 #include "apps/shared/train_report.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <system_error>
 
@@ -61,11 +62,15 @@ std::string dry_run_text(const DryRun& run, const Topology& topology) {
 
 namespace {
 
-std::string lost_text(const LostRank& lost) {
+std::string lost_text(const LostRank& lost, std::int64_t local_steps) {
   if (!lost.rank) return "process " + std::to_string(lost.process) + ", a spare, after " + duration(lost.at_s);
   const std::string process = lost.process == *lost.rank ? "" : " (process " + std::to_string(lost.process) + ")";
-  return "rank " + std::to_string(*lost.rank) + process + " after " + duration(lost.at_s) + ", in its iteration " +
-         std::to_string(lost.iterations);
+  std::string text = "rank " + std::to_string(*lost.rank) + process + " after " + duration(lost.at_s) +
+                     ", in its iteration " + std::to_string(lost.iterations);
+  if (local_steps == 1) return text;
+  const std::int64_t round = std::max<std::int64_t>(1, (lost.iterations + local_steps - 1) / local_steps);
+  return text + ", round " + std::to_string(round) + " of " + std::to_string(local_steps) +
+         " local steps: from there on rounds go without it";
 }
 
 }  // namespace
@@ -95,7 +100,7 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
                                                duration(s.idle_s) + " on average");
     for (const auto& [name, value] : s.shares) text += line(name, significant(value, 3));
   }
-  for (const LostRank& lost : s.ranks_lost) text += line("lost", lost_text(lost));
+  for (const LostRank& lost : s.ranks_lost) text += line("lost", lost_text(lost, s.local_steps));
   for (const JoinedRank& joined : s.ranks_joined)
     text += line("joined", "process " + std::to_string(joined.process) + " in the place of rank " +
                                std::to_string(joined.rank) + " after " + duration(joined.at_s) + ": " +

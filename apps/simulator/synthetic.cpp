@@ -150,6 +150,7 @@ Summary SyntheticRank::summary() const {
   summary.dataset = "none";
   summary.exchange = run_.exchange_name;
   summary.schedule = schedule_name(run_.exchange->schedule());
+  summary.local_steps = run_.exchange->local_steps();
   summary.clock = mpi::clock_name();
   count_possible(summary, run_.exchange->laws().along_graph);
   return summary;

@@ -167,6 +167,8 @@ class ExchangePlan {
   virtual std::size_t packet_bound(const Layout& layout, int ranks) const = 0;
   virtual std::unique_ptr<Exchange> build(const ExchangeContext& context) const = 0;
   virtual Schedule schedule() const = 0;
+  /// H: a round of so many iterations ends with an exchange; 1: every iteration does.
+  virtual Iteration local_steps() const { return 1; }
   /// How many packets of an edge may be under way, posted and not yet popped; nothing: as many as fit into the ring.
   virtual std::optional<std::size_t> in_flight() const { return std::nullopt; }
   /// Whether `build` can be given a replica that lives there; else its passes are the processor's only.

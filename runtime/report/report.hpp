@@ -158,7 +158,8 @@ struct Summary {
   std::uint64_t edges = 0;  ///< directed, that an iteration uses
   double spectral_gap = 1.0;
   std::string model, dataset, exchange, schedule;
-  std::string clock = "real";  ///< what times are readings of: real, or simulated
+  std::int64_t local_steps = 1;  ///< iterations of a round; 1: ranks exchange at every iteration
+  std::string clock = "real";    ///< what times are readings of: real, or simulated
   /// What the averaged model and those of the ranks are worth on the test set, the task's own metric first: the one
   /// that tables show. Empty: not evaluated. Fill it with `take`.
   std::vector<RunQuality> metrics{};

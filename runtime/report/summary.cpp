@@ -97,7 +97,8 @@ Summary summary_from(const Json& json) {
   json.at("dataset").get_to(summary.dataset);
   json.at("exchange").get_to(summary.exchange);
   json.at("schedule").get_to(summary.schedule);
-  summary.run_id = json.value("run_id", "");  // nor do they have this
+  summary.local_steps = json.value("local_steps", summary.local_steps);  // runs of older versions do not say
+  summary.run_id = json.value("run_id", "");                             // nor do they have this
   summary.not_written = json.value("not_written", summary.not_written);
   summary.resumed_at = json.value("resumed_at_iterations", summary.resumed_at);
   summary.clock = json.value("clock", summary.clock);  // runs of older versions do not say
@@ -226,6 +227,7 @@ Json summary_json(const Summary& s) {
             {"dataset", s.dataset},
             {"exchange", s.exchange},
             {"schedule", s.schedule},
+            {"local_steps", s.local_steps},
             {"clock", s.clock},
             {"ranks", s.ranks},
             {"iterations", s.iterations},

@@ -217,6 +217,7 @@ Summary RunLog::summary(const std::string& status, double job_done, bool reports
   summary.dataset = plan.task.dataset_name;
   summary.exchange = plan.exchange_name;
   summary.schedule = schedule_name(plan.exchange->schedule());
+  summary.local_steps = plan.exchange->local_steps();
   summary.clock = mpi::clock_name();
   count_possible(summary, plan.exchange->laws().along_graph);
   return summary;

@@ -189,6 +189,16 @@ TEST_CASE("who died and who came in their places is said, by number where they a
   CHECK(!mentions(notes, "base lost"));
 }
 
+TEST_CASE("of a rank that dies between two rounds it is said which rounds miss it") {
+  Summary run = finished(10, 10);
+  run.ranks_lost = {{.rank = 2, .process = 2, .at_s = 8.0, .iterations = 31}};
+  CHECK(outcome_text(run, "runs/outer", false).find("in its iteration 31\n") != std::string::npos);
+  run.local_steps = 15;  // iterations 1 to 15 are its first round, 31 begins its third
+  CHECK(outcome_text(run, "runs/outer", false)
+            .find("in its iteration 31, round 3 of 15 local steps: from there on rounds go without it") !=
+        std::string::npos);
+}
+
 TEST_CASE("runs of a task with another metric are compared by it, and mixed ones are said to be so") {
   Summary text = finished(10, 10);
   text.accuracy_mean_model.reset(), text.accuracy_rank_min.reset();

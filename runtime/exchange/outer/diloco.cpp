@@ -166,6 +166,7 @@ class DiLoCoPlan final : public ExchangePlan {
            block / settings_.fragments / static_cast<std::size_t>(ranks);
   }
   Schedule schedule() const override { return Schedule::lockstep; }
+  Iteration local_steps() const override { return settings_.outer.local_steps; }
   ExchangeLaws laws() const override {
     const bool at_once = settings_.delay_steps == 0 && settings_.blend == 0.0;
     return {.replicas_agree = at_once && settings_.outer.local_steps == 1,

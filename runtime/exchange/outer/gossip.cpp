@@ -134,6 +134,7 @@ class OuterGossipPlan final : public ExchangePlan {
     return std::make_unique<OuterGossip>(context, options_, *exchange_);
   }
   Schedule schedule() const override { return exchange_->schedule(); }
+  Iteration local_steps() const override { return options_.local_steps; }
   std::optional<std::size_t> in_flight() const override { return exchange_->in_flight(); }
   bool survives_deaths() const override { return exchange_->survives_deaths(); }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {

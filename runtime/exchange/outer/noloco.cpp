@@ -148,6 +148,7 @@ class NoLoCoPlan final : public ExchangePlan {
     return (1 + blocks()) * layout.size() * sizeof(float) + OuterOptimizer::bytes(settings_.outer, layout.size());
   }
   Schedule schedule() const override { return Schedule::lockstep; }
+  Iteration local_steps() const override { return settings_.outer.local_steps; }
   ExchangeLaws laws() const override { return {.keeps_mass = settings_.outer.plain()}; }
   std::vector<std::string> warnings(const Topology&) const override {
     if (settings_.consensus < 2.0) return {};

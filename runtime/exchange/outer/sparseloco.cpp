@@ -123,6 +123,7 @@ class SparseLoCoPlan final : public ExchangePlan {
            OuterOptimizer::bytes(options_, layout.size());
   }
   Schedule schedule() const override { return Schedule::lockstep; }
+  Iteration local_steps() const override { return options_.local_steps; }
   ExchangeLaws laws() const override { return {.replicas_agree = options_.local_steps == 1}; }
 
  private:

@@ -57,6 +57,7 @@ Summary example() {
   s.idle_s = 0.0625;
   s.shares = {{"lost_mass_fraction", 0.125}};
   s.wall_time_s = 12.5;
+  s.local_steps = 15;
   s.time_per_iteration_s = 0.0125;
   s.phase_seconds = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   s.replica_hashes = {0, UINT64_MAX, 0x0123456789abcdefULL};
@@ -107,6 +108,7 @@ TEST_CASE("a summary reads back equal, to the last bit") {
   CHECK(read.staleness_p99_s == 0.5);
   CHECK(read.rank_iterations == std::pair<std::int64_t, std::int64_t>{240, 260});
   CHECK(read.idle_s == 0.0625);
+  CHECK(read.local_steps == 15);
   CHECK(read.clock == "simulated");
   CHECK(read.totals.payload_bytes == written.totals.payload_bytes);
   CHECK(read.totals.bytes() == written.totals.bytes());
@@ -151,6 +153,7 @@ TEST_CASE("summary.json has every field of its schema, and null where a number i
                             "dataset",
                             "exchange",
                             "schedule",
+                            "local_steps",
                             "ranks",
                             "iterations",
                             "epochs",
