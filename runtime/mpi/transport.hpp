@@ -17,8 +17,8 @@ class Transport final : public hearsay::Transport {
   int rank() const override { return communicator_.rank(); }
   int ranks() const override { return communicator_.size(); }
   Clock clock() const override;
-  RemoteMemory& open_memory(std::size_t bytes, Deaths deaths) override {
-    return window_.emplace(bytes, communicator_.handle(), deaths);
+  RemoteMemory& open_memory(std::size_t bytes, const MemoryUse& use) override {
+    return window_.emplace(bytes, communicator_.handle(), use);
   }
   hearsay::Peers& open_peers(Hooks hooks) override;
   std::unique_ptr<CommunicationEngine> make_engine(ProgressStep step) override;

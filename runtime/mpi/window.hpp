@@ -15,7 +15,7 @@ class Window final : public RemoteMemory {
  public:
   /// The ranks of a communicator; `bytes` may differ between them. Throws CommunicationError, naming launch options
   /// that work, if this choice of MPI components cannot make windows or has no unified memory model.
-  explicit Window(std::size_t bytes, CommunicatorHandle of = all_ranks(), Deaths deaths = Deaths::end_the_job);
+  explicit Window(std::size_t bytes, CommunicatorHandle of = all_ranks(), const MemoryUse& use = {});
   ~Window() override;
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;

@@ -10,6 +10,14 @@ namespace hearsay {
 
 /// What the death of a rank is to the others. Where they go on, no operation may wait for one rank.
 enum class Deaths { end_the_job, others_go_on };
+/// Whether somebody stands still until what is sent has come. Where nobody does, a flush need not be quick, and must
+/// not take cores from those who compute.
+enum class Haste { somebody_waits, nobody_waits };
+/// What its ranks do with a memory.
+struct MemoryUse {
+  Deaths deaths = Deaths::end_the_job;
+  Haste haste = Haste::somebody_waits;
+};
 
 /// One rank's end of a set of memories, one a rank, each writable by the others. Used by one thread at a time.
 class RemoteMemory {

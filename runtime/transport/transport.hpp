@@ -30,7 +30,7 @@ class Transport {
   virtual Clock clock() const = 0;
 
   /// Makes `bytes` of this rank's memory, zero at first, that the others may write into. Once; collective.
-  virtual RemoteMemory& open_memory(std::size_t bytes, Deaths deaths) = 0;
+  virtual RemoteMemory& open_memory(std::size_t bytes, const MemoryUse& use) = 0;
   /// Opens the way for messages between any two ranks. Once; collective.
   virtual Peers& open_peers(Hooks hooks) = 0;
   /// Who drives `step` from then on. After `open_memory`, before which nothing can move.

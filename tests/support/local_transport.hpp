@@ -24,7 +24,7 @@ class LocalTransport final : public Transport {
   int rank() const override { return rank_; }
   int ranks() const override { return office_.ranks(); }
   Clock clock() const override { return steady_time; }
-  RemoteMemory& open_memory(std::size_t bytes, Deaths) override {
+  RemoteMemory& open_memory(std::size_t bytes, const MemoryUse& /*use*/) override {
     if (bytes > blocks_[rank_].size()) throw std::logic_error("local transport: more memory than this job has");
     return memory_.emplace(blocks_, rank_);
   }

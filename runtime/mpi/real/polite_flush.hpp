@@ -3,6 +3,8 @@
 //
 // MPI_Win_flush returns when the target has everything, and until then nobody else is served. That is too long
 //   - between hosts, for what takes long to arrive: one slow neighbour would hold up the packets to all others;
+//   - between hosts, for everything where nobody waits for it: a flush polls until the target's thread has had a core,
+//     and those who poll keep it from one;
 //   - under MPICH, whose flush polls without ever giving the core away, and where puts are carried out by the target's
 //     library (Debian's MPICH: everywhere, also on one node) polls until the target's thread has had a core. With more
 //     ranks than cores most of every core goes into that.
@@ -11,10 +13,10 @@
 // for. The ledger counts these gets no more than what MPI sends for a flush. Cost: a round trip more before a long
 // packet's head may go.
 //
-// Where the target may die at any instant, no flush is safe, for it waits for ever for one that has died since it
-// answered (measured: osc/pt2pt over TCP). The answer must do then. That is more than MPI promises and what osc/pt2pt
-// does: it carries out what comes from one rank in the order in which it was sent. Should an answer overtake a put all
-// the same, checksums find out: the mailbox looks again.
+// The flush itself is a round trip, in which osc/pt2pt polls; and where the target may die at any instant, no flush is
+// safe, for it waits for ever for one that has died since it answered. In both cases the answer does. That is more than
+// MPI promises and what osc/pt2pt does: it carries out what comes from one rank in the order in which it was sent.
+// Should an answer overtake a put all the same, checksums find out: the mailbox looks again.
 #include <mpi.h>
 
 #include <cstddef>

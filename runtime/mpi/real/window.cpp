@@ -102,7 +102,7 @@ struct Window::Handle {
   }
 };
 
-Window::Window(std::size_t bytes, CommunicatorHandle of, Deaths deaths) : handle_(std::make_unique<Handle>()) {
+Window::Window(std::size_t bytes, CommunicatorHandle of, const MemoryUse& use) : handle_(std::make_unique<Handle>()) {
   const auto ranks = of.as<MPI_Comm>();
   void* base = nullptr;
   const auto size = static_cast<MPI_Aint>(2 * line + whole_lines(bytes));
@@ -120,10 +120,11 @@ Window::Window(std::size_t bytes, CommunicatorHandle of, Deaths deaths) : handle
   std::memset(base, 0, static_cast<std::size_t>(size));
   check(MPI_Win_sync(handle_->window), "MPI_Win_sync");
   const bool mpich = library_is_mpich();
-  const bool answers = deaths == Deaths::others_go_on && !mpich && needs_answers(ranks);
-  if (mpich || answers)
+  const bool network = !share_a_host(ranks), nobody_waits = use.haste == Haste::nobody_waits;
+  const bool answers = (use.deaths == Deaths::others_go_on || nobody_waits) && !mpich && needs_answers(ranks);
+  if (mpich || answers || (network && nobody_waits))
     handle_->polite_from = 0;
-  else if (!share_a_host(ranks))
+  else if (network)
     handle_->polite_from = Handle::long_put;
   handle_->says_when_it_has_left = !mpich;
   handle_->polite.emplace(handle_->window, answers ? PoliteFlush::Behind::answer : PoliteFlush::Behind::flush);

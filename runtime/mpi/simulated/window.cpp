@@ -123,8 +123,9 @@ std::vector<sim::CommPtr> Window::Handle::events() const {
   return all;
 }
 
-// No put is waited for here, whoever dies.
-Window::Window(std::size_t bytes, CommunicatorHandle of, Deaths /*either way*/) : handle_(std::make_unique<Handle>()) {
+// No put is waited for here, whatever the use.
+Window::Window(std::size_t bytes, CommunicatorHandle of, const MemoryUse& /*use*/)
+    : handle_(std::make_unique<Handle>()) {
   handle_->communicator = of.as<MPI_Comm>();
   handle_->bytes = bytes;
   handle_->memory.reset(new (alignment) std::byte[bytes]());

@@ -136,7 +136,9 @@ class TimedTransport final : public Transport {
   int rank() const override { return local_->rank(); }
   int ranks() const override { return local_->ranks(); }
   Clock clock() const override { return Time::now; }
-  RemoteMemory& open_memory(std::size_t bytes, Deaths deaths) override { return local_->open_memory(bytes, deaths); }
+  RemoteMemory& open_memory(std::size_t bytes, const MemoryUse& use) override {
+    return local_->open_memory(bytes, use);
+  }
   Peers& open_peers(Hooks hooks) override { return local_->open_peers(std::move(hooks)); }
   std::unique_ptr<CommunicationEngine> make_engine(ProgressStep step) override {
     return local_->make_engine([this, step = std::move(step)] {

@@ -34,14 +34,14 @@ struct Flood {
 };
 
 /// `hold_back_s`: rank 0 does not call anything for so long before it starts, as a rank that computes.
-Flood flood(const StressPlan& plan, double hold_back_s = 0.0) {
+Flood flood(const StressPlan& plan, double hold_back_s = 0.0, Haste haste = Haste::somebody_waits) {
   mpi::Communicator world;
   const Topology topology = complete_graph(world.size());
   const Neighbourhood neighbourhood = topology.neighbourhood(world.rank());
   Ledger ledger(neighbourhood.neighbours.size(), 0);
   const std::size_t capacity = MailboxMap::capacity_for(plan.largest_packet());
   const MailboxMap map{.degree = world.size() - 1, .capacity_bytes = capacity};
-  mpi::Window window(map.total_bytes());
+  mpi::Window window(map.total_bytes(), mpi::all_ranks(), {.haste = haste});
   Mailbox mailbox(window, topology, world.rank(), capacity, ledger);
   mpi::Communicator end([&] { mailbox.progress(); });
   Flood flood;
@@ -64,6 +64,13 @@ TEST_CASE("small packets, fast consumers") {
 
 TEST_CASE("large packets that wrap around often") {
   flood({.packets_per_edge = packets_per_edge(4000) / 10 + 1, .largest_body_words = 8192, .seed = 12});
+}
+
+TEST_CASE("packets of all sizes that nobody waits for") {
+  flood({.packets_per_edge = packets_per_edge(4000) / 10 + 1, .largest_body_words = 8192, .seed = 16}, 0.0,
+        Haste::nobody_waits);
+  flood({.packets_per_edge = packets_per_edge(4000) / 4, .largest_body_words = 16, .consumer_naps = 0.1, .seed = 17},
+        0.0, Haste::nobody_waits);
 }
 
 TEST_CASE("slow consumers fill the rings, and nothing is lost") {
