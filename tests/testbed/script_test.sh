@@ -11,6 +11,11 @@ traces() {
     grep -c hearsay99- || true
 }
 
+# Whether the kernel deals the processors to sessions: 1, 0, or nothing where it does not know of that.
+sessions=/proc/sys/kernel/sched_autogroup_enabled
+by_sessions() { cat $sessions 2>/dev/null || true; }
+before=$(by_sessions)
+
 [[ $(traces) -eq 0 ]] || failed "something of testbed 99 was there before"
 "$TESTBED" down
 passed "down without a testbed does nothing"
@@ -18,6 +23,7 @@ passed "down without a testbed does nothing"
 ip netns add someone-elses
 trap '"$TESTBED" down; ip netns del someone-elses; rm -rf "$folder"' EXIT
 "$TESTBED" up 3 100mbit >/dev/null
+[[ ! -w $sessions || $(by_sessions) -eq 0 ]] || failed "hosts are sessions that the kernel deals the processors to"
 [[ $("$TESTBED" enter h2 hostname) == hearsay99-h2 ]] || failed "h2 is called $("$TESTBED" enter h2 hostname)"
 "$TESTBED" slow h3 10mbit
 [[ $("$TESTBED" status | awk '$1 == "h1" || $1 == "h3" { printf "%s ", $3 }') == "100mbit 10mbit " ]] ||
@@ -56,6 +62,7 @@ refused 3 "root" setpriv --reuid=65534 --clear-groups "$TESTBED" status
 "$TESTBED" enter h1 'sleep 1000 & sleep 0.1; echo started' >/dev/null
 "$TESTBED" down
 [[ $(traces) -eq 0 ]] || failed "down has left something: $(ip netns list; ip -o link show)"
+[[ $(by_sessions) == "$before" ]] || failed "processors were dealt to sessions: $before, and now $(by_sessions)"
 ip netns list | grep -q someone-elses || failed "down has removed a namespace that was not its own"
 refused 2 "no testbed" "$TESTBED" run -np 2 -- hostname
 passed "down removes everything, running programs included, and nothing else"
