@@ -12,8 +12,8 @@
 #include "runtime/mpi/driver.hpp"
 #include "runtime/report/event_file.hpp"
 #include "runtime/report/totals.hpp"
-#include "runtime/training/on_failure.hpp"
-#include "runtime/training/survivors.hpp"
+#include "runtime/training/failure/on_failure.hpp"
+#include "runtime/training/failure/survivors.hpp"
 
 namespace hearsay {
 namespace {

@@ -15,9 +15,9 @@
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/report/checkpoint.hpp"
 #include "runtime/report/report.hpp"
+#include "runtime/training/failure/on_failure.hpp"
 #include "runtime/training/model/learning_rate.hpp"
 #include "runtime/training/model/optimizer.hpp"
-#include "runtime/training/on_failure.hpp"
 #include "runtime/training/trainer.hpp"
 
 namespace hearsay {

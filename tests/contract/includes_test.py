@@ -54,7 +54,8 @@ ONLY = [
     (r"^simgrid/", r"^runtime/mpi/simulated/[a-z_]+\.cpp$"),
     (r"^torch/version\.h$", r"^(runtime/training|apps/hearsay)/([a-z]+/)?[a-z_]+\.cpp$"),
     (r"^(torch|c10|ATen|caffe2)/", LIBTORCH),
-    (r"^runtime/training/(model/(model|objective|batches|evaluator|writing)|set_up)\.hpp$",
+    (r"^runtime/training/(model/(model|objective|batches|evaluator|writing)|set_up"
+     r"|rank|evaluations|checkpoints|resumption)\.hpp$",
      LIBTORCH + r"|^hearsay/hearsay\.hpp$"),
     (r"^(cuda|cub/|thrust/|nvtx|curand|cublas)", r"(\.cu$|\.cuh$|^runtime/gpu/)"),
     (r"^boost/lockfree/", r"^runtime/transport/"),

@@ -11,9 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-WORDS = ["", "0", "-1", "1e999", "nan", "0-99999", "5-3", "-5-3", "Full", "Floyd", "Vivaldi", "Wifi", "None", "SHARED",
-         "1Gf", "1us", "4.0", "99", "node0", "ethernet", "&x;", "</cluster>", '<include file="x.xml"/>',
-         '<link id="between" bandwidth="1Bps" latency="1s"/>', '<actor host="node1" function="f"/>', "\0", '"', "<", ">"]
+WORDS = ["", "0", "-1", "1e999", "nan", "0-99999", "5-3", "-5-3", "Full", "Floyd", "Vivaldi", "Wifi", "None",
+         "SHARED", "1Gf", "1us", "4.0", "99", "node0", "ethernet", "&x;", "</cluster>",
+         '<include file="x.xml"/>', '<link id="between" bandwidth="1Bps" latency="1s"/>',
+         '<actor host="node1" function="f"/>', "\0", '"', "<", ">"]
 CONFIGURATION = """
 seed: 1
 exchange: {name: dpsgd}

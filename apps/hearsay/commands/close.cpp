@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "apps/hearsay/commands.hpp"
-#include "runtime/training/killed_run.hpp"
+#include "runtime/training/failure/killed_run.hpp"
 
 namespace hearsay {
 

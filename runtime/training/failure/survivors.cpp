@@ -1,4 +1,4 @@
-#include "runtime/training/survivors.hpp"
+#include "runtime/training/failure/survivors.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "runtime/training/killed_run.hpp"
+#include "runtime/training/failure/killed_run.hpp"
 
 #include <algorithm>
 #include <limits>

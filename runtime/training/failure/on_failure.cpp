@@ -1,4 +1,4 @@
-#include "runtime/training/on_failure.hpp"
+#include "runtime/training/failure/on_failure.hpp"
 
 #include <cstdint>
 #include <string>
