@@ -218,10 +218,45 @@ def training_step():
     return plot
 
 
+OUTER_FAMILIES = (
+    ("gossip_outer, momentum 0.9, 8 bits", lambda name: name.endswith("momentum 0.9, int8")),
+    ("gossip_outer", lambda name: name.startswith("gossip_outer")),
+    ("DiLoCo", lambda name: name.startswith("DiLoCo")),
+    ("SparseLoCo", lambda name: name.startswith("SparseLoCo")),
+    ("NoLoCo, GASLoC", lambda name: name.startswith(("NoLoCo", "GASLoC"))),
+    ("FDA, SPARTA", lambda name: name.startswith(("FDA", "SPARTA"))),
+    ("every iteration", lambda name: True),
+)
+
+
+def local_steps():
+    """Validation loss against bytes, those of the all-reduce being 100; what is worse than 2.5 is left out."""
+    runs = [run for run in read_rows(HERE / "tables/outer.csv") if run.finished and run.ranks == 4]
+    groups = {}
+    for run in runs:
+        if run.axis["data.partition.name"] == "iid":
+            groups.setdefault(run.method, []).append(run.summary)
+    all_reduce = statistics.mean(summary["bytes_sent"] for summary in groups["all-reduce"])
+    plot, [axes] = canvas(4.2)
+    for place, (label, _) in enumerate(OUTER_FAMILIES):
+        points = []
+        for method, summaries in groups.items():
+            if next(i for i, (_, belongs) in enumerate(OUTER_FAMILIES) if belongs(method)) == place:
+                across = 100 * statistics.mean(summary["bytes_sent"] for summary in summaries) / all_reduce
+                up = statistics.mean(summary["metrics"][0]["mean_model"] for summary in summaries)
+                worst = statistics.mean(summary["metrics"][0]["rank_worst"] for summary in summaries)
+                points += [(across, up)] if worst < 2.5 else []
+        axes.scatter(*zip(*points), 30, style.colour(place), style.marker(place), label=label, zorder=3)
+    per_cent_axis(axes, "bytes, % of the all-reduce's", (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100))
+    axes.set_ylabel("validation loss, nats a character")
+    legend_below(plot, axes)
+    return plot
+
+
 def main():
     style.apply()
     output.write_picture(HERE / "accuracy-bytes.svg", accuracy_bytes())
-    for draw in (mixing_rules, worst_rank, skew_front, global_bytes, training_step):
+    for draw in (mixing_rules, worst_rank, skew_front, global_bytes, training_step, local_steps):
         output.write_picture(HERE / "figures" / f"{draw.__name__.replace('_', '-')}.svg", draw())
 
 

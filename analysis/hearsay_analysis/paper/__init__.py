@@ -49,7 +49,8 @@ SEEN_ELSEWHERE = [
     ),
     (
         "Gradient Dropping asynchronously, the paper's only schedule, over TCP",
-        "three seeds at 100 Mbit/s: ends at 97.74 ± 0.18 % with 4 ranks and at 97.99 ± 0.14 % with 8; in lockstep at 97.67 ± 0.11 and 98.05 ± 0.17 %",
+        "three seeds at 100 Mbit/s: ends at 97.74 ± 0.18 % with 4 ranks and at 97.99 ± 0.14 % with 8; in lockstep at "
+        "97.67 ± 0.11 and 98.05 ± 0.17 %",
         "[network.md](network.md)",
     ),
     (
