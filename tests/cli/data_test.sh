@@ -62,6 +62,8 @@ holds "they learn the pairs" python3 -c "
 import json
 for run in 'pairs', 'pairs-transformer':
     assert json.load(open(f'runs/{run}/summary.json'))['metrics'][0]['mean_model'] > 10, run"
+expect 0 "evaluated" "^  BLEU +[0-9.]+$" "^  loss +[0-9.]+$" -- "$hearsay" evaluate runs/pairs
+holds "its loss is said once" test "$(grep -c '^  loss' output)" = 1
 expect 0 "compared by BLEU" "^run +BLEU +worst" -- "$hearsay" compare runs/pairs runs/pairs-transformer
 holds "a vocabulary in the run folder, a line a token" test "$(wc -l <runs/pairs/vocabulary.txt)" -gt 260
 holds "that names its run" grep -q "^# $(grep -o 'hearsay-[0-9a-f]\{16\}' runs/pairs/manifest.json | head -n 1)$" \

@@ -18,7 +18,8 @@ std::string text_of(const std::filesystem::path& file, const ScoredModel& scored
   constexpr std::size_t width = 41;
   std::string text = file.string() + " on " + with_separators(scored.examples) + " test examples\n";
   for (const MetricValue& value : scored.metrics)
-    text += "  " + pad_right(metric_name(value.metric), width) + metric_text(value.metric, value.value) + "\n";
+    if (value.metric.name != loss_metric().name)
+      text += "  " + pad_right(metric_name(value.metric), width) + metric_text(value.metric, value.value) + "\n";
   return text + "  " + pad_right("loss", width) + significant(scored.loss, 6) + "\n";
 }
 
