@@ -18,9 +18,11 @@ class Evaluations {
 
   /// Of asynchronous ranks, before training: makes the file of the models that they leave.
   void keep_snapshots();
-  /// Of the job so far, those that are over; `begin_behind`: another rank's, or what its iterations say.
+  /// How many the job has had so far, the one at its end not counted.
   std::int64_t done() const { return done_; }
+  /// Where there are spares: this part of the run begins behind so many.
   void begin_behind(std::int64_t done) { done_ = before_ = done; }
+  /// Behind those that were due in so many iterations.
   void begin_behind_iterations(Iteration done);
   /// Of a spare that takes a place now: those that were due meanwhile are others'.
   void join();
@@ -34,7 +36,7 @@ class Evaluations {
   /// The last evaluation of the averaged model.
   const Evaluator::MeanModel& mean_model() const { return mean_model_; }
 
-  /// What there is to know of it in a checkpoint.
+  /// What a checkpoint keeps of them: how many there were, and the models that were left.
   void count_state(Archive& archive) { archive.value("evaluations", done_); }
   void snapshots_state(Archive& archive) {
     if (snapshots_) snapshots_->state(archive);

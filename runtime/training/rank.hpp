@@ -41,7 +41,7 @@ struct TrainingRank {
   /// Iterations of the job, over its ranks.
   double job_done() const { return participant.job_iterations(trainer->iterations_done()); }
 
-  /// Builds the trainer. Forward and backward are timed by the plan's options.
+  /// Fills `trainer`; layer-wise exchanges are told of gradients from then on.
   void make_trainer();
   /// Draws the time line from now on, if the configuration asks for one.
   void watch();
