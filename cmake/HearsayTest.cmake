@@ -151,16 +151,19 @@ function(hearsay_add_mpi_test name)
   endforeach()
 endfunction()
 
-# hearsay_add_fuzz_targets(NAME … [LIBRARIES …]): the program fuzz_NAME of each tests/fuzz/targets/NAME.cpp, and a test
-# fuzz.NAME that runs it for a few seconds.
+# hearsay_add_fuzz_targets(NAME … [FOLDER fuzz/targets] [LIBRARIES …]): the program fuzz_NAME of each NAME.cpp in that
+# folder of tests/, and a test fuzz.NAME that runs it for a few seconds.
 function(hearsay_add_fuzz_targets)
-  cmake_parse_arguments(ARG "" "" "LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "FOLDER" "LIBRARIES" ${ARGN})
+  if(NOT ARG_FOLDER)
+    set(ARG_FOLDER fuzz/targets)
+  endif()
   set(seconds 1)
   if(HEARSAY_SANITIZE)
     set(seconds 7)
   endif()
   foreach(name IN LISTS ARG_UNPARSED_ARGUMENTS)
-    add_executable(fuzz_${name} fuzz/targets/${name}.cpp fuzz/replay.cpp)
+    add_executable(fuzz_${name} ${ARG_FOLDER}/${name}.cpp fuzz/replay.cpp)
     target_link_libraries(fuzz_${name} PRIVATE hearsay_core hearsay_datasets ${ARG_LIBRARIES})
     hearsay_compile_options(fuzz_${name})
     add_test(NAME fuzz.${name} COMMAND fuzz_${name} --seconds ${seconds})

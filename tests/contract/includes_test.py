@@ -51,7 +51,7 @@ LIBTORCH = (r"^(runtime/training/|apps/models/|apps/shared/chosen_run\.cpp|apps/
             r"|(apps|python)/(bench|examples)/|tests/(runtime/training|package|fuzz)/)")
 ONLY = [
     (r"^mpi\.h$", r"^runtime/mpi/((check|messages|waiting|real/polite_flush)\.hpp|((real|simulated)/)?[a-z_]+\.cpp)$"),
-    (r"^simgrid/", r"^runtime/mpi/simulated/[a-z_]+\.cpp$"),
+    (r"^simgrid/", r"^(runtime/mpi/simulated|tests/simulator/fuzz)/[a-z_]+\.cpp$"),
     (r"^torch/version\.h$", r"^(runtime/training|apps/hearsay)/([a-z]+/)?[a-z_]+\.cpp$"),
     (r"^(torch|c10|ATen|caffe2)/", LIBTORCH),
     (r"^runtime/training/(model/(model|objective|batches|evaluator|writing)|set_up"

@@ -2,7 +2,8 @@
 """Platform files, changed at random: each gives a run or a sentence, and none ends the simulator otherwise.
 
 Usage: platform_test.py SIMULATOR SOURCE_DIR [RUNS [SEED]]. Exit status 1: a file that ends it, with what it said.
-SimGrid reads these files, and each run is a process of its own: 0.06 s.
+SimGrid reads these files, and each run is a process of its own: 0.06 s. What reads
+them, millions of times: tests/simulator/fuzz/platform.cpp.
 """
 import random
 import re
@@ -15,6 +16,14 @@ WORDS = ["", "0", "-1", "1e999", "nan", "0-99999", "5-3", "-5-3", "Full", "Floyd
          "SHARED", "1Gf", "1us", "4.0", "99", "node0", "ethernet", "&x;", "</cluster>",
          '<include file="x.xml"/>', '<link id="between" bandwidth="1Bps" latency="1s"/>',
          '<actor host="node1" function="f"/>', "\0", '"', "<", ">"]
+ROUTE = '<route src="node{}" dst="node{}"><link_ctn id="wire"/></route>'
+FULL = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+<zone id="z" routing="Full">
+""" + "\n".join([f'<host id="node{host}" speed="1Gf"/>' for host in range(4)]
+                + ['<link id="wire" bandwidth="1MBps" latency="1us"/>']
+                + [ROUTE.format(a, b) for a in range(4) for b in range(a + 1, 4)]) + "\n</zone>\n</platform>\n"
 CONFIGURATION = """
 seed: 1
 exchange: {name: dpsgd}
@@ -56,7 +65,7 @@ def outcome(simulator, folder, text):
 def main(simulator, source_dir, runs="150", seed="1"):
     draw = random.Random(int(seed))
     platforms = [Path(source_dir, "configs/platforms", name).read_text(encoding="utf-8")
-                 for name in ("ethernet-1g-32.xml", "slow-link-16.xml")]
+                 for name in ("ethernet-1g-32.xml", "slow-link-16.xml")] + [FULL]
     taken = refused = 0
     with tempfile.TemporaryDirectory(prefix="hearsay-platform-") as name:
         folder = Path(name)
@@ -64,6 +73,8 @@ def main(simulator, source_dir, runs="150", seed="1"):
         for platform in platforms:
             code, words = outcome(simulator, folder, platform)
             assert code == 0, f"a platform as it is: {code}\n{words}"
+        code, words = outcome(simulator, folder, FULL.replace(ROUTE.format(2, 3), ""))
+        assert code == 2 and "no route from node2 to node3" in words, f"without a route: {code}\n{words}"
         for run in range(int(runs)):
             text = draw.choice(platforms)
             for _ in range(draw.choice([1, 1, 2, 3])):

@@ -2,9 +2,7 @@
 
 #include <mpi.h>
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <simgrid/s4u.hpp>
@@ -36,32 +34,6 @@ constexpr std::array settings{
     "--log=root.thres:critical",
 };
 
-/// The name with every number padded to the same width: node2 before node10.
-std::string sort_key(const std::string& name) {
-  constexpr std::size_t width = 12;
-  std::string key, digits;
-  const auto flush = [&] {
-    if (!digits.empty()) key += std::string(width - std::min(width, digits.size()), '0') + digits;
-    digits.clear();
-  };
-  for (const char c : name) {
-    if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
-      digits += c;
-    } else {
-      flush();
-      key += c;
-    }
-  }
-  flush();
-  return key;
-}
-
-std::vector<sim::Host*> hosts_in_order(const sim::Engine& engine) {
-  std::vector<sim::Host*> hosts = engine.get_all_hosts();
-  std::ranges::sort(hosts, {}, [](const sim::Host* host) { return sort_key(host->get_name()); });
-  return hosts;
-}
-
 [[noreturn]] void end_deadlock() {
   std::fprintf(stderr, "hearsay: every simulated rank waits for another one, for ever; please report it\n");
   end_job(all_ranks(), static_cast<int>(ExitCode::communication));
@@ -79,9 +51,8 @@ void run_cluster(const ClusterOptions& options, const std::function<void()>& ran
   smpi_init_options();  // SMPI's settings are unknown before it
   sim::Engine engine(&count, arguments.data());
   SMPI_init();
-  load_platform(engine, options.platform, options.ranks);
+  const std::vector<sim::Host*> hosts = load_platform(engine, options.platform, options.ranks);
   for (sim::Link* link : engine.get_all_links()) link->set_bandwidth(link->get_bandwidth() / options.scale);
-  const std::vector<sim::Host*> hosts = hosts_in_order(engine);
   SMPI_app_instance_register(job, nullptr, options.ranks);
   for (int rank = 0; rank < options.ranks; ++rank) {
     sim::Actor::create("rank-" + std::to_string(rank), hosts[static_cast<std::size_t>(rank)], [rank, &rank_main] {
