@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """Simulate asynchronous edges whose ends take turns (decisions.md), with and without drift correction.
 
-    docs/method/turns.py [--strength C ...] [--graph ring|torus] [--curvature H] [--as-it-comes] [--copies-stay]
+    docs/method/turns.py [--strength C ...] [--graph ring|torus] [--curvature H] [--late] [--copies-stay]
 
 Eight ranks in a ring with weights 1/3, or sixteen in a torus with weights 1/5, one value each; rank i's loss is
 h_i (x - t_i)^2 / 2 with h_i up to H; the learning rate is 0.05; 400 to 4,000 iterations of a usual rank, which are
-10 % faster or slower each. Ranks send what fires, at random, when an iteration begins, and mix when it ends; one rank
-may be four times slower or faster, or every other one two times slower; a packet takes up to ten iterations. Printed
+10 % faster or slower each. Ranks send what fires, at random, when an iteration begins, move by it, take the gradient
+there, and move by what has come when the iteration ends; one rank may be four times slower or faster, or every other one two times slower; a packet takes up to ten iterations. Printed
 is in how many of the 96 patterns every rank ends within 1e-3 of the minimum of the sum, and in how many one diverges.
 
---as-it-comes    an event of the other end moves a rank when it has come, even if one of its own has moved that edge in
-                 the same iteration
+--late           ranks move by what they have sent when the iteration ends, as in D-PSGD
 --copies-stay    copies stay as they were sent, instead of following the moves that both ends know
 """
 import argparse
@@ -26,7 +25,6 @@ class Edge:
 
     def __init__(self, turn):
         self.turn, self.wants, self.packet = turn, False, None  # packet: what this end has under way
-        self.own = None  # the move of this iteration's event
         self.mine = self.theirs = 0.0
         self.last, self.silence, self.heard = 0, 1.0, 0.0
 
@@ -46,6 +44,7 @@ class Ranks:
         self.target = [3 * self.draw.gauss(0, 1) for _ in count]
         self.h = [curvature * self.draw.random() for _ in count]
         self.v, self.k, self.g = [0.0 for _ in count], [0 for _ in count], [0.0 for _ in count]
+        self.own = [[] for _ in count]  # what this iteration's events move a rank by
         self.ends = {(i, j): Edge(i < j) for i in count for j in neighbours[i]}
 
     def minimum(self):
@@ -57,24 +56,33 @@ class Ranks:
         end.turn, arrives = False, now + self.draw.uniform(*delays)
         end.packet = (arrives, None)
         if not end.wants:
-            return
+            return None
         end.wants = False
         end.event(self.k[i])
         tau = max(2.0, end.silence)
         rate = strength / (RATE * max(tau, end.heard))
         move = self.weight * (end.theirs - self.x[i])
-        end.packet, end.own = (arrives, (self.x[i], rate, tau)), (move, rate)
+        end.packet = (arrives, (self.x[i], rate, tau))
         end.mine = self.x[i] + follow * move
         end.theirs -= follow * move
+        return move, rate
 
     def begin(self, i, now, fires, delays, strength):
         self.k[i] += 1
+        moves = []
         for j in self.neighbours[i]:
             end = self.ends[i, j]
             end.wants |= self.draw.random() < fires
             if end.turn:
-                self.send(i, j, now, delays, strength)
+                moves.append(self.send(i, j, now, delays, strength))
+        self.own[i] = [move for move in moves if move is not None]
+        if not self.options.late:
+            self.move_by_own_events(i)
         self.g[i] = self.h[i] * (self.x[i] - self.target[i])
+
+    def move_by_own_events(self, i):
+        for move in self.own[i]:
+            self.move(i, *move)
 
     def move(self, i, move, rate):
         self.x[i] += move
@@ -83,12 +91,9 @@ class Ranks:
     def hear(self, i, j, now):
         """Rank i takes what has come of j."""
         end, other, follow = self.ends[i, j], self.ends[j, i], self.options.follow
-        moved, end.own = end.own is not None, None
         if other.packet is None or other.packet[0] > now:
             return
         event = other.packet[1]
-        if event is not None and moved and self.options.once:
-            return
         other.packet, end.turn = None, True
         if event is None:
             return
@@ -100,9 +105,8 @@ class Ranks:
         end.mine += follow * move
 
     def end(self, i, now):
-        for j in self.neighbours[i]:
-            if self.ends[i, j].own:
-                self.move(i, *self.ends[i, j].own)
+        if self.options.late:
+            self.move_by_own_events(i)
         for j in self.neighbours[i]:
             self.hear(i, j, now)
         self.x[i] -= RATE * (self.g[i] - self.v[i])
@@ -149,7 +153,7 @@ def main():
     parser.add_argument("--strength", type=float, nargs="+", default=[0.0, 0.3, 0.5])
     parser.add_argument("--graph", choices=["ring", "torus"], default="ring")
     parser.add_argument("--curvature", type=float, default=5.0)
-    parser.add_argument("--as-it-comes", dest="once", action="store_false")
+    parser.add_argument("--late", action="store_true")
     parser.add_argument("--copies-stay", dest="follow", action="store_false")
     options = parser.parse_args()
     neighbours, weight = {"ring": ring, "torus": torus}[options.graph]()

@@ -166,7 +166,8 @@ class Member:
     # The same without `with`, for loops that are not shaped like one.
 
     def start(self) -> None:
-        """The parameters are final: what has news is sent. Does not wait. Gradients are set to 0."""
+        """The parameters are final: what has news is sent. Does not wait. Gradients are set to 0. Call it before the
+        forward pass: asynchronously, what is sent may move the parameters, too."""
         self._require_whole()
         self._block.begin()
         self._core.start()

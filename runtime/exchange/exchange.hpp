@@ -2,7 +2,8 @@
 // An Exchange is one way for replicas to learn from each other. The training loop calls it and knows nothing more:
 //
 //   for k = 0, 1, …:
-//     exchange.start(k)                     x_k is final: decide, encode, post; must not wait for anybody
+//     exchange.start(k)                     x_k is final: decide, encode, post; must not wait for anybody.
+//                                           Asynchronously x_k may move by what is sent, before the gradient
 //     loss, g = model(x_k, batch)           calls exchange.gradient_ready(s) per segment, last layer first
 //     exchange.learning_rate(η)             for those that measure steps by it
 //     exchange.finish(k)                    mix x, or replace g by the aggregated gradient

@@ -1,9 +1,10 @@
 // An exchange whose passes are the processor's, for a replica that lives elsewhere: it works on a mirror.
-//   start:    the exchange, with x as `stepped` left it in the mirror
+//   start:    the exchange, with x as `stepped` left it in the mirror;  x ← mirror, where ranks are asynchronous
 //   finish:   g → mirror;  the exchange;  x, g ← mirror
 //   stepped:  x → mirror;  the exchange;  x ← mirror
 // Gradients are not announced segment by segment: it learns of all of them in `finish`.
-// Cost per iteration: x crosses the bus three times and g twice, 20 n bytes, whatever travels between ranks.
+// Cost per iteration: x crosses the bus three times and g twice, 20 n bytes, whatever travels between ranks; where they
+// are asynchronous x once more.
 #include "runtime/exchange/exchange.hpp"
 
 namespace hearsay {
@@ -12,9 +13,15 @@ namespace {
 class Mirrored final : public Exchange {
  public:
   Mirrored(const ExchangePlan& plan, const ExchangeContext& context)
-      : there_(context.replica), mirror_(context.replica.layout), exchange_(build(plan, context)) {}
+      : there_(context.replica),
+        mirror_(context.replica.layout),
+        moves_at_start_(plan.schedule() == Schedule::asynchronous),
+        exchange_(build(plan, context)) {}
 
-  void start(Iteration k) override { exchange_->start(k); }
+  void start(Iteration k) override {
+    exchange_->start(k);
+    if (moves_at_start_) put(mirror_.values.span(), there_.values.span());
+  }
   void learning_rate(double eta) override { exchange_->learning_rate(eta); }
   void finish(Iteration k) override {
     fetch(there_.gradients.span(), mirror_.gradients.span());
@@ -73,6 +80,7 @@ class Mirrored final : public Exchange {
 
   Parameters& there_;
   Parameters mirror_;
+  const bool moves_at_start_;
   std::unique_ptr<Exchange> exchange_;
 };
 

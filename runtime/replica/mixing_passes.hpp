@@ -23,7 +23,6 @@ struct MixEdge {
   std::span<const std::vector<std::uint32_t>> positions{};
   /// Per segment how far a gradient moves i or j, the larger of the two; 0 where neither has said so.
   std::span<const float> gains{};
-  std::span<const float> least_gains{};  ///< the smaller of the two; 0 until both have said so
 };
 
 /// x ← w_ii x + Σ_j w_ij x̂_j, the product with one row of W.

@@ -35,6 +35,7 @@ class DPsgd final : public Exchange {
     last_ = k;
     for (std::size_t e = 0; drift_ && e < context_.neighbourhood.neighbours.size(); ++e)
       link_.say_gains(e, drift_->gains(e, k));
+    if (link_.by_turns()) return send_by_turns(k, every_segment_, link_, *arrival_, &*drift_, context_);
     link_.send(k, every_segment_);
   }
   void finish(Iteration k) override {
@@ -69,7 +70,7 @@ class DPsgd final : public Exchange {
 
  private:
   void mix(Iteration k) {
-    if (link_.by_turns()) return mix_by_turns(k, link_, *arrival_, &*drift_, context_);
+    if (link_.by_turns()) return hear_by_turns(k, link_, *arrival_, &*drift_, context_);
     link_.receive(k);
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const auto x = context_.replica.values.span();

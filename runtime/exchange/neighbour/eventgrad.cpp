@@ -44,6 +44,7 @@ class EventGrad final : public Exchange {
     decide(k);
     last_ = k;
     for (std::size_t e = 0; drift_ && e < link_.edges().size(); ++e) link_.say_gains(e, drift_->gains(e, k));
+    if (link_.by_turns()) return send_by_turns(k, fired_, link_, *mixing_, drift(), context_);
     link_.send(k, fired_);
   }
   void finish(Iteration k) override {
@@ -82,6 +83,7 @@ class EventGrad final : public Exchange {
   std::span<const std::uint8_t> events() const override { return fired_; }
 
  private:
+  DriftCorrection* drift() { return drift_ ? &*drift_ : nullptr; }
   std::vector<double> initial_norms() {
     std::vector<double> norms(context_.replica.layout.count());
     compute_norms_(context_.replica.values.span(), norms);
@@ -100,8 +102,7 @@ class EventGrad final : public Exchange {
     }
   }
   void mix(Iteration k) {
-    DriftCorrection* const drift = drift_ ? &*drift_ : nullptr;
-    if (link_.by_turns()) return mix_by_turns(k, link_, *mixing_, drift, context_);
+    if (link_.by_turns()) return hear_by_turns(k, link_, *mixing_, drift(), context_);
     link_.receive(k);
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const Mixing mixing{.layout = context_.replica.layout,
@@ -109,7 +110,7 @@ class EventGrad final : public Exchange {
                         .edges = link_.edges(),
                         .segments = trigger_.local_steps_between_events() ? fired_ : every_segment_,
                         .device = context_.device()};
-    if (drift != nullptr) drift->learn(link_.iteration_of_copies(k), mixing, *mixing_);
+    if (drift_) drift_->learn(link_.iteration_of_copies(k), mixing, *mixing_);
     mixing_->mix(mixing, context_.replica.values.span());
     link_.mixed(mixing.segments);
   }

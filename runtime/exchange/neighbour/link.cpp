@@ -164,12 +164,11 @@ void NeighbourLink::lose(std::size_t edge) {
 void NeighbourLink::begin(std::size_t edge) {
   lose(edge);
   Edge& link = links_[edge];
-  link.lost = link.moved = link.sent_whole = link.heard_whole = false;
+  link.lost = link.sent_whole = link.heard_whole = false;
   link.begins = true;
   std::ranges::fill(link.pending, std::uint8_t{0});
   Gains& gains = link.gains;
-  for (auto* values : {&gains.said, &gains.said_next, &gains.heard, &gains.larger, &gains.smaller})
-    std::ranges::fill(*values, 0.0F);
+  for (auto* values : {&gains.said, &gains.said_next, &gains.heard, &gains.larger}) std::ranges::fill(*values, 0.0F);
   link.newest_packet = -1;
   link.our_turn = context_.neighbourhood.rank < context_.neighbourhood.neighbours[edge];
 }
@@ -197,9 +196,8 @@ void NeighbourLink::say_gains(std::size_t edge, std::span<const float> gains) {
   if (gains.empty()) return;
   Gains& of = links_[edge].gains;
   of.own.assign(gains.begin(), gains.end());
-  for (auto* values : {&of.said, &of.said_next, &of.heard, &of.larger, &of.smaller}) values->resize(layout_.count());
+  for (auto* values : {&of.said, &of.said_next, &of.heard, &of.larger}) values->resize(layout_.count());
   edges_[edge].gains = of.larger;
-  edges_[edge].least_gains = of.smaller;
 }
 
 std::uint64_t NeighbourLink::Gains::bits(SegmentId s) const {
@@ -311,7 +309,6 @@ void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<c
   context_.mailbox.post(edge, encode(k, wanted_, own_copies_.empty() ? nullptr : &own_copy(edge), link.gains));
   std::ranges::fill(link.pending, std::uint8_t{0});
   link.our_turn = false;
-  link.moved = options_.by_turns && messages > 0;
   note_sent(edge, wanted_);
 }
 
@@ -426,19 +423,12 @@ void NeighbourLink::receive(Iteration k) {
       if (links_[e].newest_packet != k - options_.delay)
         throw std::logic_error("lockstep: a packet of another iteration arrived");
     } else {
-      if (keeps_for_later(e)) continue;
       std::uint32_t segments = 0;
       while (context_.mailbox.front(e)) segments += apply_front(e);
       if (segments == 0 && !options_.repeats) continue;
     }
     note_age(e, k);
   }
-}
-
-bool NeighbourLink::keeps_for_later(std::size_t edge) {
-  const bool moved = std::exchange(links_[edge].moved, false);
-  const auto front = context_.mailbox.front(edge);
-  return moved && front && packet_header(*front).segments > 0;
 }
 
 void NeighbourLink::take_arrived() {
@@ -481,7 +471,7 @@ void NeighbourLink::News::state(Archive& archive, const Layout& layout) {
 }
 
 void NeighbourLink::Gains::state(Archive& archive, std::size_t segments) {
-  for (auto* values : {&own, &said, &said_next, &heard, &larger, &smaller}) {
+  for (auto* values : {&own, &said, &said_next, &heard, &larger}) {
     archive.list("gains of an edge", *values, segments);
     if (!values->empty() && values->size() != segments) archive.refuse("gains of an edge", "are not of all segments");
     if (values->empty() != own.empty()) archive.refuse("gains of an edge", "are there in part");
@@ -499,7 +489,6 @@ void NeighbourLink::state(Archive& archive) {
     if (options_.delay > 0) link.next.state(archive, layout_);
     link.gains.state(archive, layout_.count());
     edges_[e].gains = link.gains.larger;
-    edges_[e].least_gains = link.gains.smaller;
     archive.value("newest packet", link.newest_packet);
     if (link.newest_packet < -1) archive.refuse("newest packet", "is of " + std::to_string(link.newest_packet));
     archive.value("turn", link.our_turn);

@@ -126,10 +126,10 @@ class NeighbourLink {
     std::uint64_t bits(SegmentId s) const;
     void say(SegmentId s, float gain) { said[s] = gain, compare(s); }
     void hear(SegmentId s, float gain) { heard[s] = gain, compare(s); }
-    void compare(SegmentId s) { larger[s] = std::max(said[s], heard[s]), smaller[s] = std::min(said[s], heard[s]); }
+    void compare(SegmentId s) { larger[s] = std::max(said[s], heard[s]); }
     void state(Archive& archive, std::size_t segments);
     std::vector<float> own{};  // what the next packet says
-    std::vector<float> said{}, said_next{}, heard{}, larger{}, smaller{};
+    std::vector<float> said{}, said_next{}, heard{}, larger{};
   };
 
   struct Edge {
@@ -141,7 +141,6 @@ class NeighbourLink {
     Iteration newest_packet = -1;
     Stamp newest_sent{};
     bool our_turn = false;
-    bool moved = false;  // by turns: an event of this rank moves the edge in this iteration
     bool lost = false;
     bool begins = false;  // anew: until it is admitted only whole models cross it
     bool sent_whole = false, heard_whole = false;
@@ -172,8 +171,6 @@ class NeighbourLink {
   void decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body);
   void move_copy(std::span<float> copy);
   void wait_for(const std::function<bool()>& ready);
-  /// By turns: what has come is an event of the other end, and one of this rank's has moved the edge in this iteration.
-  bool keeps_for_later(std::size_t edge);
   bool may_take(std::size_t edge) const;
   void hear_whole(std::size_t edge, std::span<const std::byte> packet);
   std::uint32_t apply_front(std::size_t edge);

@@ -27,11 +27,15 @@ void require_turns(Config& exchange, const NeighbourLink::Options& options) {
                    "most. Leave it at 1, or take mixing: {name: stale} without correction");
 }
 
-// The copies must not change between an event and its move: this rank's events come first.
-void mix_by_turns(Iteration k, NeighbourLink& link, const MixingRule& rule, DriftCorrection* drift,
-                  const ExchangeContext& context) {
+void send_by_turns(Iteration k, std::span<const std::uint8_t> fired, NeighbourLink& link, const MixingRule& rule,
+                   DriftCorrection* drift, const ExchangeContext& context) {
+  link.send(k, fired);
   link.note_ages_of_own_events(k);
   move_by_events(k, link, rule, drift, context);
+}
+
+void hear_by_turns(Iteration k, NeighbourLink& link, const MixingRule& rule, DriftCorrection* drift,
+                   const ExchangeContext& context) {
   link.receive(k);
   move_by_events(k, link, rule, drift, context);
 }

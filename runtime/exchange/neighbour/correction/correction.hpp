@@ -10,7 +10,6 @@
 #include "base/config/table.hpp"
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/neighbour/correction/gain.hpp"
-#include "runtime/exchange/neighbour/correction/limit.hpp"
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
 
 namespace hearsay {
@@ -41,7 +40,7 @@ class DriftCorrection {
   void learn(std::span<const MixEdge> edges);
   /// Mixing, with values of iteration k, is to be what `rule` says.
   void learn(Iteration k, const Mixing& mixing, const MixingRule& rule);
-  /// g ← g − v; by turns as far as limit.hpp allows.
+  /// g ← g − v.
   void correct(std::span<float> g);
   /// What the other end of an edge is to know of this rank, per segment, before iteration k sends: how far a gradient
   /// moves it; by turns, in the time between two moves of the edge. Empty where all ranks know it anyway.
@@ -74,7 +73,6 @@ class DriftCorrection {
   const double strength_;
   const double gain_;  // of an optimizer that does not normalise
   std::optional<RunningGain> running_gain_;
-  std::optional<DriftLimit> limit_;  // by turns
   const Layout& layout_;
   const double least_interval_;
   const double sends_;  // until most of a change has arrived

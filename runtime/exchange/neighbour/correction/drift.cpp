@@ -31,13 +31,8 @@
 // Asynchronously each end counts by its own iterations and tells the other τ times the gain; both take the larger
 // product of the two. A slow rank's edges then learn by the many steps that a fast one makes between two moves. Three
 // fifths of c count, because the pair of copies is older than in lockstep: in docs/method/turns.py no pattern of
-// events, delays and speeds diverges then. Between ranks of unlike speeds c counts by (smaller / larger product)²
-// besides: while training descends, v makes a slow rank keep pace, and what it has learnt of a steep slope is too
-// much a while later, before the few moves of its edges can take it back. Sixteen ranks on MNIST at a learning rate
-// of 0.1, one four times slower, diverge without that. And v is taken off hardly longer than the gradients are
-// (limit.hpp).
-// Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte. By
-// turns two passes more, limit.hpp's.
+// events, delays and speeds diverges then.
+// Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -58,7 +53,6 @@ DriftCorrection::DriftCorrection(const CorrectionPlan& plan, const ExchangeConte
       by_turns_(settling.by_turns),
       v_(device_.block(layout_.size())),
       rhythms_(context.neighbourhood.neighbours.size(), Rhythm(layout_.count())) {
-  if (by_turns_) limit_.emplace(layout_, device_);
   if (context.step.normalised) running_gain_.emplace(context.step, layout_, device_);
   if (gain_ > 0.0) return;
   throw ConfigError(
@@ -80,7 +74,6 @@ double share_of(const MixEdge& edge, SegmentId s) {
 void DriftCorrection::state(Archive& archive) {
   block_state(archive, "drift", device_, v_.span());
   if (running_gain_) running_gain_->state(archive);
-  if (limit_) limit_->state(archive);
   for (Rhythm& rhythm : rhythms_) {
     archive.values("iterations of the last crossing", std::span(rhythm.last));
     for (const Iteration k : rhythm.last)
@@ -102,16 +95,12 @@ double DriftCorrection::interval(double silence, double values_a_crossing) const
 }
 
 // Of 8 significant bits: what moves are made of is then learnt exactly, and what i learns of an edge j unlearns.
-// While neither end can say how far a gradient moves it, nothing is learnt.
+// While neither end can say how far a gradient moves it, or this one has not begun, nothing is learnt.
 float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s, double share) const {
   constexpr double share_by_turns = 0.6;
   double reach = gain_ * interval;
   if (running_gain_) reach = double{edge.gains[s]} * interval;
-  if (by_turns_) {
-    const double likeness = edge.gains[s] > 0.0F ? double{edge.least_gains[s]} / double{edge.gains[s]} : 0.0;
-    share *= likeness * likeness;
-    reach = double{edge.gains[s]} / share_by_turns;
-  }
+  if (by_turns_) reach = edge.gains.empty() ? 0.0 : double{edge.gains[s]} / share_by_turns;
   return reach > 0.0 ? of_8_bits(share * strength_ / reach) : 0.0F;
 }
 
@@ -169,12 +158,8 @@ void DriftCorrection::listen(Iteration k, const Mixing& mixing) {
 }
 
 void DriftCorrection::correct(std::span<float> g) {
-  if (limit_) {
-    limit_->correct(g, v_.span());
-  } else {
-    const MixEdge minus_v{.weight = -1.0F, .theirs = v_.span(), .ours = {}};
-    device_.mix_row(1.0F, {&minus_v, 1}, g);
-  }
+  const MixEdge minus_v{.weight = -1.0F, .theirs = v_.span(), .ours = {}};
+  device_.mix_row(1.0F, {&minus_v, 1}, g);
   if (running_gain_) running_gain_->gradient(g);
 }
 

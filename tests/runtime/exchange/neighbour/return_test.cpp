@@ -48,13 +48,13 @@ class OpenExchange final : public Exchange {
   void start(Iteration k) override {
     last_ = k;
     for (std::size_t e = 0; e < link.edges().size(); ++e) link.say_gains(e, drift.gains(e, k));
-    link.send(k, fired_);
+    send_by_turns(k, fired_, link, *rule_, &drift, context_);
   }
   void finish(Iteration k) override {
     double row = context_.neighbourhood.self_weight;
     for (const MixEdge& edge : link.edges()) row += edge.weight;
     rows_are_whole = rows_are_whole && row == 1.0;
-    mix_by_turns(k, link, *rule_, &drift, context_);
+    hear_by_turns(k, link, *rule_, &drift, context_);
   }
   void drain() override { finish(last_); }
   void lose(std::optional<std::size_t> edge) override {
