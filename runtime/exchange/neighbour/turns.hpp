@@ -8,11 +8,11 @@
 // One packet of an edge is under way at most, so both ends know the same pair of copies whenever one of them moves, to
 // the last bit. Mean of the replicas and what is under way, −m of each packet, are kept for any delays, speeds and
 // patterns of events. Copies follow the moves that both ends know: an end that fires often would otherwise pull the
-// silent one again and again past where it is. An edge has one or two events an iteration, each with all of w_ij; D-PSGD
-// has two, with half of the difference each.
-// A gradient is of where the rank's own events have moved it, as in exact diffusion (yuan2018exact), and not of where it
-// was before, as in D-PSGD and EXTRA: a step from there adds to the move, what the other ends answer meanwhile adds to
-// both, and together they go too far: runs diverge (docs/method/turns.py --late). Nobody waits for anything by it: a
+// silent one again and again past where it is. An edge has one or two events an iteration, each with all of w_ij;
+// D-PSGD has two, with half of the difference each.
+// A gradient is of where the rank's own events have moved it, as in exact diffusion (yuan2018exact), and not of where
+// it was before, as in D-PSGD and EXTRA: a step from there adds to the move, what the other ends answer meanwhile adds
+// to both, and together they go too far: runs diverge (docs/method/turns.py --late). Nobody waits for anything by it: a
 // rank knows its own move as soon as it sends.
 // Own rule; what crosses and how is arrival's or difference's. boyd2006gossip exchanges by pairs that both stop for it.
 // Cost: 5 memory passes over a segment that moved, per edge; a header of 32 bytes an iteration on a silent edge; on a
