@@ -6,8 +6,9 @@
 Eight ranks in a ring with weights 1/3, or sixteen in a torus with weights 1/5, one value each; rank i's loss is
 h_i (x - t_i)^2 / 2 with h_i up to H; the learning rate is 0.05; 400 to 4,000 iterations of a usual rank, which are
 10 % faster or slower each. Ranks send what fires, at random, when an iteration begins, move by it, take the gradient
-there, and move by what has come when the iteration ends; one rank may be four times slower or faster, or every other one two times slower; a packet takes up to ten iterations. Printed
-is in how many of the 96 patterns every rank ends within 1e-3 of the minimum of the sum, and in how many one diverges.
+there, and move by what has come when the iteration ends; one rank may be four times slower or faster, or every other
+one two times slower; a packet takes up to ten iterations. Printed is in how many of the 96 patterns every rank ends
+within 1e-3 of the minimum of the sum, and in how many one diverges.
 
 --late           ranks move by what they have sent when the iteration ends, as in D-PSGD
 --copies-stay    copies stay as they were sent, instead of following the moves that both ends know

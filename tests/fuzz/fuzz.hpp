@@ -1,8 +1,8 @@
 #pragma once
 // What a fuzz target and what drives it know of each other. A target is a file of tests/fuzz/targets/, or of
 // tests/simulator/fuzz/: it takes bytes that may be anything, and ends the process where a law breaks. replay.cpp
-// drives it, mutating seeds by a fixed rule; the entry point is libFuzzer's, which Debian 12's Clang 14 cannot build: it
-// does not compile our ranges.
+// drives it, mutating seeds by a fixed rule; the entry point is libFuzzer's, which Debian 12's Clang 14 cannot build:
+// it does not compile our ranges.
 #include <sys/mman.h>
 #include <unistd.h>
 
