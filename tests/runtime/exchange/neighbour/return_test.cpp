@@ -11,6 +11,7 @@
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/exchange/neighbour/turns.hpp"
@@ -296,15 +297,25 @@ class Play {
       x[e] += step;
       rest.added[e] += step;
     }
-    // Few events, and at least one: whoever waits for its neighbours' adds no bits behind the point.
-    const auto has_moved = [&] { return !std::ranges::equal(x, rest.added); };
-    const auto patience = std::chrono::steady_clock::now() + 60s;
-    for (const Iteration end = k + 3; k < end || (!has_moved() && std::chrono::steady_clock::now() < patience);)
+    // Few events, for the bits behind the point, and at least one: where a ring was full in all three iterations, whose
+    // turn it is still has to send.
+    for (const Iteration end = k + 3; k < end;) iterate(member, k, random);
+    for (bool counted = false; !all_have_moved(counted, !std::ranges::equal(x, rest.added));) {
+      std::this_thread::sleep_for(10ms);
       iterate(member, k, random);
+    }
     batches_ += static_cast<std::uint64_t>(k);
     member.settle([this] { living_.arrive_and_wait(); });
     look(member, rest);
     living_.arrive_and_wait();
+  }
+  /// All together. `counted`: this rank is, among those that have moved.
+  bool all_have_moved(bool& counted, bool has_moved) {
+    if (has_moved && !std::exchange(counted, true)) ++moved_;
+    living_.arrive_and_wait();
+    const bool all = moved_ == story_.ranks;
+    living_.arrive_and_wait();
+    return all;
   }
   void look(Participant& member, Rest& rest) {
     const auto& exchange = dynamic_cast<const OpenExchange&>(member.exchange());
@@ -340,7 +351,7 @@ class Play {
   PostOffice office_;
   Time time_;
   std::vector<Rest> rest_;
-  std::atomic<int> joined_{0}, mixing_{0};
+  std::atomic<int> joined_{0}, mixing_{0}, moved_{0};
   std::atomic<std::uint64_t> batches_{0}, batches_of_dead_{0};
 };
 
