@@ -28,13 +28,13 @@ class DPsgd final : public Exchange {
         copies_are_current_(!options.keep_own_copies),
         step_along_differences_(options.delay == 0 ? 1.0F : 0.5F) {
     if (correction.on()) drift_.emplace(correction, context, link_.settling());
+    say_gains(0);  // what comes before this rank has begun is learnt from, too
   }
 
   void start(Iteration k) override {
     for (SegmentId s = 0; s < every_segment_.size(); ++s) context_.ledger.event(s);
     last_ = k;
-    for (std::size_t e = 0; drift_ && e < context_.neighbourhood.neighbours.size(); ++e)
-      link_.say_gains(e, drift_->gains(e, k));
+    say_gains(k);
     if (link_.by_turns()) return send_by_turns(k, every_segment_, link_, *arrival_, &*drift_, context_);
     link_.send(k, every_segment_);
   }
@@ -69,6 +69,9 @@ class DPsgd final : public Exchange {
   std::span<const std::uint8_t> events() const override { return every_segment_; }
 
  private:
+  void say_gains(Iteration k) {
+    for (std::size_t e = 0; drift_ && e < link_.edges().size(); ++e) link_.say_gains(e, drift_->gains(e, k));
+  }
   void mix(Iteration k) {
     if (link_.by_turns()) return hear_by_turns(k, link_, *arrival_, &*drift_, context_);
     link_.receive(k);

@@ -2,6 +2,7 @@
 //   start:   for every segment s: if | ‖x_s‖ − ‖x_s at its last event‖ | ≥ threshold_s: send s to every neighbour
 //            (with `trigger.measure: change`: if ‖x_s − x̂_s‖ ≥ threshold_s, x̂ being what neighbours hold of x)
 //   finish:  x̂_j ← what has come;  x ← mix(x, x̂);  the optimizer then applies g(x_k)
+// Asynchronously, under a rule that keeps the mean, this rank's own events move it in `start`: turns.hpp.
 // ghosh2021eventgrad, Algorithm B; sparse variant: section 7, with Top-k of the change since the last send.
 // Deviates from the paper in: copies start as the common initial model instead of zero; packets arrive whole, once
 // and in order instead of overwriting each other; the sparse sender tracks exactly what each receiver holds, rounding
@@ -38,12 +39,13 @@ class EventGrad final : public Exchange {
         learning_rate_(context.step.learning_rate) {
     if (trigger_.measure() == Measure::change) compute_changes_ = context.device().change_norms(context.replica.layout);
     if (correction.on()) drift_.emplace(correction, context, link_.settling());
+    say_gains(0);  // what comes before this rank has begun is learnt from, too
   }
 
   void start(Iteration k) override {
     decide(k);
     last_ = k;
-    for (std::size_t e = 0; drift_ && e < link_.edges().size(); ++e) link_.say_gains(e, drift_->gains(e, k));
+    say_gains(k);
     if (link_.by_turns()) return send_by_turns(k, fired_, link_, *mixing_, drift(), context_);
     link_.send(k, fired_);
   }
@@ -84,6 +86,9 @@ class EventGrad final : public Exchange {
 
  private:
   DriftCorrection* drift() { return drift_ ? &*drift_ : nullptr; }
+  void say_gains(Iteration k) {
+    for (std::size_t e = 0; drift_ && e < link_.edges().size(); ++e) link_.say_gains(e, drift_->gains(e, k));
+  }
   std::vector<double> initial_norms() {
     std::vector<double> norms(context_.replica.layout.count());
     compute_norms_(context_.replica.values.span(), norms);

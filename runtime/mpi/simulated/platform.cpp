@@ -84,7 +84,8 @@ std::string tried(const std::function<void()>& work) {
   const pid_t child = ::fork();
   if (child < 0) throw DataError("no process can be started, which reading a platform needs");
   if (child == 0) {
-    for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, SIG_DFL);
+    // What ends it is the parent's to tell, whatever handlers there are.
+    for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM}) std::signal(signal, SIG_DFL);
     ::dup2(::fileno(said.get()), STDERR_FILENO);
     ::alarm(most_seconds);
     const rlimit bound{most_memory, most_memory};

@@ -98,6 +98,8 @@ TEST_CASE("what a device cannot choose runs on a mirror, which is the same") {
       ring + eventgrad("{name: stale}") + "sparsify: {selector: {name: sampled, density: 0.1}}\n";
   CHECK(!runs_there(Plan(sampled).exchange()));
   compare(sampled, 3);
+  compare(ring + eventgrad("{name: arrival}", "asynchronous") + "sparsify: {selector: {name: sampled, density: 0.1}}\n",
+          3);  // whose gradients are of where `start` has moved them
 }
 
 /// Gradients in, gradients out, residuals and bytes of every rank.

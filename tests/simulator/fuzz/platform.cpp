@@ -4,7 +4,6 @@
 
 #include <sys/wait.h>
 
-#include <csignal>
 #include <simgrid/s4u.hpp>
 
 #include "base/error.hpp"
@@ -29,9 +28,8 @@ simgrid::s4u::Engine& the_engine() {
   return engine;
 }
 
-/// In a process of its own, which this ends. Its parent leaves the input if it fails.
+/// In a process of its own, which this ends.
 [[noreturn]] void read_platform(const std::filesystem::path& file) {
-  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM}) std::signal(signal, SIG_DFL);
   try {
     const std::vector<simgrid::s4u::Host*> hosts = mpi::load_platform(the_engine(), file, ranks);
     require(hosts.size() == ranks, "a host for each rank");

@@ -95,12 +95,12 @@ double DriftCorrection::interval(double silence, double values_a_crossing) const
 }
 
 // Of 8 significant bits: what moves are made of is then learnt exactly, and what i learns of an edge j unlearns.
-// While neither end can say how far a gradient moves it, or this one has not begun, nothing is learnt.
+// While neither end can say how far a gradient moves it, nothing is learnt.
 float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s, double share) const {
   constexpr double share_by_turns = 0.6;
   double reach = gain_ * interval;
   if (running_gain_) reach = double{edge.gains[s]} * interval;
-  if (by_turns_) reach = edge.gains.empty() ? 0.0 : double{edge.gains[s]} / share_by_turns;
+  if (by_turns_) reach = double{edge.gains[s]} / share_by_turns;
   return reach > 0.0 ? of_8_bits(share * strength_ / reach) : 0.0F;
 }
 

@@ -195,6 +195,10 @@ TEST_CASE("an event moves its sender before the gradient is taken, and the other
       CHECK(all_are(*receiver, 2.0F));
       sender->member.finish(0);
       CHECK(all_are(*sender, 6.0F));
+      // Gradients were 0: what is left of them is −v.
+      const float learnt = sender->replica.gradients.span().front();
+      CHECK((learnt != 0.0F) == (yaml.find("drift") != std::string::npos));
+      CHECK(receiver->replica.gradients.span().front() == -learnt);
     }
   }
 }
