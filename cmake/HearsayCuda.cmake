@@ -34,7 +34,7 @@ if(NOT CMAKE_CUDA_COMPILER)
                       "CMAKE_CUDA_COMPILER to it, or set HEARSAY_CUDA to OFF.")
 endif()
 if(CCACHE_PROGRAM AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${CCACHE_PROGRAM})
 endif()
 enable_language(CUDA)
 # A CUDA build of LibTorch adds the architectures that it was built for. What the user set is cached and stays.
