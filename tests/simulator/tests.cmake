@@ -7,6 +7,8 @@ hearsay_add_mpi_test(exchange_mpi SOURCES runtime/exchange/mpi/*_test.cpp refere
                      RANKS 1 2 5 LABELS simulator TIMEOUT 600)
 hearsay_add_test(simulated_deaths SOURCES simulator/*_test.cpp LIBRARIES hearsay_core LABELS simulator
                  ENVIRONMENT HEARSAY_PLATFORM=${PROJECT_SOURCE_DIR}/configs/platforms/ethernet-1g-32.xml)
+hearsay_add_test(simulated_window SOURCES simulator/window/*_test.cpp LIBRARIES hearsay_core LABELS simulator
+                 ENVIRONMENT HEARSAY_PLATFORM=${PROJECT_SOURCE_DIR}/configs/platforms/ethernet-1g-32.xml)
 hearsay_add_fuzz_targets(platform FOLDER simulator/fuzz)
 if(TARGET hearsay-simulator)
   hearsay_add_script_test(simulate COMMAND simulator/simulate_test.sh $<TARGET_FILE:hearsay-simulator>

@@ -71,11 +71,8 @@ ssize_t ended(const std::vector<sim::CommPtr>& messages) {
 struct OutEdge {
   sim::Mailbox* mailbox = nullptr;
   std::vector<sim::CommPtr> under_way{};
-  std::size_t puts = 0;  // so far
-  bool flushed() {
-    for (ssize_t i = 0; (i = ended(under_way)) >= 0;) under_way.erase(under_way.begin() + i);
-    return under_way.empty();
-  }
+  std::size_t puts = 0;   // so far
+  bool has_news = false;  // something has ended since the last flush
 };
 
 /// What comes from one rank, in order.
@@ -101,14 +98,20 @@ struct Window::Handle {
   OutEdge* announced = nullptr;
   sim::CommPtr next_announced;
   std::deque<InEdge> in;
+  std::deque<std::unique_ptr<Put>> come;  // and not in the memory yet
   std::map<int, OutEdge> out;
   std::shared_ptr<std::vector<Handle*>> ranks;  // of one process: one list for all
   double longest_wait_s = std::numeric_limits<double>::infinity();
+  std::optional<double> looked_at;  // when this rank last took note
 
   void expect_announcement() { next_announced = expect(door, announced); }
   OutEdge& edge_to(int target);
   /// What a rank can wait for: an announcement, of each edge the next put, and what is under way from here.
   std::vector<sim::CommPtr> events() const;
+  bool expects_events() const;
+  void take_note(std::size_t event);
+  void take_note();
+  bool has_news() const;
 };
 
 OutEdge& Window::Handle::edge_to(int target) {
@@ -127,6 +130,48 @@ std::vector<sim::CommPtr> Window::Handle::events() const {
   for (const InEdge& edge : in) all.push_back(edge.next);
   for (const auto& [target, edge] : out) all.insert(all.end(), edge.under_way.begin(), edge.under_way.end());
   return all;
+}
+
+bool Window::Handle::expects_events() const {
+  return in.size() != announcements || std::any_of(in.begin(), in.end(), [](auto& edge) { return !edge.is_empty(); }) ||
+         std::any_of(out.begin(), out.end(), [](auto& edge) { return !edge.second.under_way.empty(); });
+}
+
+/// Of one of `events()`, which has ended.
+void Window::Handle::take_note(std::size_t event) {
+  if (event == 0) {
+    in.push_back({.from = announced});
+    in.back().expect_next();
+    return expect_announcement();
+  }
+  if (--event < in.size()) {
+    InEdge& edge = in[event];
+    come.emplace_back(edge.arriving);
+    ++edge.taken;
+    return edge.expect_next();
+  }
+  event -= in.size();
+  auto to = out.begin();
+  for (; event >= to->second.under_way.size(); ++to) event -= to->second.under_way.size();
+  to->second.under_way.erase(to->second.under_way.begin() + static_cast<std::ptrdiff_t>(event));
+  to->second.has_news = true;
+}
+
+/// Of all that has ended by now. A question is a change to SimGrid's context and back, which costs more than a step of a
+/// small model where actors are threads: all is asked about at once, and once in a moment of simulated time.
+void Window::Handle::take_note() {
+  const double now = sim::Engine::get_clock();
+  if (looked_at == now) return;
+  looked_at = now;
+  while (expects_events()) {
+    const ssize_t event = ended(events());
+    if (event < 0) return;
+    take_note(static_cast<std::size_t>(event));
+  }
+}
+
+bool Window::Handle::has_news() const {
+  return !come.empty() || std::any_of(out.begin(), out.end(), [](auto& edge) { return edge.second.has_news; });
 }
 
 // No put is waited for here, whatever the use.
@@ -161,6 +206,7 @@ Window::~Window() {
     for (const sim::CommPtr& put : edge.under_way) put->wait();
   }
   MPI_Barrier(handle_->communicator);  // everything has arrived
+  handle_->looked_at.reset();
   sync();
   MPI_Barrier(handle_->communicator);  // nobody looks at this rank's edges any more
   for (const InEdge& edge : handle_->in) edge.next->cancel();
@@ -180,27 +226,18 @@ void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
   put(std::as_bytes(std::span(&word, 1)), target, offset);
 }
 
-bool Window::flush(int target) { return handle_->edge_to(target).flushed(); }
+bool Window::flush(int target) {
+  OutEdge& edge = handle_->edge_to(target);
+  handle_->take_note();
+  edge.has_news = false;
+  return edge.under_way.empty();
+}
 
-// A question is a change to SimGrid's context and back: all edges on which something is under way are asked about at
-// once, and mostly there is none.
 void Window::sync() {
-  while (handle_->in.size() != handle_->announcements && ended({handle_->next_announced}) >= 0) {
-    handle_->in.push_back({.from = handle_->announced});
-    handle_->in.back().expect_next();
-    handle_->expect_announcement();
-  }
-  std::vector<InEdge*> edges;
-  std::vector<sim::CommPtr> expected;
-  for (InEdge& edge : handle_->in)
-    if (!edge.is_empty()) edges.push_back(&edge), expected.push_back(edge.next);
-  for (ssize_t come = 0; (come = ended(expected)) >= 0;) {
-    InEdge& edge = *edges[static_cast<std::size_t>(come)];
-    const std::unique_ptr<Put> put(edge.arriving);
-    std::memcpy(handle_->memory.get() + put->offset, put->bytes.data(), put->bytes.size());
-    ++edge.taken;
-    edge.expect_next();
-    expected[static_cast<std::size_t>(come)] = edge.next;
+  handle_->take_note();
+  for (; !handle_->come.empty(); handle_->come.pop_front()) {
+    const Put& put = *handle_->come.front();
+    std::memcpy(handle_->memory.get() + put.offset, put.bytes.data(), put.bytes.size());
   }
 }
 
@@ -213,7 +250,12 @@ void Window::look_again_within(double seconds) { handle_->longest_wait_s = secon
 void Window::wait(double seconds) {
   constexpr double forever = -1.0;
   const double most = std::min({seconds, handle_->longest_wait_s, seconds_to_live()});
-  sim::Comm::wait_any_for(handle_->events(), most < std::numeric_limits<double>::infinity() ? most : forever);
+  if (!handle_->has_news()) {
+    const ssize_t event =
+        sim::Comm::wait_any_for(handle_->events(), most < std::numeric_limits<double>::infinity() ? most : forever);
+    handle_->looked_at.reset();
+    if (event >= 0) handle_->take_note(static_cast<std::size_t>(event));
+  }
   fail_if_due();
 }
 
