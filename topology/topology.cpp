@@ -236,10 +236,14 @@ std::size_t Topology::slot(int rank, int neighbour) const {
 }
 
 const Spectrum& Topology::spectrum() const {
-  if (!solved && everybody) solved = Spectrum{.second = 0.0, .smallest = 0.0, .contraction = 0.0, .gap = 1.0};
-  if (!solved && directed()) solved = share_spectrum(matrix);
-  if (!solved) solved = changes() ? product_spectrum(turns, turn_weight) : hearsay::spectrum(matrix);
-  return *solved;
+  const auto solve = [this]() -> Spectrum {
+    if (everybody) return {.second = 0.0, .smallest = 0.0, .contraction = 0.0, .gap = 1.0};
+    if (directed()) return share_spectrum(matrix);
+    return changes() ? product_spectrum(turns, turn_weight) : hearsay::spectrum(matrix);
+  };
+  const std::scoped_lock lock(solved->mutex);
+  if (!solved->spectrum) solved->spectrum = solve();
+  return *solved->spectrum;
 }
 
 TopologyPlan::TopologyPlan(Config& config)

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -139,6 +140,12 @@ struct Neighbourhood {
   }
 };
 
+/// A spectrum, once somebody has asked for it.
+struct SolvedOnce {
+  std::mutex mutex{};
+  std::optional<Spectrum> spectrum{};
+};
+
 /// A checked graph with its weights.
 struct Topology {
   Graph graph;          ///< without edges where `everybody` is set; of a directed graph both ways together
@@ -146,12 +153,11 @@ struct Topology {
   std::string graph_name, weights_name;
   std::vector<Turn> turns{};  ///< iteration k mixes with W_t = turn_matrix(turns[t], turn_weight), t = k mod period
   double turn_weight = 0.0;
-  bool everybody = false;                    ///< the complete graph with weights 1/P, of which nothing is stored
-  mutable std::optional<Spectrum> solved{};  ///< what spectrum() returns, once it has been asked for
-  std::optional<std::int64_t> arcs{};        ///< of a directed graph how many: `matrix` holds shares
+  bool everybody = false;              ///< the complete graph with weights 1/P, of which nothing is stored
+  std::optional<std::int64_t> arcs{};  ///< of a directed graph how many: `matrix` holds shares
+  std::shared_ptr<SolvedOnce> solved = std::make_shared<SolvedOnce>();  ///< of this graph and its copies
 
-  /// Of `matrix`; of a graph that changes, of the product of a period. Computed when first asked for, which one rank of
-  /// a job does. Not by two threads at once.
+  /// Of `matrix`; of a graph that changes, of the product of a period. Computed when first asked for, by any thread.
   const Spectrum& spectrum() const;
   int ranks() const { return static_cast<int>(boost::num_vertices(graph)); }
   bool directed() const { return arcs.has_value(); }

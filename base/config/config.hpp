@@ -14,6 +14,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,8 @@ class Config {
   bool asked(std::string_view key) const;
 
   double real(std::string_view key, double fallback, Range range, std::string_view meaning);
+  /// Nothing where the document says `auto`, which is the default.
+  std::optional<double> real_or_auto(std::string_view key, Range range, std::string_view meaning);
   std::int64_t integer(std::string_view key, std::int64_t fallback, Range range, std::string_view meaning);
   bool flag(std::string_view key, bool fallback, std::string_view meaning);
   std::string text(std::string_view key, std::string_view fallback, std::string_view meaning);

@@ -145,6 +145,18 @@ double Config::real(std::string_view key, double fallback, Range range, std::str
       yaml_real);
 }
 
+std::optional<double> Config::real_or_auto(std::string_view key, Range range, std::string_view meaning) {
+  using Real = std::optional<double>;
+  return mapping_->ask<Real>(
+      {std::string(key), "number or auto", "auto", range.description(), std::string(meaning)}, Real{},
+      [&](const YamlValue& value, const Complain& complain) -> std::optional<Real> {
+        if (read_text(value, [](auto&&...) {}) == "auto") return Real{};
+        const std::optional<double> real = in_range(parse_real(value), "a number or auto", range, value, "", complain);
+        return real ? std::optional<Real>(real) : std::nullopt;
+      },
+      [](const Real& real) { return real ? yaml_real(*real) : "auto"; });
+}
+
 std::int64_t Config::integer(std::string_view key, std::int64_t fallback, Range range, std::string_view meaning) {
   check_fallback(range.contains(static_cast<double>(fallback)), key);
   return mapping_->ask<std::int64_t>(

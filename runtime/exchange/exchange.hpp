@@ -105,6 +105,7 @@ struct StepResponse {
 
 /// Everything an exchange works with. All of it outlives the exchange.
 struct ExchangeContext {
+  const Topology& topology;
   const Neighbourhood& neighbourhood;
   Parameters& replica;  ///< already holds x_0, the same on every rank
   Mailbox& mailbox;

@@ -67,7 +67,8 @@ class Mirrored final : public Exchange {
   void put(std::span<const float> here, std::span<float> values) { there_.device->put(std::as_bytes(here), values); }
   std::unique_ptr<Exchange> build(const ExchangePlan& plan, const ExchangeContext& context) {
     fetch(there_.values.span(), mirror_.values.span());
-    return plan.build({.neighbourhood = context.neighbourhood,
+    return plan.build({.topology = context.topology,
+                       .neighbourhood = context.neighbourhood,
                        .replica = mirror_,
                        .mailbox = context.mailbox,
                        .engine = context.engine,

@@ -303,7 +303,8 @@ bool Participant::progress() {
 }
 
 ExchangeContext Participant::context() {
-  return {.neighbourhood = neighbourhood_,
+  return {.topology = *topology_,
+          .neighbourhood = neighbourhood_,
           .replica = replica_,
           .mailbox = mailbox_,
           .engine = *engine_,

@@ -142,6 +142,24 @@ TEST_CASE("numbers") {
     CHECK(integer_refused(wrong) == one_error("f:1:4: n: expected an integer, got '" + wrong + "'"));
 }
 
+TEST_CASE("a number may be left to the program") {
+  const auto read = [](const std::string& yaml) {
+    Config config = Config::from_text(yaml);
+    const std::optional<double> real = config.real_or_auto("c", Range::between(0, 1), "");
+    config.throw_if_invalid();
+    Config again = Config::from_text(config.dump());
+    CHECK(again.real_or_auto("c", Range::between(0, 1), "") == real);
+    return real;
+  };
+  CHECK(read("") == std::nullopt);
+  CHECK(read("c: auto") == std::nullopt);
+  CHECK(read("c: 0") == 0.0);
+  CHECK(read("c: 0.25") == 0.25);
+  CHECK_THROWS_WITH_AS(read("c: 2"), doctest::Contains("in [0, 1]"), ConfigError);
+  CHECK_THROWS_WITH_AS(read("c: automatic"), doctest::Contains("expected a number or auto"), ConfigError);
+  CHECK_THROWS_WITH_AS(read("c: [auto]"), doctest::Contains("expected a number or auto"), ConfigError);
+}
+
 TEST_CASE("booleans are true and false, nothing else") {
   Config config = Config::from_text("a: true\nb: false\nc: yes\nd: 1\ne: 'true'\n", "f");
   CHECK(config.flag("a", false, ""));

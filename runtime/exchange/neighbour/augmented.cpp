@@ -64,7 +64,8 @@ ExchangeContext AugmentedLink::of_block(const ExchangeContext& context, float in
   block_.device = context.replica.device;
   std::ranges::fill(values_.span(), initial);
   take_x();
-  return {.neighbourhood = context.neighbourhood,
+  return {.topology = context.topology,
+          .neighbourhood = context.neighbourhood,
           .replica = block_,
           .mailbox = context.mailbox,
           .engine = context.engine,

@@ -21,13 +21,14 @@ namespace {
 
 class DPsgd final : public Exchange {
  public:
-  DPsgd(const ExchangeContext& context, NeighbourLink::Options options, const CorrectionPlan& correction)
+  /// `strength`: c of the correction; 0: none.
+  DPsgd(const ExchangeContext& context, NeighbourLink::Options options, double strength)
       : context_(context),
         link_(context, options, {}),
         every_segment_(context.replica.layout.count(), std::uint8_t{1}),
         copies_are_current_(!options.keep_own_copies),
         step_along_differences_(options.delay == 0 ? 1.0F : 0.5F) {
-    if (correction.on()) drift_.emplace(correction, context, link_.settling());
+    if (strength > 0.0) drift_.emplace(strength, context, link_.settling());
     say_gains(0);  // what comes before this rank has begun is learnt from, too
   }
 
@@ -129,7 +130,8 @@ class DPsgdPlan final : public ExchangePlan {
     return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
-    return std::make_unique<DPsgd>(context, options_, correction_);
+    return std::make_unique<DPsgd>(context, options_,
+                                   correction_.strength_on(context.topology, options_.schedule, 1.0));
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
     return link_bytes(layout, options_, {}, neighbours, packet_bound(layout, ranks)) + correction_.kept_bytes(layout);

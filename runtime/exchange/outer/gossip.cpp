@@ -80,7 +80,8 @@ class OuterGossip final : public Exchange {
  private:
   /// What the exchange works with. A persistent outer difference moves the model by η / (1 − μ) of it.
   ExchangeContext of_round(const ExchangeContext& context) {
-    return {.neighbourhood = context.neighbourhood,
+    return {.topology = context.topology,
+            .neighbourhood = context.neighbourhood,
             .replica = round_block_,
             .mailbox = context.mailbox,
             .engine = context.engine,

@@ -33,7 +33,8 @@ class SparseLoCo final : public Exchange {
     round_block_.device = context.replica.device;
     std::ranges::copy(context.replica.values.span(), phi_.span().begin());
     sum_ =
-        sum.build({.neighbourhood = context.neighbourhood,
+        sum.build({.topology = context.topology,
+                   .neighbourhood = context.neighbourhood,
                    .replica = round_block_,
                    .mailbox = context.mailbox,
                    .engine = context.engine,

@@ -295,11 +295,8 @@ TEST_CASE("the manifest names hosts, versions, segments and every edge once; the
   w(0, 0) = w(2, 2) = 0.75;
   w(1, 1) = 0.5;
   w(0, 1) = w(1, 0) = w(1, 2) = w(2, 1) = 0.25;
-  const Topology topology{.graph = graph,
-                          .matrix = w,
-                          .graph_name = "path",
-                          .weights_name = "metropolis",
-                          .solved = Spectrum{0.75, 0.25, 0.75, 0.25}};
+  const Topology topology{.graph = graph, .matrix = w, .graph_name = "path", .weights_name = "metropolis"};
+  topology.solved->spectrum = Spectrum{0.75, 0.25, 0.75, 0.25};
   Layout layout;
   layout.append("fc.weight", {2, 3});
   layout.append("fc.bias", {2});

@@ -16,10 +16,12 @@ namespace hearsay {
 
 /// The section `exchange.correction`, read and checked.
 struct CorrectionPlan {
-  double strength = 0.0;  ///< c; 0: no correction
+  std::optional<double> strength = 0.0;  ///< c; 0: no correction; nothing: as the graph allows
 
-  bool on() const { return strength > 0.0; }
-  /// What theory calls unstable. `growth`: how many times the usual silence one may last; nothing: no bound.
+  bool on() const { return strength != 0.0; }
+  /// The c of a run, the same on all ranks. `growth`: how many times the usual silence one may last; nothing: no bound.
+  double strength_on(const Topology& topology, Schedule schedule, std::optional<double> growth) const;
+  /// What theory calls unstable.
   std::vector<std::string> warnings(const Topology& topology, std::optional<double> growth) const;
   /// Bytes of v.
   std::size_t kept_bytes(const Layout& layout) const { return on() ? layout.size() * sizeof(float) : 0; }
@@ -34,7 +36,8 @@ CorrectionPlan read_correction(Config correction);
 /// Learns from what mixing does to x, and takes what it has learnt off the gradient. See drift.cpp.
 class DriftCorrection {
  public:
-  DriftCorrection(const CorrectionPlan& plan, const ExchangeContext& context, const Settling& settling);
+  /// `strength`: c, above 0.
+  DriftCorrection(double strength, const ExchangeContext& context, const Settling& settling);
 
   /// Every iteration moves all of x by w_ij (x̂_j − x̂_i), edge by edge.
   void learn(std::span<const MixEdge> edges);

@@ -22,6 +22,9 @@
 // circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1
 // on average, which no pattern that was simulated has made swing (docs/method/drift_pace.py). The latest silence as τ
 // does swing: after every short one v pushes through a long one what it has learnt far too fast.
+// Where the configuration does not say c, a rank takes 1/2, and no more than half of that bound for its graph: d
+// neighbours with equal weights on a bipartite graph allow 2 / d, so a torus has 1/4. All ranks come to the same c,
+// which has 8 bits.
 // Where only one end has fired, c counts by min(1, 2 w_ij / (1 − w_ij)), which is 2 / degree under uniform weights: the
 // other end's copy is old, and what has moved that end along its other edges since then the two do not know. The more
 // edges it has, the further it is from its copy. With all of c eight ranks on an exponential graph diverge in
@@ -35,6 +38,7 @@
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <string>
 
 #include "base/error.hpp"
@@ -43,9 +47,9 @@
 
 namespace hearsay {
 
-DriftCorrection::DriftCorrection(const CorrectionPlan& plan, const ExchangeContext& context, const Settling& settling)
+DriftCorrection::DriftCorrection(double strength, const ExchangeContext& context, const Settling& settling)
     : device_(context.device()),
-      strength_(plan.strength),
+      strength_(strength),
       gain_(context.step.gain()),
       layout_(context.replica.layout),
       least_interval_(std::max(settling.iterations, context.step.lag())),
@@ -163,6 +167,23 @@ void DriftCorrection::correct(std::span<float> g) {
   if (running_gain_) running_gain_->gradient(g);
 }
 
+namespace {
+
+/// The c at which theory calls a run unstable.
+double bound_of(const Topology& topology, std::optional<double> growth) {
+  const double s = 1.0 - topology.spectrum().smallest;
+  return s > 0.0 ? (4.0 - 2.0 * s) / s / growth.value_or(1.0) : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+double CorrectionPlan::strength_on(const Topology& topology, Schedule schedule, std::optional<double> growth) const {
+  constexpr double usual = 0.5;
+  if (strength) return *strength;
+  if (schedule == Schedule::asynchronous) return usual;
+  return std::min(usual, double{of_8_bits(bound_of(topology, growth) / 2.0)});
+}
+
 std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std::optional<double> growth) const {
   if (!on() || topology.ranks() == 1) return {};
   std::vector<std::string> all;
@@ -170,13 +191,13 @@ std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std:
     all.emplace_back(
         "exchange.correction: nothing bounds how long this trigger is silent, and a silence much longer than usual can "
         "make the correction diverge: set trigger.maximum_silence, e.g. 10, or trigger.silence_growth, e.g. 2");
-  const double s = 1.0 - topology.spectrum().smallest, most = (4.0 - 2.0 * s) / s / growth.value_or(1.0);
-  if (strength >= most) {
+  if (!strength) return all;
+  if (const double most = bound_of(topology, growth); *strength >= most) {
     char text[256];
     std::snprintf(text, sizeof text,
                   "exchange.correction.strength: %g is unstable on this graph, whose weights allow less than %.3g in "
                   "theory; take half of that, less for sparse or coarsely rounded copies",
-                  strength, most);
+                  *strength, most);
     all.emplace_back(text);
   }
   return all;
@@ -186,8 +207,9 @@ namespace {
 
 std::unique_ptr<CorrectionPlan> make_drift(Config& config) {
   return std::make_unique<CorrectionPlan>(
-      CorrectionPlan{.strength = config.real("strength", 0.5, Range::between(0.0, 10.0),
-                                             "c: how fast the drift is learnt; 0 is no correction")});
+      CorrectionPlan{.strength = config.real_or_auto("strength", Range::between(0.0, 10.0),
+                                                     "c: how fast the drift is learnt; 0 is no correction. auto: 0.5, "
+                                                     "in lockstep at most half of what the graph allows")});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
+#include "runtime/exchange/neighbour/correction/correction.hpp"
 #include "runtime/exchange/neighbour/correction/gain.hpp"
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/configuration.hpp"
@@ -16,6 +17,7 @@ namespace {
 using namespace test;
 
 constexpr const char* complete = "topology: {graph: {name: complete}, weights: {name: uniform}}\n";
+constexpr const char* torus = "topology: {graph: {name: torus, rows: 4}, weights: {name: uniform}}\n";
 constexpr const char* star = "topology: {graph: {name: star}, weights: {name: metropolis}}\n";
 
 std::string drift(double strength) { return "correction: {name: drift, strength: " + std::to_string(strength) + "}"; }
@@ -348,6 +350,36 @@ TEST_CASE("a correction is refused with a rule that does not keep the mean, and 
   CHECK_THROWS_WITH_AS(train_locally(ring + corrected_dpsgd(0.5), layout, initial, ZeroGradient(),
                                      {.ranks = 1, .descent = {.learning_rate = 0.0}}),
                        doctest::Contains("ParticipantOptions::step"), ConfigError);
+}
+
+// On a torus of degree 4 the roots leave the unit circle at c = 1/2, on a ring at 1.
+TEST_CASE("a strength that nobody has set is stable on a torus, and one beyond the bound is not" *
+          doctest::test_suite("arithmetic")) {
+  const std::string usual = "exchange: {name: dpsgd, correction: {name: drift}}\n";
+  CHECK(distance(descend(torus + usual, 16, 3000)) < 1e-3);
+  CHECK_FALSE(distance(descend(torus + corrected_dpsgd(0.55), 16, 3000)) < 1.0);  // not a number either
+}
+
+TEST_CASE("a strength that nobody has set is a half, and no more than half of what graph and silences allow") {
+  const auto same = [](const std::string& topology, int ranks, double strength, const std::string& trigger) {
+    const std::string usual = "exchange: {name: eventgrad, mixing: {name: arrival}, correction: {name: drift}}\n";
+    const std::string given = corrected("{name: arrival}", strength);
+    return descend(topology + usual + trigger, ranks, 20).hashes() ==
+           descend(topology + given + trigger, ranks, 20).hashes();
+  };
+  const std::string bounded = "trigger: {name: adaptive, warmup_iterations: 2, maximum_silence: 4}\n";
+  const std::string growing = "trigger: {name: adaptive, warmup_iterations: 2, silence_growth: 2}\n";
+  CHECK(same(ring, 8, 0.5, bounded));
+  CHECK_FALSE(same(ring, 8, 0.25, bounded));
+  CHECK(same(ring, 8, 0.25, growing));
+  CHECK(same(complete, 8, 0.5, bounded));
+  CHECK(same(torus, 16, 0.25, bounded));
+  const Topology narrow = Plan(torus + std::string(dpsgd)).topology(16);
+  const CorrectionPlan usual{.strength = std::nullopt};
+  CHECK(usual.strength_on(narrow, Schedule::asynchronous, 1.0) == 0.5);
+  CHECK(usual.strength_on(Plan(std::string(dpsgd)).topology(1), Schedule::lockstep, 1.0) == 0.5);
+  CHECK(usual.warnings(narrow, 1.0).empty());
+  CHECK(usual.warnings(narrow, std::nullopt).size() == 1);
 }
 
 TEST_CASE("what theory calls unstable is warned about") {
