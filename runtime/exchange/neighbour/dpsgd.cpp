@@ -21,14 +21,13 @@ namespace {
 
 class DPsgd final : public Exchange {
  public:
-  /// `strength`: c of the correction; 0: none.
-  DPsgd(const ExchangeContext& context, NeighbourLink::Options options, double strength)
+  DPsgd(const ExchangeContext& context, NeighbourLink::Options options, const CorrectionPlan& correction)
       : context_(context),
         link_(context, options, {}),
         every_segment_(context.replica.layout.count(), std::uint8_t{1}),
         copies_are_current_(!options.keep_own_copies),
         step_along_differences_(options.delay == 0 ? 1.0F : 0.5F) {
-    if (strength > 0.0) drift_.emplace(strength, context, link_.settling());
+    if (correction.on()) drift_.emplace(correction.strength, context, link_.settling(), 1.0);
     say_gains(0);  // what comes before this rank has begun is learnt from, too
   }
 
@@ -79,7 +78,7 @@ class DPsgd final : public Exchange {
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const auto x = context_.replica.values.span();
     if (!drift_) return context_.device().mix_row(self_weight(), link_.edges(k), x);
-    drift_->learn(differences(k));
+    drift_->learn(step_along_differences_, differences(k));
     if (copies_are_current_)
       context_.device().mix_row(self_weight(), link_.edges(k), x);
     else
@@ -130,8 +129,7 @@ class DPsgdPlan final : public ExchangePlan {
     return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
-    return std::make_unique<DPsgd>(context, options_,
-                                   correction_.strength_on(context.topology, options_.schedule, 1.0));
+    return std::make_unique<DPsgd>(context, options_, correction_);
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
     return link_bytes(layout, options_, {}, neighbours, packet_bound(layout, ranks)) + correction_.kept_bytes(layout);

@@ -26,9 +26,8 @@ namespace {
 
 class EventGrad final : public Exchange {
  public:
-  /// `strength`: c of the correction; 0: none.
   EventGrad(const ExchangeContext& context, NeighbourLink::Options options, Sparsifier sparsifier,
-            std::shared_ptr<const MixingRule> mixing, const TriggerPlan& trigger, double strength)
+            std::shared_ptr<const MixingRule> mixing, const TriggerPlan& trigger, const CorrectionPlan& correction)
       : context_(context),
         link_(context, options, std::move(sparsifier)),
         mixing_(std::move(mixing)),
@@ -39,7 +38,8 @@ class EventGrad final : public Exchange {
         every_segment_(norms_.size(), std::uint8_t{1}),
         learning_rate_(context.step.learning_rate) {
     if (trigger_.measure() == Measure::change) compute_changes_ = context.device().change_norms(context.replica.layout);
-    if (strength > 0.0) drift_.emplace(strength, context, link_.settling());
+    if (correction.on())
+      drift_.emplace(correction.strength, context, link_.settling(), trigger.growth_of_silence().value_or(1.0));
     say_gains(0);  // what comes before this rank has begun is learnt from, too
   }
 
@@ -195,8 +195,7 @@ class EventGradPlan final : public ExchangePlan {
     return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
-    const double c = correction_.strength_on(context.topology, link_.schedule, trigger_.growth_of_silence());
-    return std::make_unique<EventGrad>(context, link_, sparsifier_.fresh(), mixing_, trigger_, c);
+    return std::make_unique<EventGrad>(context, link_, sparsifier_.fresh(), mixing_, trigger_, correction_);
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
     return link_bytes(layout, link_, sparsifier_, neighbours, packet_bound(layout, ranks)) +

@@ -16,12 +16,10 @@ namespace hearsay {
 
 /// The section `exchange.correction`, read and checked.
 struct CorrectionPlan {
-  std::optional<double> strength = 0.0;  ///< c; 0: no correction; nothing: as the graph allows
+  std::optional<double> strength = 0.0;  ///< c; 0: no correction; nothing: as each edge allows
 
   bool on() const { return strength != 0.0; }
-  /// The c of a run, the same on all ranks. `growth`: how many times the usual silence one may last; nothing: no bound.
-  double strength_on(const Topology& topology, Schedule schedule, std::optional<double> growth) const;
-  /// What theory calls unstable.
+  /// What theory calls unstable. `growth`: how many times the usual silence one may last; nothing: no bound.
   std::vector<std::string> warnings(const Topology& topology, std::optional<double> growth) const;
   /// Bytes of v.
   std::size_t kept_bytes(const Layout& layout) const { return on() ? layout.size() * sizeof(float) : 0; }
@@ -36,11 +34,12 @@ CorrectionPlan read_correction(Config correction);
 /// Learns from what mixing does to x, and takes what it has learnt off the gradient. See drift.cpp.
 class DriftCorrection {
  public:
-  /// `strength`: c, above 0.
-  DriftCorrection(double strength, const ExchangeContext& context, const Settling& settling);
+  /// `strength`: c, above 0; nothing: as each edge allows. `growth`: how many times the usual silence one may last.
+  DriftCorrection(std::optional<double> strength, const ExchangeContext& context, const Settling& settling,
+                  double growth);
 
-  /// Every iteration moves all of x by w_ij (x̂_j − x̂_i), edge by edge.
-  void learn(std::span<const MixEdge> edges);
+  /// Every iteration moves all of x by weight (x̂_j − x̂_i), edge by edge, the weights being step · w_ij.
+  void learn(double step, std::span<const MixEdge> edges);
   /// Mixing, with values of iteration k, is to be what `rule` says.
   void learn(Iteration k, const Mixing& mixing, const MixingRule& rule);
   /// g ← g − v.
@@ -70,10 +69,13 @@ class DriftCorrection {
   void listen(Iteration k, const Mixing& mixing);
   double gain(SegmentId s) const { return running_gain_ ? double{running_gain_->gains()[s]} : gain_; }
   double interval(double silence, double values_a_crossing) const;
-  float scale(double interval, const MixEdge& edge, SegmentId s, double share) const;
+  double most_of(std::size_t edge, double step) const;
+  float scale(double interval, const MixEdge& edge, SegmentId s, double strength) const;
 
   Device& device_;
   const double strength_;
+  std::vector<double> leaving_;  // an edge each: 1 − w_ii of its end that keeps less; none where nothing bounds c
+  const double growth_;
   const double gain_;  // of an optimizer that does not normalise
   std::optional<RunningGain> running_gain_;
   const Layout& layout_;

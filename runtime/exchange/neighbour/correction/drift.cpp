@@ -22,9 +22,11 @@
 // circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1
 // on average, which no pattern that was simulated has made swing (docs/method/drift_pace.py). The latest silence as τ
 // does swing: after every short one v pushes through a long one what it has learnt far too fast.
-// Where the configuration does not say c, a rank takes 1/2, and no more than half of that bound for its graph: d
-// neighbours with equal weights on a bipartite graph allow 2 / d, so a torus has 1/4. All ranks come to the same c,
-// which has 8 bits.
+// Curvature h makes that ηh < 2 − s (1 + c/2), where D-PSGD without correction stands ηh < 2 − s. So, where the
+// configuration does not say c, it is 1/2, in lockstep at most (2 − s) / s, with which D-PSGD stands half of the steps
+// that it stands without. As s the most that the weights of the edge's ends allow, 2 (1 − w_ii) (Gershgorin): c ≤ 1 / d
+// with d neighbours of equal weight. By the s of the graph itself, 1.27, c might be 1/2 on an exponential graph of 16;
+// label-sorted MNIST diverges with that.
 // Where only one end has fired, c counts by min(1, 2 w_ij / (1 − w_ij)), which is 2 / degree under uniform weights: the
 // other end's copy is old, and what has moved that end along its other edges since then the two do not know. The more
 // edges it has, the further it is from its copy. With all of c eight ranks on an exponential graph diverge in
@@ -38,7 +40,6 @@
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>
-#include <limits>
 #include <string>
 
 #include "base/error.hpp"
@@ -46,26 +47,19 @@
 #include "runtime/replica/block_state.hpp"
 
 namespace hearsay {
-
-DriftCorrection::DriftCorrection(double strength, const ExchangeContext& context, const Settling& settling)
-    : device_(context.device()),
-      strength_(strength),
-      gain_(context.step.gain()),
-      layout_(context.replica.layout),
-      least_interval_(std::max(settling.iterations, context.step.lag())),
-      sends_(settling.sends),
-      by_turns_(settling.by_turns),
-      v_(device_.block(layout_.size())),
-      rhythms_(context.neighbourhood.neighbours.size(), Rhythm(layout_.count())) {
-  if (context.step.normalised) running_gain_.emplace(context.step, layout_, device_);
-  if (gain_ > 0.0) return;
-  throw ConfigError(
-      "exchange.correction: drift needs to know how far a gradient moves the model. A training loop of one's own says "
-      "it "
-      "by ParticipantOptions::step, {.learning_rate = eta} for plain SGD");
-}
-
 namespace {
+
+/// Per edge 1 − w_ii of its end that keeps less. Both ends come to the same.
+std::vector<double> most_that_leaves(const ExchangeContext& context) {
+  const auto kept = [&](int rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    return context.topology.matrix(i, i);
+  };
+  std::vector<double> leaving;
+  for (const int j : context.neighbourhood.neighbours)
+    leaving.push_back(1.0 - std::min(kept(context.neighbourhood.rank), kept(j)));
+  return leaving;
+}
 
 /// What counts of c for a move. Both ends of the edge know the same.
 double share_of(const MixEdge& edge, SegmentId s) {
@@ -74,6 +68,26 @@ double share_of(const MixEdge& edge, SegmentId s) {
 }
 
 }  // namespace
+
+DriftCorrection::DriftCorrection(std::optional<double> strength, const ExchangeContext& context,
+                                 const Settling& settling, double growth)
+    : device_(context.device()),
+      strength_(strength.value_or(0.5)),
+      growth_(growth),
+      gain_(context.step.gain()),
+      layout_(context.replica.layout),
+      least_interval_(std::max(settling.iterations, context.step.lag())),
+      sends_(settling.sends),
+      by_turns_(settling.by_turns),
+      v_(device_.block(layout_.size())),
+      rhythms_(context.neighbourhood.neighbours.size(), Rhythm(layout_.count())) {
+  if (!strength && !by_turns_) leaving_ = most_that_leaves(context);
+  if (context.step.normalised) running_gain_.emplace(context.step, layout_, device_);
+  if (gain_ > 0.0) return;
+  throw ConfigError(
+      "exchange.correction: drift needs to know how far a gradient moves the model. A training loop of one's own says "
+      "it by ParticipantOptions::step, {.learning_rate = eta} for plain SGD");
+}
 
 void DriftCorrection::state(Archive& archive) {
   block_state(archive, "drift", device_, v_.span());
@@ -100,12 +114,12 @@ double DriftCorrection::interval(double silence, double values_a_crossing) const
 
 // Of 8 significant bits: what moves are made of is then learnt exactly, and what i learns of an edge j unlearns.
 // While neither end can say how far a gradient moves it, nothing is learnt.
-float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s, double share) const {
+float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s, double strength) const {
   constexpr double share_by_turns = 0.6;
   double reach = gain_ * interval;
   if (running_gain_) reach = double{edge.gains[s]} * interval;
   if (by_turns_) reach = double{edge.gains[s]} / share_by_turns;
-  return reach > 0.0 ? of_8_bits(share * strength_ / reach) : 0.0F;
+  return reach > 0.0 ? of_8_bits(strength / reach) : 0.0F;
 }
 
 std::span<const float> DriftCorrection::gains(std::size_t edge, Iteration k) {
@@ -117,14 +131,22 @@ std::span<const float> DriftCorrection::gains(std::size_t edge, Iteration k) {
   return told_;
 }
 
-void DriftCorrection::learn(std::span<const MixEdge> edges) {
-  for (const MixEdge& edge : edges) {
+/// The c of moves by step · w_ij, at most.
+double DriftCorrection::most_of(std::size_t edge, double step) const {
+  if (leaving_.empty()) return strength_;
+  const double s = 2.0 * step * leaving_[edge];
+  return s > 0.0 ? std::min(strength_, double{of_8_bits((2.0 - s) / s / growth_)}) : strength_;
+}
+
+void DriftCorrection::learn(double step, std::span<const MixEdge> edges) {
+  for (std::size_t e = 0; e < edges.size(); ++e) {
+    const MixEdge& edge = edges[e];
     for (SegmentId s = 0; s < layout_.count(); ++s) {
       const auto part = [&](std::span<const float> block) {
         return block.subspan(layout_[s].offset, layout_[s].length);
       };
-      device_.add_difference(scale(least_interval_, edge, s, 1.0) * edge.weight, part(edge.theirs), part(edge.ours),
-                             v_.segment(layout_[s]));
+      device_.add_difference(scale(least_interval_, edge, s, most_of(e, step)) * edge.weight, part(edge.theirs),
+                             part(edge.ours), v_.segment(layout_[s]));
     }
   }
 }
@@ -135,7 +157,9 @@ void DriftCorrection::learn(Iteration k, const Mixing& mixing, const MixingRule&
     const Rhythm& rhythm = rhythms_[move.edge];
     const double tau = interval(rhythm.mean_silence[move.segment], rhythm.values_a_crossing[move.segment]);
     const MixEdge& edge = mixing.edges[move.edge];
-    add_move(mixing, move, scale(tau, edge, move.segment, share_of(edge, move.segment)), v_.span());
+    const double most = most_of(move.edge, double{move.weight} / double{edge.weight});
+    const double strength = std::min(most, share_of(edge, move.segment) * strength_);
+    add_move(mixing, move, scale(tau, edge, move.segment, strength), v_.span());
   });
 }
 
@@ -167,23 +191,6 @@ void DriftCorrection::correct(std::span<float> g) {
   if (running_gain_) running_gain_->gradient(g);
 }
 
-namespace {
-
-/// The c at which theory calls a run unstable.
-double bound_of(const Topology& topology, std::optional<double> growth) {
-  const double s = 1.0 - topology.spectrum().smallest;
-  return s > 0.0 ? (4.0 - 2.0 * s) / s / growth.value_or(1.0) : std::numeric_limits<double>::infinity();
-}
-
-}  // namespace
-
-double CorrectionPlan::strength_on(const Topology& topology, Schedule schedule, std::optional<double> growth) const {
-  constexpr double usual = 0.5;
-  if (strength) return *strength;
-  if (schedule == Schedule::asynchronous) return usual;
-  return std::min(usual, double{of_8_bits(bound_of(topology, growth) / 2.0)});
-}
-
 std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std::optional<double> growth) const {
   if (!on() || topology.ranks() == 1) return {};
   std::vector<std::string> all;
@@ -192,7 +199,8 @@ std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std:
         "exchange.correction: nothing bounds how long this trigger is silent, and a silence much longer than usual can "
         "make the correction diverge: set trigger.maximum_silence, e.g. 10, or trigger.silence_growth, e.g. 2");
   if (!strength) return all;
-  if (const double most = bound_of(topology, growth); *strength >= most) {
+  const double s = 1.0 - topology.spectrum().smallest, most = (4.0 - 2.0 * s) / s / growth.value_or(1.0);
+  if (*strength >= most) {
     char text[256];
     std::snprintf(text, sizeof text,
                   "exchange.correction.strength: %g is unstable on this graph, whose weights allow less than %.3g in "
@@ -209,7 +217,7 @@ std::unique_ptr<CorrectionPlan> make_drift(Config& config) {
   return std::make_unique<CorrectionPlan>(
       CorrectionPlan{.strength = config.real_or_auto("strength", Range::between(0.0, 10.0),
                                                      "c: how fast the drift is learnt; 0 is no correction. auto: 0.5, "
-                                                     "in lockstep at most half of what the graph allows")});
+                                                     "in lockstep at most 1 / (neighbours of a rank)")});
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ class OpenExchange final : public Exchange {
  public:
   OpenExchange(const ExchangeContext& context, const std::string& sparsify)
       : link(context, turns, sparsifier(sparsify)),
-        drift(0.5, context, link.settling()),
+        drift(0.5, context, link.settling(), 1.0),
         context_(context),
         fired_(context.replica.layout.count(), std::uint8_t{1}) {}
   void start(Iteration k) override {

@@ -82,7 +82,7 @@ std::vector<Rest> walk(int ranks, const Walk& how) {
     Rest& rest = all[static_cast<std::size_t>(rank.rank())];
     const auto context = rank.context();
     NeighbourLink link(context, turns, sparsifier(how.sparsify));
-    DriftCorrection drift(how.strength, context, link.settling());
+    DriftCorrection drift(how.strength, context, link.settling(), 1.0);
     const auto rule = rule_named(how.mixing);
     Random random(stream_seed(31 + how.seed, "walk", static_cast<std::uint64_t>(rank.rank())));
     rest.added.resize(layout.size());
