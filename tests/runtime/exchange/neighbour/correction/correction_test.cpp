@@ -351,8 +351,8 @@ TEST_CASE("a correction is refused with a rule that does not keep the mean, and 
                        doctest::Contains("ParticipantOptions::step"), ConfigError);
 }
 
-// With such curvatures D-PSGD stands learning rates up to some 0.6 on the exponential graph, with c = 1/2 up to 0.35. On
-// the torus c = 1/2 is the bound itself.
+// With such curvatures D-PSGD stands learning rates up to some 0.6 on the exponential graph, with c = 1/2 up to 0.35.
+// On the torus c = 1/2 is the bound itself.
 TEST_CASE("a strength that nobody has set is stable where a half is not" * doctest::test_suite("arithmetic")) {
   const std::string exponential = "topology: {graph: {name: exponential}, weights: {name: uniform}}\n";
   const std::string usual = "exchange: {name: dpsgd, correction: {name: drift}}\n";
