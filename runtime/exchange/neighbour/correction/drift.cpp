@@ -23,10 +23,10 @@
 // on average, which no pattern that was simulated has made swing (docs/method/drift_pace.py). The latest silence as τ
 // does swing: after every short one v pushes through a long one what it has learnt far too fast.
 // Curvature h makes that ηh < 2 − s (1 + c/2), where D-PSGD without correction stands ηh < 2 − s. So, where the
-// configuration does not say c, it is 1/2, in lockstep at most (2 − s) / s, with which D-PSGD stands half of the steps
-// that it stands without. As s the most that the weights of the edge's ends allow, 2 (1 − w_ii) (Gershgorin): c ≤ 1 / d
-// with d neighbours of equal weight. By the s of the graph itself, 1.27, c might be 1/2 on an exponential graph of 16;
-// label-sorted MNIST diverges with that.
+// configuration does not say c, it is 1/2, in lockstep at most (2 − s) / s, with which D-PSGD stands at least half of
+// the steps that it stands without. As s the most that the weights of the edge's ends allow (Gershgorin), 2 (1 − w_ii):
+// c ≤ 1 / d with d neighbours of equal weight. By the s of the graph itself, 1.27, c might be 1/2 on an exponential
+// graph of 16; label-sorted MNIST diverges with that.
 // Where only one end has fired, c counts by min(1, 2 w_ij / (1 − w_ij)), which is 2 / degree under uniform weights: the
 // other end's copy is old, and what has moved that end along its other edges since then the two do not know. The more
 // edges it has, the further it is from its copy. With all of c eight ranks on an exponential graph diverge in

@@ -180,7 +180,9 @@ TEST_CASE("what the ranks learn adds up to 0, for any pattern of events") {
       for (const std::string& exchange :
            {corrected_dpsgd(0.5), corrected_dpsgd(0.5, ", delay: 1"), corrected("{name: arrival}", 0.5) + all,
             corrected("{name: arrival}", 0.5) + some, corrected("{name: difference, gamma: 0.5}", 0.5) + some,
-            corrected("{name: difference, gamma: 0.5}", 0.5, ", delay: 1") + some}) {
+            corrected("{name: difference, gamma: 0.5}", 0.5, ", delay: 1") + some,
+            std::string("exchange: {name: dpsgd, correction: {name: drift}}\n"),
+            "exchange: {name: eventgrad, mixing: {name: arrival}, correction: {name: drift}}\n" + some}) {
         CAPTURE(exchange);
         CAPTURE(ranks);
         const std::string yaml = graph + exchange;
@@ -380,7 +382,7 @@ TEST_CASE("a strength that nobody has set is a half, and no more than weights an
   CHECK(same(ring, 8, 0.25, growing));
   CHECK(same(torus, 16, 0.25, always));
   CHECK(same(complete, 5, 0.25, always));
-  CHECK_FALSE(same(complete, 5, 0.25, bounded));  // where one end has fired, which counts less anyway, it is as much
+  CHECK_FALSE(same(complete, 5, 0.25, bounded));  // an event of one end alone: 1/4 by default, 1/8 with c = 1/4
   const std::string halves = "exchange: {name: eventgrad, mixing: {name: difference, gamma: 0.5}, correction: ";
   CHECK(descend(complete + halves + "{name: drift}}\n" + always, 5, 20).hashes() ==
         descend(complete + halves + "{name: drift, strength: 0.5}}\n" + always, 5, 20).hashes());
