@@ -191,6 +191,21 @@ function(hearsay_add_script_test name)
                        ENVIRONMENT "${HEARSAY_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
 endfunction()
 
+# hearsay_add_cli_tests(NAME … [PROCESSORS n]): the scripts of those names in cli/, which are given the program and the
+# sources, as cli.NAME; cli itself as cli. PROCESSORS: all cores, unless it is said.
+function(hearsay_add_cli_tests)
+  cmake_parse_arguments(ARG "" "PROCESSORS" "" ${ARGN})
+  if(NOT ARG_PROCESSORS)
+    set(ARG_PROCESSORS ${HEARSAY_CORES})
+  endif()
+  foreach(name IN LISTS ARG_UNPARSED_ARGUMENTS)
+    string(REGEX REPLACE "^cli\\.cli$" "cli" test "cli.${name}")
+    hearsay_add_script_test(${test} COMMAND cli/${name}_test.sh $<TARGET_FILE:hearsay> ${PROJECT_SOURCE_DIR}
+                            TIMEOUT 900 PROCESSORS ${ARG_PROCESSORS} LABELS torch mpi
+                            ENVIRONMENT ${HEARSAY_MPI_ENVIRONMENT} MPIEXEC=${MPIEXEC_EXECUTABLE})
+  endforeach()
+endfunction()
+
 # hearsay_add_testbed_test(NAME COMMAND … ): a script test on the hosts of scripts/testbed, one at a time; skipped where
 # network namespaces are not permitted (the script says why).
 function(hearsay_add_testbed_test name)

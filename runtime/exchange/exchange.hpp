@@ -2,8 +2,9 @@
 // An Exchange is one way for replicas to learn from each other. The training loop calls it and knows nothing more:
 //
 //   for k = 0, 1, …:
-//     exchange.start(k)                     x_k is final: decide, encode, post; must not wait for anybody.
-//                                           Asynchronously x_k may move by what is sent, before the gradient
+//     exchange.start(k)                     x_k is final: decide, encode, post; waits for nobody.
+//                                           Asynchronously x_k may move by what is sent, before the gradient;
+//                                           in lockstep with `strategy: diffusion` it waits and mixes here
 //     loss, g = model(x_k, batch)           calls exchange.gradient_ready(s) per segment, last layer first
 //     exchange.learning_rate(η)             for those that measure steps by it
 //     exchange.finish(k)                    mix x, or replace g by the aggregated gradient
@@ -169,6 +170,8 @@ class ExchangePlan {
   virtual std::size_t packet_bound(const Layout& layout, int ranks) const = 0;
   virtual std::unique_ptr<Exchange> build(const ExchangeContext& context) const = 0;
   virtual Schedule schedule() const = 0;
+  /// Whether `start` may move x: the gradient is of where it is then.
+  virtual bool moves_at_start() const { return schedule() == Schedule::asynchronous; }
   /// H: a round of so many iterations ends with an exchange; 1: every iteration does.
   virtual Iteration local_steps() const { return 1; }
   /// How many packets of an edge may be under way, posted and not yet popped; nothing: as many as fit into the ring.

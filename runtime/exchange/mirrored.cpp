@@ -1,10 +1,10 @@
 // An exchange whose passes are the processor's, for a replica that lives elsewhere: it works on a mirror.
-//   start:    the exchange, with x as `stepped` left it in the mirror;  x ← mirror, where ranks are asynchronous
+//   start:    the exchange, with x as `stepped` left it in the mirror;  x ← mirror, where `start` may move it
 //   finish:   g → mirror;  the exchange;  x, g ← mirror
 //   stepped:  x → mirror;  the exchange;  x ← mirror
 // Gradients are not announced segment by segment: it learns of all of them in `finish`.
-// Cost per iteration: x crosses the bus three times and g twice, 20 n bytes, whatever travels between ranks; where they
-// are asynchronous x once more.
+// Cost per iteration: x crosses the bus three times and g twice, 20 n bytes, whatever travels between ranks; where
+// `start` may move x once more.
 #include "runtime/exchange/exchange.hpp"
 
 namespace hearsay {
@@ -15,7 +15,7 @@ class Mirrored final : public Exchange {
   Mirrored(const ExchangePlan& plan, const ExchangeContext& context)
       : there_(context.replica),
         mirror_(context.replica.layout),
-        moves_at_start_(plan.schedule() == Schedule::asynchronous),
+        moves_at_start_(plan.moves_at_start()),
         exchange_(build(plan, context)) {}
 
   void start(Iteration k) override {

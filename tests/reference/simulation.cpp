@@ -87,12 +87,13 @@ class Simulation {
       sent_before_ = sent_;
       for (auto& sent : sent_) sent.assign(sent.size(), false);
       for (std::size_t i = 0; i < workers_; ++i) {
-        problem_.gradient(static_cast<int>(i), k, outcome_.x[i], gradients_[i]);
+        if (!setup_.diffusion) problem_.gradient(static_cast<int>(i), k, outcome_.x[i], gradients_[i]);
         decide_and_publish(i, k);
       }
       std::vector<std::vector<float>> mixed = outcome_.x;
       for (std::size_t i = 0; i < workers_; ++i) {
         if (!local_step(i, k)) mix(i, k, mixed[i]);
+        if (setup_.diffusion) problem_.gradient(static_cast<int>(i), k, mixed[i], gradients_[i]);
         for (std::size_t e = 0; e < drift_[i].size(); ++e) gradients_[i][e] -= drift_[i][e];
       }
       const auto rate = static_cast<float>(setup_.learning_rate);

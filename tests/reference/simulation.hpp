@@ -39,6 +39,7 @@ struct Setup {
   double density = 1.0;     ///< below 1: top-k copies
   std::int64_t delay = 0;   ///< 1: both copies of an edge are those of the iteration before (stale mixing: j's only)
   double correction = 0.0;  ///< strength c of the drift correction; not with stale mixing
+  bool diffusion = false;   ///< gradients are taken at what mixing has made of x
 };
 
 /// The decision that came closest to falling the other way: | change − threshold | / norm.

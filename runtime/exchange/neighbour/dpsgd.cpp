@@ -14,6 +14,7 @@
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/neighbour/correction/correction.hpp"
 #include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/strategy.hpp"
 #include "runtime/exchange/neighbour/turns.hpp"
 
 namespace hearsay {
@@ -21,8 +22,10 @@ namespace {
 
 class DPsgd final : public Exchange {
  public:
-  DPsgd(const ExchangeContext& context, NeighbourLink::Options options, const CorrectionPlan& correction)
+  DPsgd(const ExchangeContext& context, NeighbourLink::Options options, Strategy strategy,
+        const CorrectionPlan& correction)
       : context_(context),
+        strategy_(strategy),
         link_(context, options, {}),
         every_segment_(context.replica.layout.count(), std::uint8_t{1}),
         copies_are_current_(!options.keep_own_copies),
@@ -37,9 +40,10 @@ class DPsgd final : public Exchange {
     say_gains(k);
     if (link_.by_turns()) return send_by_turns(k, every_segment_, link_, *arrival_, &*drift_, context_);
     link_.send(k, every_segment_);
+    if (strategy_ == Strategy::diffusion) mix(k);
   }
   void finish(Iteration k) override {
-    mix(k);
+    if (strategy_ == Strategy::consensus) mix(k);
     if (drift_) drift_->correct(context_.replica.gradients.span());
   }
   bool idle(Iteration k) override {
@@ -98,6 +102,7 @@ class DPsgd final : public Exchange {
   }
 
   ExchangeContext context_;
+  const Strategy strategy_;
   NeighbourLink link_;
   std::vector<std::uint8_t> every_segment_;
   bool copies_are_current_;
@@ -110,7 +115,9 @@ class DPsgd final : public Exchange {
 class DPsgdPlan final : public ExchangePlan {
  public:
   explicit DPsgdPlan(Config& exchange)
-      : options_(read_link_options(exchange)), correction_(read_correction(exchange.section("correction"))) {
+      : options_(read_link_options(exchange)),
+        strategy_(read_strategy(exchange, options_)),
+        correction_(read_correction(exchange.section("correction"))) {
     const bool current = options_.schedule == Schedule::lockstep && options_.delay == 0;
     options_.keep_own_copies = correction_.on() && !current;
     options_.by_turns = correction_.on() && options_.schedule == Schedule::asynchronous;
@@ -126,15 +133,17 @@ class DPsgdPlan final : public ExchangePlan {
         link_cost(layout, topology, packet_bound(layout, topology.ranks()), {}, false, {.hosts = assumptions.hosts});
     cost.local = cost.local + correction_.work(layout, topology, 1.0);
     cost.waits = options_.schedule == Schedule::lockstep;
+    cost.overlaps = strategy_ == Strategy::consensus;
     return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
-    return std::make_unique<DPsgd>(context, options_, correction_);
+    return std::make_unique<DPsgd>(context, options_, strategy_, correction_);
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
     return link_bytes(layout, options_, {}, neighbours, packet_bound(layout, ranks)) + correction_.kept_bytes(layout);
   }
   Schedule schedule() const override { return options_.schedule; }
+  bool moves_at_start() const override { return strategy_ == Strategy::diffusion || ExchangePlan::moves_at_start(); }
   std::optional<std::size_t> in_flight() const override { return options_.limit(); }
   bool runs_on(const Device&) const override { return true; }
   std::vector<std::string> warnings(const Topology& topology) const override {
@@ -150,6 +159,7 @@ class DPsgdPlan final : public ExchangePlan {
 
  private:
   NeighbourLink::Options options_;
+  Strategy strategy_;
   CorrectionPlan correction_;
 };
 

@@ -18,6 +18,7 @@
 #include "runtime/exchange/neighbour/correction/correction.hpp"
 #include "runtime/exchange/neighbour/eventgrad.hpp"
 #include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/strategy.hpp"
 #include "runtime/exchange/neighbour/turns.hpp"
 #include "trigger/trigger.hpp"
 
@@ -26,9 +27,10 @@ namespace {
 
 class EventGrad final : public Exchange {
  public:
-  EventGrad(const ExchangeContext& context, NeighbourLink::Options options, Sparsifier sparsifier,
+  EventGrad(const ExchangeContext& context, NeighbourLink::Options options, Strategy strategy, Sparsifier sparsifier,
             std::shared_ptr<const MixingRule> mixing, const TriggerPlan& trigger, const CorrectionPlan& correction)
       : context_(context),
+        strategy_(strategy),
         link_(context, options, std::move(sparsifier)),
         mixing_(std::move(mixing)),
         compute_norms_(context.device().norms(context.replica.layout)),
@@ -49,9 +51,10 @@ class EventGrad final : public Exchange {
     say_gains(k);
     if (link_.by_turns()) return send_by_turns(k, fired_, link_, *mixing_, drift(), context_);
     link_.send(k, fired_);
+    if (strategy_ == Strategy::diffusion) mix(k);
   }
   void finish(Iteration k) override {
-    mix(k);
+    if (strategy_ == Strategy::consensus) mix(k);
     if (drift_) drift_->correct(context_.replica.gradients.span());
   }
   bool idle(Iteration k) override {
@@ -131,6 +134,7 @@ class EventGrad final : public Exchange {
   }
 
   ExchangeContext context_;
+  const Strategy strategy_;
   NeighbourLink link_;
   std::shared_ptr<const MixingRule> mixing_;
   Device::Norms compute_norms_;
@@ -159,6 +163,7 @@ class EventGradPlan final : public ExchangePlan {
  public:
   EventGradPlan(Config& exchange, Config& root, std::string_view usual_mixing)
       : link_(read_link_options(exchange)),
+        strategy_(read_strategy(exchange, link_)),
         mixing_(read_mixing(exchange.section("mixing"), usual_mixing)),
         trigger_(read_trigger(root.section("trigger"))),
         sparsifier_(read_segment_sparsifier(root.section("sparsify"))),
@@ -192,16 +197,18 @@ class EventGradPlan final : public ExchangePlan {
                                   link_.keep_own_copies, assumptions);
     cost.local = cost.local + correction_.work(layout, topology, assumptions.event_fraction);
     cost.waits = link_.schedule == Schedule::lockstep;
+    cost.overlaps = strategy_ == Strategy::consensus;
     return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
-    return std::make_unique<EventGrad>(context, link_, sparsifier_.fresh(), mixing_, trigger_, correction_);
+    return std::make_unique<EventGrad>(context, link_, strategy_, sparsifier_.fresh(), mixing_, trigger_, correction_);
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
     return link_bytes(layout, link_, sparsifier_, neighbours, packet_bound(layout, ranks)) +
            correction_.kept_bytes(layout);
   }
   Schedule schedule() const override { return link_.schedule; }
+  bool moves_at_start() const override { return strategy_ == Strategy::diffusion || ExchangePlan::moves_at_start(); }
   std::optional<std::size_t> in_flight() const override { return link_.limit(); }
   /// Lockstep ranks would have to agree on the iteration, and on a graph that changes a peer would be missing.
   bool survives_deaths() const override { return schedule() == Schedule::asynchronous; }
@@ -227,6 +234,7 @@ class EventGradPlan final : public ExchangePlan {
   }
 
   NeighbourLink::Options link_;
+  Strategy strategy_;
   std::shared_ptr<const MixingRule> mixing_;
   TriggerPlan trigger_;
   Sparsifier sparsifier_;

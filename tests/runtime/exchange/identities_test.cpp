@@ -37,6 +37,18 @@ TEST_CASE("eventgrad with threshold 0 and stale mixing is dpsgd") {
   }
 }
 
+TEST_CASE("with strategy diffusion, too") {
+  const std::string diffusion = "exchange: {name: dpsgd, strategy: diffusion}\n";
+  for (const int ranks : rank_counts) {
+    CAPTURE(ranks);
+    const JobOutcome averaged = train(ring + diffusion, ranks, Ranks::threads);
+    check_same(
+        train(ring + eventgrad("{name: stale}", "lockstep, strategy: diffusion") + every_bit, ranks, Ranks::threads),
+        averaged);
+    CHECK((averaged.hashes() == train(std::string(ring) + dpsgd, ranks).hashes()) == (ranks == 1));
+  }
+}
+
 TEST_CASE("every policy in its warm-up is dpsgd") {
   const JobOutcome baseline = train(std::string(ring) + dpsgd, 4);
   for (const char* name :

@@ -73,11 +73,13 @@ void check_equal(const JobOutcome& real, const reference::Outcome& expected, con
 
 /// One configuration at one P, real and simulated, with copies that are `delay` iterations old.
 void compare(const GraphChoice& graph, const TriggerChoice& trigger, const MixingChoice& mixing,
-             const SparsifyChoice& sparsify, int ranks, Ranks run, int delay = 0, double correction = 0.0) {
+             const SparsifyChoice& sparsify, int ranks, Ranks run, int delay = 0, double correction = 0.0,
+             bool diffusion = false) {
   const Layout layout = reference::small_layout();
   const reference::Quadratic problem(layout, ranks, 7);
   std::string options = "lockstep, delay: " + std::to_string(delay);
   if (correction > 0.0) options += ", correction: {name: drift, strength: " + std::to_string(correction) + "}";
+  if (diffusion) options += ", strategy: diffusion";
   const std::string yaml = graph.yaml + eventgrad(mixing.yaml, options) + trigger.yaml + sparsify.yaml;
   CAPTURE(ranks);
   CAPTURE(yaml);
@@ -91,7 +93,8 @@ void compare(const GraphChoice& graph, const TriggerChoice& trigger, const Mixin
                                .gamma = difference_gamma,
                                .density = sparsify.density,
                                .delay = delay,
-                               .correction = correction};
+                               .correction = correction,
+                               .diffusion = diffusion};
   const JobOutcome real = train_locally(
       yaml, layout, problem.initial(), problem,
       {.ranks = ranks, .descent = {.learning_rate = learning_rate}, .iterations = iterations, .run = run});
@@ -239,6 +242,66 @@ TEST_CASE("dpsgd with drift correction is the simulation") {
         check_equal(real, simulate(setup, problem), layout);
       }
     }
+  }
+}
+
+// A rank waits before its gradient is taken, so ranks cannot be run in turns.
+TEST_CASE("with strategy diffusion the simulation's gradients are those of the mixed model" *
+          doctest::test_suite("arithmetic")) {
+  const auto graphs = graph_choices();
+  const auto sparsifiers = sparsify_choices();
+  std::size_t next = 0;
+  for (const auto& trigger : trigger_choices()) {
+    for (const auto& mixing : mixing_choices()) {
+      for (const double correction : {0.0, 0.1}) {
+        if (correction > 0.0 && mixing.rule == reference::Mixing::stale) continue;  // refused
+        for (const int ranks : {1, 2, 3, 5}) {
+          compare(graphs[next % graphs.size()], trigger, mixing, sparsifiers[next % sparsifiers.size()], ranks,
+                  Ranks::threads, 0, correction, true);
+          ++next;
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("dpsgd with strategy diffusion is the simulation, on a graph that changes, too") {
+  const Layout layout = reference::small_layout();
+  const auto check = [&](const std::string& graph, const reference::Setup& setup, const std::string& more, int ranks) {
+    const std::string yaml = graph + "exchange: {name: dpsgd, strategy: diffusion" + more + "}\n";
+    CAPTURE(yaml);
+    CAPTURE(ranks);
+    const reference::Quadratic problem(layout, ranks, 21);
+    const JobOutcome real =
+        train_locally(yaml, layout, problem.initial(), problem,
+                      {.ranks = ranks, .iterations = iterations, .run = Ranks::threads_with_communication_threads});
+    check_equal(real, simulate(setup, problem), layout);
+  };
+  for (const int ranks : {2, 3, 5, 8}) {
+    reference::Setup setup{.weights = reference::ring_weights(ranks),
+                           .segment_lengths = lengths_of(layout),
+                           .initial = reference::Quadratic(layout, ranks, 21).initial(),
+                           .learning_rate = learning_rate,
+                           .iterations = iterations,
+                           .trigger = {},
+                           .diffusion = true};
+    check(ring, setup, "", ranks);
+    setup.mixing = reference::Mixing::difference, setup.gamma = 1.0, setup.correction = 0.2;
+    check(ring, setup, ", correction: {name: drift, strength: 0.2}", ranks);
+    setup.mixing = reference::Mixing::stale, setup.correction = 0.0;
+    setup.weights = reference::complete_weights(ranks);
+    setup.sequence = reference::one_peer_exponential_sequence(ranks);
+    check(one_peer, setup, "", ranks);
+  }
+}
+
+TEST_CASE("diffusion is refused where nobody waits, and where messages are to travel while ranks compute") {
+  for (const std::string more :
+       {"name: dpsgd, schedule: asynchronous", "name: eventgrad, delay: 1", "name: gossip_outer"}) {
+    CAPTURE(more);
+    Config root = Config::from_text("exchange: {strategy: diffusion, " + more + "}\n");
+    static_cast<void>(plan_exchange(root));
+    CHECK_THROWS_WITH_AS(root.throw_if_invalid(), doctest::Contains("exchange.strategy"), ConfigError);
   }
 }
 

@@ -46,6 +46,8 @@ TEST_CASE("dpsgd is the same on a device") {
   compare(one_peer + dpsgd, 4);
   compare(std::string(ring) + "exchange: {name: dpsgd, schedule: asynchronous}\n", 3);
   compare(std::string(ring) + dpsgd, 4, Ranks::threads_with_communication_threads);
+  compare(ring + std::string("exchange: {name: dpsgd, strategy: diffusion, correction: {name: drift}}\n"), 3,
+          Ranks::threads);
 }
 
 TEST_CASE("momentum, trackers and pushed sums are the same on a mirror") {
@@ -100,6 +102,9 @@ TEST_CASE("what a device cannot choose runs on a mirror, which is the same") {
   compare(sampled, 3);
   compare(ring + eventgrad("{name: arrival}", "asynchronous") + "sparsify: {selector: {name: sampled, density: 0.1}}\n",
           3);  // whose gradients are of where `start` has moved them
+  compare(ring + eventgrad("{name: arrival}", "lockstep, strategy: diffusion") +
+              "sparsify: {selector: {name: sampled, density: 0.1}}\n",
+          3, Ranks::threads);
 }
 
 /// Gradients in, gradients out, residuals and bytes of every rank.

@@ -207,6 +207,8 @@ TEST_CASE("so has one whose communication has threads, or whose graph changes, o
   check_resumed({.yaml = exchange_section("diloco", ", local_steps: 8, fragments: 2, delay_steps: 3"),
                  .engine = EngineKind::thread_engine});
   check_resumed({.yaml = exchange_section("dpsgd", ", delay: 1"), .engine = EngineKind::thread_engine});
+  for (const char* more : {", strategy: diffusion", ", strategy: diffusion, correction: {name: drift}"})
+    check_resumed({.yaml = exchange_section("dpsgd", more), .engine = EngineKind::thread_engine});
   for (const std::string name : {"dpsgd", "push_sum", "gradient_tracking", "gasloc"})
     check_resumed({.yaml = one_peer + exchange_section(name, rounds_of(name, 3))});
   for (const std::string& sparsify : every_kind_of_body())

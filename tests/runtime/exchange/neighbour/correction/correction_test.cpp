@@ -342,6 +342,45 @@ TEST_CASE("with every segment, c = 1 and gamma = 1/2 it is EXTRA") {
     for (std::size_t e = 0; e < n; ++e) CHECK(job.ranks[i].x[e] == doctest::Approx(now[i][e]).epsilon(1e-4));
 }
 
+// Yuan, Ying, Zhao and Sayed 2018, Algorithm 1, W̃ = (I + W)/2:
+//   ψ_k = z_k − η g(z_k);  z_{k+1} = W̃ (ψ_k + z_k − ψ_{k−1}),  the first z being what all ranks begin with.
+TEST_CASE("the same with strategy diffusion is exact diffusion") {
+  constexpr int ranks = 5;
+  constexpr Iteration iterations = 40;
+  constexpr float rate = 0.1F;
+  const Layout layout = reference::small_layout();
+  const Bowls problem(layout.size(), ranks);
+  const std::vector<float> initial(layout.size(), 1.0F);
+  const std::string yaml =
+      ring + corrected("{name: difference, gamma: 0.5}", 1.0, ", strategy: diffusion") + "trigger: {name: always}\n";
+  const JobOutcome job = train_locally(
+      yaml, layout, initial, problem,
+      {.ranks = ranks, .descent = {.learning_rate = rate}, .iterations = iterations, .run = Ranks::threads});
+
+  const auto w = reference::ring_weights(ranks);
+  std::vector<std::vector<double>> z(ranks, {initial.begin(), initial.end()}), psi_before = z, phi = z;
+  for (Iteration k = 0; k < iterations; ++k) {
+    for (std::size_t i = 0; i < z.size(); ++i) {
+      const std::vector<float> at(z[i].begin(), z[i].end());
+      std::vector<float> g(at.size());
+      problem.gradient(static_cast<int>(i), k, at, g);
+      for (std::size_t e = 0; e < g.size(); ++e) {
+        const double psi = z[i][e] - rate * g[e];
+        phi[i][e] = psi + z[i][e] - psi_before[i][e];
+        psi_before[i][e] = psi;
+      }
+    }
+    for (std::size_t i = 0; i < z.size(); ++i)
+      for (std::size_t e = 0; e < initial.size(); ++e) {
+        z[i][e] = 0.5 * phi[i][e];
+        for (std::size_t j = 0; j < z.size(); ++j) z[i][e] += 0.5 * w[i][j] * phi[j][e];
+      }
+  }
+  for (std::size_t i = 0; i < phi.size(); ++i)
+    for (std::size_t e = 0; e < initial.size(); ++e)
+      CHECK(job.ranks[i].x[e] == doctest::Approx(phi[i][e]).epsilon(1e-4));
+}
+
 TEST_CASE("a correction is refused with a rule that does not keep the mean, and where nobody says what a step is") {
   Config root = Config::from_text("exchange: {name: eventgrad, mixing: {name: stale}, correction: {name: drift}}");
   static_cast<void>(plan_exchange(root));
@@ -365,6 +404,20 @@ TEST_CASE("a strength that nobody has set is stable where a half is not" * docte
   CHECK_FALSE(reached(exponential + corrected_dpsgd(0.5), 0.42));
   CHECK(reached(torus + usual, 0.1));
   CHECK_FALSE(reached(torus + corrected_dpsgd(0.5), 0.1));
+}
+
+// Curvatures are up to 1.5: a rank alone stands rates up to 1.33.
+TEST_CASE("with strategy diffusion a half is stable with steps that consensus does not stand" *
+          doctest::test_suite("arithmetic")) {
+  const auto reached = [](const std::string& topology, int ranks, const std::string& strategy, double learning_rate) {
+    const std::string yaml = topology + corrected_dpsgd(0.5, ", strategy: " + strategy);
+    return distance(descend(yaml, ranks, 3000, {.learning_rate = learning_rate}, Ranks::threads)) < 1e-3;
+  };
+  const std::string exponential = "topology: {graph: {name: exponential}, weights: {name: uniform}}\n";
+  CHECK(reached(exponential, 16, "diffusion", 1.0));
+  CHECK_FALSE(reached(exponential, 16, "consensus", 0.42));
+  CHECK(reached(ring, 8, "diffusion", 1.0));
+  CHECK_FALSE(reached(ring, 8, "consensus", 0.42));
 }
 
 TEST_CASE("a strength that nobody has set is a half, and no more than weights and silences allow") {
