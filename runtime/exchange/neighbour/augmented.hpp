@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/exchange/exchange.hpp"
-#include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/link/link.hpp"
 
 namespace hearsay {
 

@@ -13,7 +13,7 @@
 
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/neighbour/correction/correction.hpp"
-#include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/link/link.hpp"
 #include "runtime/exchange/neighbour/strategy.hpp"
 #include "runtime/exchange/neighbour/turns.hpp"
 
@@ -22,8 +22,7 @@ namespace {
 
 class DPsgd final : public Exchange {
  public:
-  DPsgd(const ExchangeContext& context, NeighbourLink::Options options, Strategy strategy,
-        const CorrectionPlan& correction)
+  DPsgd(const ExchangeContext& context, LinkOptions options, Strategy strategy, const CorrectionPlan& correction)
       : context_(context),
         strategy_(strategy),
         link_(context, options, {}),
@@ -158,7 +157,7 @@ class DPsgdPlan final : public ExchangePlan {
   }
 
  private:
-  NeighbourLink::Options options_;
+  LinkOptions options_;
   Strategy strategy_;
   CorrectionPlan correction_;
 };

@@ -17,7 +17,7 @@
 
 #include "runtime/exchange/neighbour/correction/correction.hpp"
 #include "runtime/exchange/neighbour/eventgrad.hpp"
-#include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/link/link.hpp"
 #include "runtime/exchange/neighbour/strategy.hpp"
 #include "runtime/exchange/neighbour/turns.hpp"
 #include "trigger/trigger.hpp"
@@ -27,7 +27,7 @@ namespace {
 
 class EventGrad final : public Exchange {
  public:
-  EventGrad(const ExchangeContext& context, NeighbourLink::Options options, Strategy strategy, Sparsifier sparsifier,
+  EventGrad(const ExchangeContext& context, LinkOptions options, Strategy strategy, Sparsifier sparsifier,
             std::shared_ptr<const MixingRule> mixing, const TriggerPlan& trigger, const CorrectionPlan& correction)
       : context_(context),
         strategy_(strategy),
@@ -233,7 +233,7 @@ class EventGradPlan final : public ExchangePlan {
     return work;
   }
 
-  NeighbourLink::Options link_;
+  LinkOptions link_;
   Strategy strategy_;
   std::shared_ptr<const MixingRule> mixing_;
   TriggerPlan trigger_;

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "runtime/exchange/misfit.hpp"
-#include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/link/link.hpp"
 #include "runtime/exchange/neighbour/push_sum.hpp"
 
 namespace hearsay {

@@ -14,14 +14,14 @@
 
 #include "base/error.hpp"
 #include "runtime/exchange/exchange.hpp"
-#include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/link/link.hpp"
 
 namespace hearsay {
 namespace {
 
 class QuasiGlobalMomentum final : public Exchange {
  public:
-  QuasiGlobalMomentum(const ExchangeContext& context, NeighbourLink::Options options, float momentum)
+  QuasiGlobalMomentum(const ExchangeContext& context, LinkOptions options, float momentum)
       : context_(context),
         link_(context, options, {}),
         momentum_(momentum),
@@ -110,7 +110,7 @@ class QuasiGlobalMomentumPlan final : public ExchangePlan {
   }
 
  private:
-  NeighbourLink::Options options_;
+  LinkOptions options_;
   double momentum_;
 };
 

@@ -2,7 +2,7 @@
 
 namespace hearsay {
 
-Strategy read_strategy(Config& exchange, const NeighbourLink::Options& link) {
+Strategy read_strategy(Config& exchange, const LinkOptions& link) {
   const std::string name =
       exchange.choice("strategy", "consensus", {"consensus", "diffusion"},
                       "lockstep: take the gradient at the model that is sent, while it travels, or at the mixed one, "

@@ -9,13 +9,13 @@
 // Deviates from the papers in: mixing by events, as the exchange has it. Asynchronous ranks have no such choice: they
 // move by their own events before the gradient and by the others' when these have come (turns.hpp).
 // Cost: no byte, no memory; messages travel while nobody computes.
-#include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/link/options.hpp"
 
 namespace hearsay {
 
 enum class Strategy { consensus, diffusion };
 
 /// Reads `exchange.strategy`. Diffusion is for lockstep without a delay.
-Strategy read_strategy(Config& exchange, const NeighbourLink::Options& link);
+Strategy read_strategy(Config& exchange, const LinkOptions& link);
 
 }  // namespace hearsay

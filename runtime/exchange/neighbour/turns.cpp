@@ -21,7 +21,7 @@ void move_by_events(Iteration k, NeighbourLink& link, const MixingRule& rule, Dr
 
 }  // namespace
 
-void require_turns(Config& exchange, const NeighbourLink::Options& options) {
+void require_turns(Config& exchange, const LinkOptions& options) {
   exchange.require(!options.by_turns || options.in_flight == 1, "in_flight",
                    "where mixing keeps the mean, the two ends of an edge take turns: one packet of it is under way at "
                    "most. Leave it at 1, or take mixing: {name: stale} without correction");

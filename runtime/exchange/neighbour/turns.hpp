@@ -18,7 +18,7 @@
 // Cost: 5 memory passes over a segment that moved, per edge; a header of 32 bytes an iteration on a silent edge; on a
 // slow link half as many events as if both ends sent at once.
 #include "runtime/exchange/neighbour/correction/correction.hpp"
-#include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/link/link.hpp"
 
 namespace hearsay {
 
@@ -30,6 +30,6 @@ void hear_by_turns(Iteration k, NeighbourLink& link, const MixingRule& rule, Dri
                    const ExchangeContext& context);
 
 /// An edge whose ends take turns has one packet under way: `exchange.in_flight` must be 1.
-void require_turns(Config& exchange, const NeighbourLink::Options& options);
+void require_turns(Config& exchange, const LinkOptions& options);
 
 }  // namespace hearsay

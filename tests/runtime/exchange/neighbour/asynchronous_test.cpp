@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/link/link.hpp"
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
@@ -31,7 +31,7 @@ std::size_t packet_bound(const Layout& layout, const std::string& yaml) {
   return bytes;
 }
 
-NeighbourLink::Options keep_copies(std::size_t in_flight = 1) {
+LinkOptions keep_copies(std::size_t in_flight = 1) {
   return {.schedule = Schedule::asynchronous, .keep_own_copies = true, .in_flight = in_flight};
 }
 

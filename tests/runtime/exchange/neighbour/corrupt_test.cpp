@@ -6,7 +6,7 @@
 #include <rapidcheck.h>
 
 #include "base/error.hpp"
-#include "runtime/exchange/neighbour/link.hpp"
+#include "runtime/exchange/neighbour/link/link.hpp"
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"

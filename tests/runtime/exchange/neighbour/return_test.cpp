@@ -28,7 +28,7 @@ namespace {
 using namespace test;
 using namespace std::chrono_literals;
 
-constexpr NeighbourLink::Options turns{
+constexpr LinkOptions turns{
     .schedule = Schedule::asynchronous, .keep_own_copies = true, .repeats = false, .by_turns = true};
 
 Sparsifier sparsifier(const std::string& yaml) {

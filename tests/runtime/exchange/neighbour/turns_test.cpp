@@ -47,7 +47,7 @@ std::unique_ptr<MixingRule> rule_named(const std::string& yaml) {
   return rule;
 }
 
-constexpr NeighbourLink::Options turns{
+constexpr LinkOptions turns{
     .schedule = Schedule::asynchronous, .keep_own_copies = true, .repeats = false, .by_turns = true};
 
 /// What is left of a rank when all is quiet.
@@ -413,7 +413,7 @@ TEST_CASE("a packet out of turn is an error, and so is more than one packet unde
   const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan};
   LocalWorld world(job);
   const auto sender = world.make_rank(0), receiver = world.make_rank(1);
-  NeighbourLink::Options anybody = turns;
+  LinkOptions anybody = turns;
   anybody.by_turns = false, anybody.in_flight = 2;
   NeighbourLink from(sender->context(), anybody, {}), to(receiver->context(), turns, {});
   const std::vector<std::uint8_t> all(layout.count(), 1);

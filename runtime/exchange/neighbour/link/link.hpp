@@ -17,42 +17,19 @@
 #include <vector>
 
 #include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/neighbour/link/gains.hpp"
+#include "runtime/exchange/neighbour/link/news.hpp"
+#include "runtime/exchange/neighbour/link/sizes.hpp"
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
 #include "runtime/exchange/segments.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {
 
-/// Whether a segment of n values travels as it is: where nothing is selected and nothing rounded, and below
-/// `dense_below`. A Sparsifier without a codec (`{}`) sends everything so.
-bool travels_whole(const Sparsifier& sparsifier, std::size_t n);
-Body body_of(const Sparsifier& sparsifier, std::size_t n);
-/// Bytes that one fired segment of n values takes at most, its header included.
-std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n);
-
-/// What an iteration of a neighbour exchange costs: packets of at most `packet_bound` bytes, of whose segments a
-/// fraction fires; `selection` is the work of choosing what of them travels, if all fire; `own_copy`: whether mixing
-/// reads what neighbours hold of this rank.
-ExchangeCost link_cost(const Layout& layout, const Topology& topology, std::size_t packet_bound,
-                       const LocalWork& selection, bool own_copy, const CostAssumptions& assumptions);
-
 class NeighbourLink {
  public:
-  struct Options {
-    Schedule schedule = Schedule::lockstep;
-    Iteration delay = 0;           ///< lockstep: copies are those of so many iterations ago; 0 or 1
-    bool keep_own_copies = false;  ///< mixing reads MixEdge::ours
-    std::size_t in_flight = 1;     ///< asynchronous: packets of an edge that may be under way
-    bool repeats = true;           ///< as MixingRule::repeats: the age of a copy counts whenever it mixes
-    bool by_turns = false;         ///< asynchronous: an edge has one packet under way, of one end and then the other
-
-    /// As ExchangePlan::in_flight has it.
-    std::optional<std::size_t> limit() const {
-      return schedule == Schedule::asynchronous ? std::optional(in_flight) : std::nullopt;
-    }
-  };
   /// x̂_j and x̂_i start as the common initial model in `context.replica`.
-  NeighbourLink(const ExchangeContext& context, Options options, Sparsifier sparsifier);
+  NeighbourLink(const ExchangeContext& context, LinkOptions options, Sparsifier sparsifier);
 
   /// Encodes and posts the segments with fired[s] ≠ 0 as they are in the replica now. Lockstep sends a packet to every
   /// neighbour (of a graph that changes: to the peer of iteration k) at every iteration, asynchronous only where there
@@ -106,38 +83,12 @@ class NeighbourLink {
   std::span<const MixEdge> edges(Iteration k) const;
 
  private:
-  /// What has crossed an edge.
-  struct News {
-    explicit News(std::size_t segments) : crossed(segments), ends(segments), positions(segments) {}
-    void add_all(SegmentId s) { crossed[s] = all_values, positions[s].clear(); }
-    void add(SegmentId s, std::span<const std::uint32_t> some);
-    void add(SegmentId s, const News& other);
-    void note_end(SegmentId s, Ends end) { ends[s] = static_cast<std::uint8_t>(ends[s] | end); }
-    void clear(SegmentId s) { crossed[s] = nothing, ends[s] = 0, positions[s].clear(); }
-    void state(Archive& archive, const Layout& layout);
-    std::vector<std::uint8_t> crossed;
-    std::vector<std::uint8_t> ends;
-    std::vector<std::vector<std::uint32_t>> positions;
-  };
-
-  /// How far a gradient moves the two ends of an edge, per segment. Empty while this rank has not said it.
-  struct Gains {
-    bool none() const { return own.empty(); }
-    std::uint64_t bits(SegmentId s) const;
-    void say(SegmentId s, float gain) { said[s] = gain, compare(s); }
-    void hear(SegmentId s, float gain) { heard[s] = gain, compare(s); }
-    void compare(SegmentId s) { larger[s] = std::max(said[s], heard[s]); }
-    void state(Archive& archive, std::size_t segments);
-    std::vector<float> own{};  // what the next packet says
-    std::vector<float> said{}, said_next{}, heard{}, larger{};
-  };
-
   struct Edge {
     FloatBlock theirs;                  // x̂_j
     std::vector<std::uint8_t> pending;  // events that are still owed to j
-    News news;
-    News next;  // with a delay: this rank's events, whose values mix an iteration later
-    Gains gains{};
+    EdgeNews news;
+    EdgeNews next;  // with a delay: this rank's events, whose values mix an iteration later
+    EdgeGains gains{};
     Iteration newest_packet = -1;
     Stamp newest_sent{};
     bool our_turn = false;
@@ -154,23 +105,29 @@ class NeighbourLink {
   bool lockstep() const { return options_.schedule == Schedule::lockstep; }
   FloatBlock& own_copy(std::size_t edge) { return own_copies_[lockstep() ? 0 : edge]; }
   bool delays_own_copy() const { return options_.delay > 0 && options_.keep_own_copies && !own_copies_.empty(); }
-  void note_positions(News& news, SegmentId s);
-  void note_age(std::size_t edge, Iteration k);
-  void note_sent(std::size_t edge, std::span<const std::uint8_t> segments);
   EdgeRange out_edges(Iteration k) const;
   EdgeRange in_edges(Iteration k) const;
-  void send_lockstep(Iteration k, std::span<const std::uint8_t> fired);
-  void send_whole(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
-  void send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
-  std::size_t bound(std::span<const std::uint8_t> segments) const;
-  bool may_send(std::size_t edge) const;
-  SharedPacket encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy, const Gains& gains);
+  void note_age(std::size_t edge, Iteration k);
+  void wait_for(const std::function<bool()>& ready);
   void last_packet_state(Archive& archive);
-  void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy, std::uint64_t gain);
-  void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy, std::uint64_t gain);
+  // Of selected values: the same on both ends of an edge.
   void decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body);
   void move_copy(std::span<float> copy);
-  void wait_for(const std::function<bool()>& ready);
+  void note_positions(EdgeNews& news, SegmentId s);
+
+  // send.cpp
+  void send_lockstep(Iteration k, std::span<const std::uint8_t> fired);
+  void send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
+  void send_whole(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
+  bool may_send(std::size_t edge) const;
+  std::size_t bound(std::span<const std::uint8_t> segments) const;
+  SharedPacket encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy,
+                      const EdgeGains& gains);
+  void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy, std::uint64_t gain);
+  void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy, std::uint64_t gain);
+  void note_sent(std::size_t edge, std::span<const std::uint8_t> segments);
+
+  // receive.cpp
   bool may_take(std::size_t edge) const;
   void hear_whole(std::size_t edge, std::span<const std::byte> packet);
   std::uint32_t apply_front(std::size_t edge);
@@ -180,7 +137,7 @@ class NeighbourLink {
   ExchangeContext context_;
   Device& device_;
   const Layout& layout_;
-  Options options_;
+  LinkOptions options_;
   Sparsifier sparsifier_;
   std::unique_ptr<ChangeSelection> changes_;          // null: all segments travel whole
   std::vector<std::vector<std::uint32_t>> row_ends_;  // per segment; empty unless the quantiser goes by rows
@@ -191,19 +148,12 @@ class NeighbourLink {
   Iteration first_ = -1;  // lockstep: the iteration of the first packet of this rank and its neighbours; -1: none yet
   SharedPacket last_packet_;  // with a delay: not used by any neighbour yet
   const std::vector<std::uint8_t> every_segment_;
-  News sent_;  // the last packet
+  EdgeNews sent_;  // the last packet
   IterationStarts starts_;
   std::vector<MixEdge> edges_;
   std::vector<std::uint8_t> wanted_;  // scratch: fired or pending
   std::vector<std::uint32_t> indices_;
   std::vector<float> values_;
 };
-
-/// Bytes of a link's copies and of the packets that it builds, each of at most `packet_bound` bytes.
-std::size_t link_bytes(const Layout& layout, const NeighbourLink::Options& options, const Sparsifier& sparsifier,
-                       std::size_t neighbours, std::size_t packet_bound);
-
-/// Reads `exchange.schedule`, `exchange.delay` and `exchange.in_flight`.
-NeighbourLink::Options read_link_options(Config& exchange);
 
 }  // namespace hearsay

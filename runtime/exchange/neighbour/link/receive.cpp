@@ -1,0 +1,105 @@
+// What comes in: packets become copies of the neighbours.
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "runtime/exchange/misfit.hpp"
+#include "runtime/exchange/neighbour/link/link.hpp"
+
+namespace hearsay {
+
+void NeighbourLink::receive(Iteration k) {
+  if (lockstep() && k - options_.delay < first_) return;  // nobody has sent that
+  const auto [first, end] = in_edges(k);
+  for (std::size_t e = first; e < end; ++e) {
+    if (links_[e].begins && may_take(e)) hear_whole(e, *context_.mailbox.front(e));
+    if (!context_.neighbourhood.hears(e) || links_[e].lost || links_[e].begins) continue;
+    if (lockstep()) {
+      wait_for([&] { return context_.mailbox.front(e).has_value(); });
+      apply_front(e);
+      if (links_[e].newest_packet != k - options_.delay)
+        throw std::logic_error("lockstep: a packet of another iteration arrived");
+    } else {
+      std::uint32_t segments = 0;
+      while (context_.mailbox.front(e)) segments += apply_front(e);
+      if (segments == 0 && !options_.repeats) continue;
+    }
+    note_age(e, k);
+  }
+}
+
+void NeighbourLink::take_arrived() {
+  if (lockstep()) return;
+  for (std::size_t e = 0; e < links_.size(); ++e) {
+    if (links_[e].begins && may_take(e)) hear_whole(e, *context_.mailbox.front(e));
+    while (!links_[e].begins && context_.mailbox.front(e)) apply_front(e);
+  }
+}
+
+/// On an edge that begins: the other end's model. What comes behind it is of an edge that has begun.
+bool NeighbourLink::may_take(std::size_t edge) const {
+  return !links_[edge].heard_whole && context_.mailbox.front(edge).has_value();
+}
+
+void NeighbourLink::hear_whole(std::size_t edge, std::span<const std::byte> packet) {
+  const PhaseTimer timer(context_.ledger, Phase::mix);
+  Edge& link = links_[edge];
+  const PacketHeader header = packet_header(packet);
+  take_whole_model(packet, layout_, context_.neighbourhood.rank, device_, link.theirs.span());
+  link.newest_packet = header.iteration;
+  link.newest_sent = {static_cast<std::uint32_t>(header.sent)};
+  link.heard_whole = true;
+  context_.mailbox.pop(edge);
+}
+
+// Returns how many segments the packet has.
+std::uint32_t NeighbourLink::apply_front(std::size_t edge) {
+  const PhaseTimer timer(context_.ledger, Phase::mix);
+  const std::uint32_t segments = apply(edge, *context_.mailbox.front(edge));
+  context_.mailbox.pop(edge);
+  return segments;
+}
+
+std::uint32_t NeighbourLink::apply(std::size_t edge, std::span<const std::byte> packet) {
+  const PacketHeader header = packet_header(packet);
+  links_[edge].newest_packet = header.iteration;
+  links_[edge].newest_sent = {static_cast<std::uint32_t>(header.sent)};
+  try {
+    if (options_.by_turns && std::exchange(links_[edge].our_turn, true))
+      throw CommunicationError("it has come out of turn");
+    for_each_segment(packet, layout_, [&](const SegmentHeader& segment, std::span<const std::byte> body) {
+      apply_segment(edge, segment, body);
+    });
+  } catch (const CommunicationError& error) {
+    throw misfit(header, context_.neighbourhood.rank, error.what());
+  }
+  return header.segments;
+}
+
+void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body) {
+  Edge& link = links_[edge];
+  link.news.note_end(header.segment, other_end);
+  if (!link.gains.none()) link.gains.hear(header.segment, gain_in(header));
+  const auto copy = link.theirs.segment(layout_[header.segment]);
+  const Body agreed = body_of(sparsifier_, copy.size());
+  const auto name = [&] { return "segment '" + layout_[header.segment].name + "'"; };
+  if (header.kind != agreed) {
+    throw CommunicationError(name() + " is of kind " + std::to_string(header.kind) + " instead of " +
+                             std::to_string(agreed));
+  }
+  if (agreed != whole_segment) {
+    decode_selected(header.segment, header.count, body);
+    move_copy(copy);
+    note_positions(link.news, header.segment);
+    return;
+  }
+  if (body.size() != copy.size_bytes()) {
+    throw CommunicationError(name() + " has " + std::to_string(body.size()) + " bytes instead of " +
+                             std::to_string(copy.size_bytes()));
+  }
+  device_.put(body, copy);
+  link.news.add_all(header.segment);
+}
+
+}  // namespace hearsay

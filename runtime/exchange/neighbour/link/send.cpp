@@ -1,0 +1,182 @@
+// What goes out: fired segments become packets.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "runtime/exchange/neighbour/link/link.hpp"
+
+namespace hearsay {
+namespace {
+
+/// Room for a segment of at most `bytes` behind its header.
+std::span<std::byte> append_body(RawBytes& packet, std::size_t bytes) {
+  packet.resize(packet.size() + sizeof(SegmentHeader) + bytes);
+  return std::span(packet).last(bytes);
+}
+
+/// The header of the body that begins at `body`.
+void write_header(std::span<std::byte> body, const SegmentHeader& header) {
+  std::memcpy(body.data() - sizeof header, &header, sizeof header);
+}
+
+/// into ← into or more, flag by flag.
+void join(std::span<std::uint8_t> into, std::span<const std::uint8_t> more) {
+  for (std::size_t s = 0; s < into.size(); ++s) into[s] = static_cast<std::uint8_t>(into[s] | more[s]);
+}
+
+}  // namespace
+
+void NeighbourLink::send(Iteration k, std::span<const std::uint8_t> fired) {
+  if (links_.empty()) return;
+  starts_.begin(context_.ledger.since_start());
+  if (lockstep()) {
+    send_lockstep(k, fired);
+  } else {
+    const PhaseTimer timer(context_.ledger, Phase::encode);
+    for (std::size_t e = 0; e < links_.size(); ++e) send_asynchronous(k, e, fired);
+  }
+  context_.engine.wake();
+}
+
+// One packet, shared by all edges: in lockstep they all hold the same of this rank.
+void NeighbourLink::send_lockstep(Iteration k, std::span<const std::uint8_t> fired) {
+  SharedPacket packet;
+  {
+    const PhaseTimer timer(context_.ledger, Phase::encode);
+    packet = encode(k, fired, own_copies_.empty() ? nullptr : &own_copies_.front(), links_.front().gains);
+  }
+  if (first_ < 0) first_ = k;
+  if (options_.delay > 0) last_packet_ = packet;
+  const auto [first, end] = out_edges(k);
+  for (std::size_t e = first; e < end; ++e) {
+    if (!context_.neighbourhood.sends_to(e)) continue;
+    wait_for([&] { return context_.mailbox.fits(e, packet->bytes.size()); });
+    context_.mailbox.post(e, packet);
+    note_sent(e, fired);
+  }
+}
+
+/// What this rank sends first where an edge begins, if there is room already.
+void NeighbourLink::send_whole(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired) {
+  Edge& link = links_[edge];
+  if (link.sent_whole) return join(link.pending, fired);
+  if (!context_.mailbox.fits(edge, whole_model_bytes(layout_))) return;
+  FloatBlock* const own = own_copies_.empty() ? nullptr : &own_copy(edge);
+  auto packet = pool_.lend();
+  packet->bytes.resize(sizeof(PacketHeader));
+  packet->bytes.reserve(whole_model_bytes(layout_));  // as in `encode`
+  for (SegmentId s = 0; s < layout_.count(); ++s) append_whole(*packet, s, own, 0);
+  device_.wait();
+  seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(layout_.count()),
+              Stamp::of(context_.ledger.since_start()));
+  context_.mailbox.post(edge, std::move(packet));
+  link.sent_whole = true;
+}
+
+void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired) {
+  Edge& link = links_[edge];
+  if (link.lost) return;
+  if (link.begins) return send_whole(k, edge, fired);
+  wanted_.assign(link.pending.begin(), link.pending.end());
+  join(wanted_, fired);
+  const auto messages = static_cast<std::size_t>(std::ranges::count(wanted_, std::uint8_t{1}));
+  if (messages == 0 && !options_.by_turns) return;
+  if (!may_send(edge) || !context_.mailbox.fits(edge, bound(wanted_))) {
+    link.pending = wanted_;
+    context_.ledger.defer(edge, messages);
+    return;
+  }
+  context_.mailbox.post(edge, encode(k, wanted_, own_copies_.empty() ? nullptr : &own_copy(edge), link.gains));
+  std::ranges::fill(link.pending, std::uint8_t{0});
+  link.our_turn = false;
+  note_sent(edge, wanted_);
+}
+
+bool NeighbourLink::may_send(std::size_t edge) const {
+  return options_.by_turns ? links_[edge].our_turn : context_.mailbox.under_way(edge) < options_.in_flight;
+}
+
+std::size_t NeighbourLink::bound(std::span<const std::uint8_t> segments) const {
+  std::size_t bytes = sizeof(PacketHeader);
+  for (SegmentId s = 0; s < segments.size(); ++s) {
+    if (segments[s] != 0) bytes += segment_bound(sparsifier_, layout_[s].length);
+  }
+  return bytes;
+}
+
+SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy,
+                                   const EdgeGains& gains) {
+  auto packet = pool_.lend();
+  const double epoch = static_cast<double>(k) / static_cast<double>(context_.iterations_per_epoch);
+  const double density = changes_ ? sparsifier_.density(epoch) : 1.0;
+  packet->bytes.resize(sizeof(PacketHeader));
+  packet->bytes.reserve(bound(segments));  // the device fills in bodies until `wait`: they must not move
+  std::vector<SegmentId> selected;
+  for (SegmentId s = 0; s < segments.size(); ++s) {
+    if (segments[s] == 0) continue;
+    sent_.clear(s);
+    const Segment& segment = layout_[s];
+    if (travels_whole(sparsifier_, segment.length)) {
+      sent_.add_all(s);
+      append_whole(*packet, s, own_copy, gains.bits(s));
+    } else {
+      changes_->begin(s, context_.replica.values.segment(segment), own_copy->segment(segment),
+                      kept_count(density, segment.length));
+      selected.push_back(s);
+    }
+  }
+  device_.wait();
+  for (const SegmentId s : selected) append_selected(*packet, s, *own_copy, gains.bits(s));
+  seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(packet->records.size()),
+              Stamp::of(context_.ledger.since_start()));
+  return packet;
+}
+
+void NeighbourLink::append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy, std::uint64_t gain) {
+  const std::span<const float> values = context_.replica.values.segment(layout_[s]);
+  const auto body = append_body(packet.bytes, values.size_bytes());
+  write_header(body, {.segment = s, .count = 0, .bytes = values.size_bytes(), .gain = gain, .kind = whole_segment});
+  device_.fetch(values, body);
+  packet.records.push_back({.segment = s, .payload_bytes = values.size_bytes(), .index_bytes = 0});
+  if (own_copy != nullptr) device_.copy(values, own_copy->segment(layout_[s]));
+}
+
+// The positions that changed most since j last heard of them travel; the rest stays owed, as the difference between x
+// and the copy, and so does what a quantiser rounds off. Exact codecs carry the values themselves, so that copies are x
+// to the last bit; others the changes, which are small where values are not, so that a rounded copy comes ever closer.
+void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy, std::uint64_t gain) {
+  const Codec& codec = *sparsifier_.codec;
+  const std::size_t n = layout_[s].length;
+  changes_->take(s, indices_, values_);
+  const std::size_t room = codec.bound(indices_.size(), n);
+  auto body = append_body(packet.bytes, room);
+  const EncodedSize size = codec.encode(indices_, values_, n, row_ends_[s], body);
+  body = body.first(size.total());
+  packet.bytes.resize(packet.bytes.size() - room + body.size());
+  write_header(body, {.segment = s,
+                      .count = static_cast<std::uint32_t>(indices_.size()),
+                      .bytes = body.size(),
+                      .gain = gain,
+                      .kind = body_of(sparsifier_, n)});
+  packet.records.push_back({.segment = s, .payload_bytes = size.payload_bytes, .index_bytes = size.index_bytes});
+  if (!codec.exact()) decode_selected(s, indices_.size(), body);  // what the receiver will read
+  move_copy(own_copy.segment(layout_[s]));
+  note_positions(sent_, s);
+}
+
+void NeighbourLink::note_sent(std::size_t edge, std::span<const std::uint8_t> segments) {
+  Edge& link = links_[edge];
+  for (SegmentId s = 0; s < segments.size(); ++s) {
+    if (segments[s] == 0) continue;
+    EdgeNews& news = options_.delay > 0 ? link.next : link.news;
+    news.add(s, sent_);
+    news.note_end(s, own_end);
+    if (link.gains.none()) continue;
+    if (options_.delay == 0)
+      link.gains.say(s, link.gains.own[s]);
+    else
+      link.gains.said_next[s] = link.gains.own[s];
+  }
+}
+
+}  // namespace hearsay
