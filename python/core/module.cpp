@@ -188,27 +188,55 @@ void translate(const char* name) {
   py::register_exception_translator([](std::exception_ptr thrown) { translated<Error>(thrown, python_name); });
 }
 
-void add_member(py::module_& m) {
-  py::class_<MemberHandle>(m, "Member")
-      .def(py::init([](std::optional<int> communicator, std::shared_ptr<const JobPlan> plan,
-                       std::shared_ptr<Parameters> replica, std::string command,
-                       std::map<std::string, std::string> versions, Iteration iterations_per_epoch,
-                       Iteration iterations, const Step& step) {
-             Program program{.command = std::move(command),
-                             .versions = std::move(versions),
-                             .iterations_per_epoch = iterations_per_epoch,
-                             .iterations = iterations,
-                             .step = response(step)};
-             return joined(communicator, std::move(plan), std::move(replica), std::move(program));
-           }),
-           py::arg("communicator"), py::arg("plan"), py::arg("replica"), py::kw_only(), py::arg("command"),
-           py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"), py::arg("step"))
-      .def("start", [](MemberHandle& h) { waiting(h, [](Member& m_) { m_.start(); }); })
+/// What a rank has sent so far.
+py::dict counts_of(MemberHandle& h) {
+  const LedgerTotals t = (*h).participant().counts();
+  py::dict counts;
+  for (const auto& [name, value] : {std::pair{"events", t.events},
+                                    {"messages", t.messages},
+                                    {"deferred", t.deferred},
+                                    {"packets", t.packets},
+                                    {"puts", t.puts},
+                                    {"bytes_sent", t.bytes()},
+                                    {"payload_bytes", t.payload_bytes},
+                                    {"index_bytes", t.index_bytes},
+                                    {"header_bytes", t.header_bytes},
+                                    {"control_bytes", t.control_bytes}})
+    counts[name] = value;
+  counts["staleness_max_iterations"] = (*h).participant().ledger().staleness_max();
+  return counts;
+}
+
+using MemberClass = py::class_<MemberHandle>;
+
+void define_start(MemberClass& member) {
+  member.def(
+      py::init([](std::optional<int> communicator, std::shared_ptr<const JobPlan> plan,
+                  std::shared_ptr<Parameters> replica, std::string command, std::map<std::string, std::string> versions,
+                  Iteration iterations_per_epoch, Iteration iterations, const Step& step) {
+        Program program{.command = std::move(command),
+                        .versions = std::move(versions),
+                        .iterations_per_epoch = iterations_per_epoch,
+                        .iterations = iterations,
+                        .step = response(step)};
+        return joined(communicator, std::move(plan), std::move(replica), std::move(program));
+      }),
+      py::arg("communicator"), py::arg("plan"), py::arg("replica"), py::kw_only(), py::arg("command"),
+      py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"), py::arg("step"));
+}
+
+void define_loop(MemberClass& member) {
+  member.def("start", [](MemberHandle& h) { waiting(h, [](Member& m_) { m_.start(); }); })
       .def("gradient_ready",
            [](MemberHandle& h, SegmentId segment) { waiting(h, [&](Member& m_) { m_.gradient_ready(segment); }); })
       .def("finish",
            [](MemberHandle& h, std::optional<double> rate) { waiting(h, [&](Member& m_) { m_.finish(rate); }); })
-      .def("stepped", [](MemberHandle& h, double loss) { waiting(h, [&](Member& m_) { m_.stepped(loss); }); })
+      .def("stepped", [](MemberHandle& h, double loss) { waiting(h, [&](Member& m_) { m_.stepped(loss); }); });
+}
+
+/// What all ranks do together.
+void define_meetings(MemberClass& member) {
+  member
       .def("broadcast",
            [](MemberHandle& h, py::array_t<std::uint8_t, py::array::c_style> bytes) {
              const auto span =
@@ -222,30 +250,38 @@ void add_member(py::module_& m) {
              const double distance = waiting(h, [&](Member& m_) { return m_.average(span, mean); });
              return std::pair(py::array_t<float>(static_cast<py::ssize_t>(mean.size()), mean.data()), distance);
            })
-      .def("evaluated",
-           [](MemberHandle& h, double accuracy, double loss, double own_accuracy, double seconds) {
-             const Evaluation now = waiting(h, [&](Member& m_) {
-               return m_.evaluated({.accuracy = accuracy, .loss = loss, .own_accuracy = own_accuracy}, seconds);
-             });
-             return std::tuple(now.accuracy, now.loss, now.accuracy_min, now.accuracy_mean);
-           })
-      .def("summary", [](MemberHandle& h) { return waiting(h, [](Member& m_) { return m_.summary(); }); })
+      .def("evaluated", [](MemberHandle& h, double accuracy, double loss, double own_accuracy, double seconds) {
+        const Evaluation now = waiting(h, [&](Member& m_) {
+          return m_.evaluated({.accuracy = accuracy, .loss = loss, .own_accuracy = own_accuracy}, seconds);
+        });
+        return std::tuple(now.accuracy, now.loss, now.accuracy_min, now.accuracy_mean);
+      });
+}
+
+void define_state(MemberClass& member) {
+  member
       .def("state",
            [](MemberHandle& h) {
              const RawBytes bytes = waiting(h, [](Member& m_) { return m_.state(); });
              return py::array_t<std::uint8_t>(static_cast<py::ssize_t>(bytes.size()),
                                               reinterpret_cast<const std::uint8_t*>(bytes.data()));
            })
-      .def("load_state",
-           [](MemberHandle& h, const py::array_t<std::uint8_t, py::array::c_style>& state) {
-             const auto bytes = std::as_bytes(std::span(state.data(), static_cast<std::size_t>(state.size())));
-             waiting(h, [&](Member& m_) { m_.load_state(bytes); });
-           })
+      .def("load_state", [](MemberHandle& h, const py::array_t<std::uint8_t, py::array::c_style>& state) {
+        const auto bytes = std::as_bytes(std::span(state.data(), static_cast<std::size_t>(state.size())));
+        waiting(h, [&](Member& m_) { m_.load_state(bytes); });
+      });
+}
+
+void define_end(MemberClass& member) {
+  member.def("summary", [](MemberHandle& h) { return waiting(h, [](Member& m_) { return m_.summary(); }); })
       .def("write_ending", [](MemberHandle& h, const std::string& status,
                               const std::string& message) { (*h).write_ending(status, message); })
       .def(
-          "leave", [](MemberHandle& h) { h.leave(); }, Unlocked())
-      .def("iterations_per_epoch", [](MemberHandle& h, Iteration length) { (*h).iterations_per_epoch(length); })
+          "leave", [](MemberHandle& h) { h.leave(); }, Unlocked());
+}
+
+void define_facts(MemberClass& member) {
+  member.def("iterations_per_epoch", [](MemberHandle& h, Iteration length) { (*h).iterations_per_epoch(length); })
       .def("warnings", [](MemberHandle& h) { return (*h).warnings(); })
       .def("neighbours", [](MemberHandle& h) { return (*h).participant().neighbourhood().neighbours; })
       .def("events",
@@ -253,30 +289,23 @@ void add_member(py::module_& m) {
              const auto events = (*h).participant().exchange().events();
              return std::vector<bool>(events.begin(), events.end());
            })
-      .def("counts",
-           [](MemberHandle& h) {
-             const LedgerTotals t = (*h).participant().counts();
-             py::dict counts;
-             for (const auto& [name, value] : {std::pair{"events", t.events},
-                                               {"messages", t.messages},
-                                               {"deferred", t.deferred},
-                                               {"packets", t.packets},
-                                               {"puts", t.puts},
-                                               {"bytes_sent", t.bytes()},
-                                               {"payload_bytes", t.payload_bytes},
-                                               {"index_bytes", t.index_bytes},
-                                               {"header_bytes", t.header_bytes},
-                                               {"control_bytes", t.control_bytes}})
-               counts[name] = value;
-             counts["staleness_max_iterations"] = (*h).participant().ledger().staleness_max();
-             return counts;
-           })
+      .def("counts", counts_of)
       .def_property_readonly("rank", [](MemberHandle& h) { return (*h).rank(); })
       .def_property_readonly("ranks", [](MemberHandle& h) { return (*h).ranks(); })
       .def_property_readonly("steps", [](MemberHandle& h) { return (*h).steps(); })
       .def_property_readonly("layer_wise", [](MemberHandle& h) { return (*h).layer_wise(); })
       .def_property_readonly("replica_hash", [](MemberHandle& h) { return (*h).replica_hash(); })
       .def_property_readonly("memory_bytes", [](MemberHandle& h) { return (*h).memory_bytes(); });
+}
+
+void add_member(py::module_& m) {
+  MemberClass member(m, "Member");
+  define_start(member);
+  define_loop(member);
+  define_meetings(member);
+  define_state(member);
+  define_end(member);
+  define_facts(member);
 }
 
 /// MPI's lifetime in this process; one of them.
