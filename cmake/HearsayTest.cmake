@@ -191,17 +191,17 @@ function(hearsay_add_script_test name)
                        ENVIRONMENT "${HEARSAY_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
 endfunction()
 
-# hearsay_add_cli_tests(NAME … [PROCESSORS n]): the scripts of those names in cli/, which are given the program and the
-# sources, as cli.NAME; cli itself as cli. PROCESSORS: all cores, unless it is said.
+# hearsay_add_cli_tests(NAME … TIMEOUT seconds [PROCESSORS n]): the scripts of those names in cli/, which are given the
+# program and the sources, as cli.NAME; cli itself as cli. PROCESSORS: all cores, unless it is said.
 function(hearsay_add_cli_tests)
-  cmake_parse_arguments(ARG "" "PROCESSORS" "" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "" ${ARGN})
   if(NOT ARG_PROCESSORS)
     set(ARG_PROCESSORS ${HEARSAY_CORES})
   endif()
   foreach(name IN LISTS ARG_UNPARSED_ARGUMENTS)
     string(REGEX REPLACE "^cli\\.cli$" "cli" test "cli.${name}")
     hearsay_add_script_test(${test} COMMAND cli/${name}_test.sh $<TARGET_FILE:hearsay> ${PROJECT_SOURCE_DIR}
-                            TIMEOUT 900 PROCESSORS ${ARG_PROCESSORS} LABELS torch mpi
+                            TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} LABELS torch mpi
                             ENVIRONMENT ${HEARSAY_MPI_ENVIRONMENT} MPIEXEC=${MPIEXEC_EXECUTABLE})
   endforeach()
 endfunction()

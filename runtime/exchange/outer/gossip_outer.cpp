@@ -16,24 +16,25 @@
 namespace hearsay {
 
 ExchangeEntry gossip_outer_exchange() {
-  return {
-      .name = "gossip_outer",
-      .summary = "H local steps, then an outer step of which only fired segments travel to the neighbours",
-      .equation =
-          "every H iterations: z_i <- phi_i + eta (x_i - phi_i);  fired segments of z_i travel;  phi_i <- "
-          "mix(z_i, xhat) + mu (z_i - z_i before);  x_i <- phi_i",
-      .cost = "a round: one read pass for norms; per event and directed edge 4 n_s bytes, or 8 k_s sparse",
-      .citation = "ghosh2021eventgrad; gasloc2026gossip",
-      .make = [](Config& exchange, Config& root) -> std::unique_ptr<ExchangePlan> {
-        const OuterOptions options = read_outer(exchange, {.local_steps = 50, .learning_rate = 0.7, .momentum = 0.5});
-        auto eventgrad = eventgrad_plan(exchange, root, "arrival");
-        exchange.require(eventgrad->laws().keeps_mass, "mixing",
-                         "only with a rule that keeps the mean over ranks, by which the outer step goes: mixing: "
-                         "{name: arrival} or {name: difference}");
-        exchange.require(eventgrad->schedule() == Schedule::asynchronous || !eventgrad->moves_at_start(), "strategy",
-                         "what mixes is the model of a round, and no gradient is taken there: leave it at consensus");
-        return outer_gossip_plan(options, std::move(eventgrad));
-      }};
+  return {.name = "gossip_outer",
+          .summary = "H local steps, then an outer step of which only fired segments travel to the neighbours",
+          .equation =
+              "every H iterations: z_i <- phi_i + eta (x_i - phi_i);  fired segments of z_i travel;  phi_i <- "
+              "mix(z_i, xhat) + mu (z_i - z_i before);  x_i <- phi_i",
+          .cost = "a round: one read pass for norms; per event and directed edge 4 n_s bytes, or 8 k_s sparse",
+          .citation = "ghosh2021eventgrad; gasloc2026gossip",
+          .make = [](Config& exchange, Config& root) -> std::unique_ptr<ExchangePlan> {
+            const OuterOptions options =
+                read_outer(exchange, {.local_steps = 50, .learning_rate = 0.7, .momentum = 0.5});
+            auto eventgrad = eventgrad_plan(exchange, root, "arrival");
+            exchange.require(eventgrad->laws().keeps_mass, "mixing",
+                             "only with a rule that keeps the mean over ranks, by which the outer step goes: mixing: "
+                             "{name: arrival} or {name: difference}");
+            const bool mixes_first = eventgrad->schedule() == Schedule::lockstep && eventgrad->moves_at_start();
+            exchange.require(!mixes_first, "strategy",
+                             "what mixes is the model of a round, where no gradient is taken: leave it at consensus");
+            return outer_gossip_plan(options, std::move(eventgrad));
+          }};
 }
 
 }  // namespace hearsay

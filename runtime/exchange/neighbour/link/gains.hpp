@@ -26,7 +26,7 @@ struct EdgeGains {
   void compare(SegmentId s) { larger[s] = std::max(said[s], heard[s]); }
   void state(Archive& archive, std::size_t segments);
 
-  std::vector<float> own{};
+  std::vector<float> own{};                                   ///< what the next packet says
   std::vector<float> said{}, said_next{}, heard{}, larger{};  ///< said_next: with a delay, of what mixes next
 };
 

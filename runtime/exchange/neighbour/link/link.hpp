@@ -10,9 +10,8 @@
 // An edge whose other end is a new process begins anew: the first packet of either end is all of its x, as it is. With
 // that both know the same pair of copies; what is fired meanwhile is pending. These two packets are no events and move
 // nothing, and by turns the first turn is that of the lower rank, as at the start.
-#include <algorithm>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 

@@ -171,6 +171,7 @@ TEST_CASE("what the ranks learn adds up to 0, for any pattern of events") {
                          {.ranks = ranks,
                           .descent = {.learning_rate = 1.0, .first_step = iterations - 1},
                           .iterations = iterations,
+                          .run = Ranks::threads,  // with diffusion a rank waits before it goes on
                           .prepare = draw_integers});
   };
   const std::string some = "trigger: {name: constant, threshold: 2.0, warmup_iterations: 0, maximum_silence: 2}\n";
@@ -181,6 +182,8 @@ TEST_CASE("what the ranks learn adds up to 0, for any pattern of events") {
            {corrected_dpsgd(0.5), corrected_dpsgd(0.5, ", delay: 1"), corrected("{name: arrival}", 0.5) + all,
             corrected("{name: arrival}", 0.5) + some, corrected("{name: difference, gamma: 0.5}", 0.5) + some,
             corrected("{name: difference, gamma: 0.5}", 0.5, ", delay: 1") + some,
+            corrected_dpsgd(0.5, ", strategy: diffusion"),
+            corrected("{name: arrival}", 0.5, ", strategy: diffusion") + some,
             std::string("exchange: {name: dpsgd, correction: {name: drift}}\n"),
             "exchange: {name: eventgrad, mixing: {name: arrival}, correction: {name: drift}}\n" + some}) {
         CAPTURE(exchange);
@@ -301,17 +304,23 @@ TEST_CASE("one rank with correction is plain SGD") {
   CHECK(x_of(corrected("{name: arrival}", 0.5)) == x_of(dpsgd));
 }
 
+constexpr int papers_ranks = 5;
+constexpr Iteration papers_iterations = 40;
+constexpr double papers_rate = 0.1;
+
+/// c = 1, γ = 1/2 and every segment, as the papers have it: x of every rank of a ring, which begin with 1.
+JobOutcome as_the_papers(const std::string& more) {
+  return descend(ring + corrected("{name: difference, gamma: 0.5}", 1.0, more) + "trigger: {name: always}\n",
+                 papers_ranks, papers_iterations, {.learning_rate = papers_rate}, Ranks::threads);
+}
+
 // Shi, Ling, Wu and Yin 2015, eq. (2.13), W̃ = (I + W)/2: x_{k+2} = (I + W) x_{k+1} − W̃ x_k − η (g_{k+1} − g_k).
 TEST_CASE("with every segment, c = 1 and gamma = 1/2 it is EXTRA") {
-  constexpr int ranks = 5;
-  constexpr Iteration iterations = 40;
-  constexpr double rate = 0.1;
+  constexpr int ranks = papers_ranks;
   const Layout layout = reference::small_layout();
   const Bowls problem(layout.size(), ranks);
   const std::vector<float> initial(layout.size(), 1.0F);
-  const std::string yaml = ring + corrected("{name: difference, gamma: 0.5}", 1.0) + "trigger: {name: always}\n";
-  const JobOutcome job = train_locally(yaml, layout, initial, problem,
-                                       {.ranks = ranks, .descent = {.learning_rate = rate}, .iterations = iterations});
+  const JobOutcome job = as_the_papers("");
 
   using Block = std::vector<std::vector<float>>;
   const auto w = reference::ring_weights(ranks);
@@ -328,14 +337,14 @@ TEST_CASE("with every segment, c = 1 and gamma = 1/2 it is EXTRA") {
   };
   Block before(ranks, initial), now = before, g_before = gradients(before);
   for (std::size_t i = 0; i < now.size(); ++i)
-    for (std::size_t e = 0; e < n; ++e) now[i][e] -= static_cast<float>(rate) * g_before[i][e];
-  for (Iteration k = 1; k < iterations; ++k) {
+    for (std::size_t e = 0; e < n; ++e) now[i][e] -= static_cast<float>(papers_rate) * g_before[i][e];
+  for (Iteration k = 1; k < papers_iterations; ++k) {
     const Block g = gradients(now);
     Block next = now;
     for (std::size_t i = 0; i < next.size(); ++i)
       for (std::size_t e = 0; e < n; ++e)
         next[i][e] = static_cast<float>(times(1.0, 1.0, now, i, e) - times(0.5, 0.5, before, i, e) -
-                                        rate * (double{g[i][e]} - g_before[i][e]));
+                                        papers_rate * (double{g[i][e]} - g_before[i][e]));
     before = now, now = next, g_before = g;
   }
   for (std::size_t i = 0; i < now.size(); ++i)
@@ -345,27 +354,21 @@ TEST_CASE("with every segment, c = 1 and gamma = 1/2 it is EXTRA") {
 // Yuan, Ying, Zhao and Sayed 2018, Algorithm 1, W̃ = (I + W)/2:
 //   ψ_k = z_k − η g(z_k);  z_{k+1} = W̃ (ψ_k + z_k − ψ_{k−1}),  the first z being what all ranks begin with.
 TEST_CASE("the same with strategy diffusion is exact diffusion") {
-  constexpr int ranks = 5;
-  constexpr Iteration iterations = 40;
-  constexpr float rate = 0.1F;
+  constexpr int ranks = papers_ranks;
   const Layout layout = reference::small_layout();
   const Bowls problem(layout.size(), ranks);
   const std::vector<float> initial(layout.size(), 1.0F);
-  const std::string yaml =
-      ring + corrected("{name: difference, gamma: 0.5}", 1.0, ", strategy: diffusion") + "trigger: {name: always}\n";
-  const JobOutcome job = train_locally(
-      yaml, layout, initial, problem,
-      {.ranks = ranks, .descent = {.learning_rate = rate}, .iterations = iterations, .run = Ranks::threads});
+  const JobOutcome job = as_the_papers(", strategy: diffusion");
 
   const auto w = reference::ring_weights(ranks);
   std::vector<std::vector<double>> z(ranks, {initial.begin(), initial.end()}), psi_before = z, phi = z;
-  for (Iteration k = 0; k < iterations; ++k) {
+  for (Iteration k = 0; k < papers_iterations; ++k) {
     for (std::size_t i = 0; i < z.size(); ++i) {
       const std::vector<float> at(z[i].begin(), z[i].end());
       std::vector<float> g(at.size());
       problem.gradient(static_cast<int>(i), k, at, g);
       for (std::size_t e = 0; e < g.size(); ++e) {
-        const double psi = z[i][e] - rate * g[e];
+        const double psi = z[i][e] - papers_rate * g[e];
         phi[i][e] = psi + z[i][e] - psi_before[i][e];
         psi_before[i][e] = psi;
       }
