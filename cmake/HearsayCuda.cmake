@@ -6,6 +6,9 @@ else()
   set(HEARSAY_CUDA OFF CACHE STRING "Build the CUDA kernels: AUTO (if there is a toolkit), ON or OFF")
 endif()
 set_property(CACHE HEARSAY_CUDA PROPERTY STRINGS AUTO ON OFF)
+# Not CMAKE_CUDA_ARCHITECTURES itself, which a CUDA build of LibTorch has set to something else by now.
+set(HEARSAY_CUDA_ARCHITECTURES "80-real;90-real;90-virtual" CACHE STRING
+    "GPUs to build for: A100; H100 and H200; the last for what comes after")
 
 set(HEARSAY_HAS_CUDA OFF)
 if(HEARSAY_CUDA STREQUAL "OFF" OR HEARSAY_SANITIZE OR HEARSAY_MPI STREQUAL "smpi")
@@ -17,9 +20,7 @@ find_program(HEARSAY_NVCC nvcc PATHS /usr/local/cuda/bin ENV CUDA_PATH PATH_SUFF
 if(HEARSAY_NVCC AND NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   set(ENV{CUDACXX} ${HEARSAY_NVCC})  # not CMAKE_CUDA_COMPILER: what is set there is not checked
 endif()
-if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)  # A100, H100 and H200; the last for what comes after
-endif()
+set(CMAKE_CUDA_ARCHITECTURES ${HEARSAY_CUDA_ARCHITECTURES})
 if(NOT CMAKE_CUDA_HOST_COMPILER)
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 endif()

@@ -1,6 +1,10 @@
 # TensorBoard's event files need Protobuf. HEARSAY_EVENTS_SOURCES: the folder of runtime/report/events that goes with
 # what is installed. Without Protobuf `report.tensorboard` is refused when a configuration is read; all else works.
+if(TORCH_INSTALL_PREFIX AND NOT TORCH_INSTALL_PREFIX STREQUAL "/usr")
+  set(CMAKE_IGNORE_PREFIX_PATH ${TORCH_INSTALL_PREFIX})  # PyTorch has headers and a compiler of other versions with it
+endif()
 find_package(Protobuf QUIET)
+unset(CMAKE_IGNORE_PREFIX_PATH)
 if(TARGET protobuf::libprotobuf-lite AND TARGET protobuf::protoc)
   set(HEARSAY_EVENTS_SOURCES protobuf)
 else()

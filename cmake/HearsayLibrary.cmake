@@ -59,7 +59,7 @@ set(HEARSAY_COMMON_HEADERS
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(HEARSAY_COMMON_OPTIONS -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
-set(HEARSAY_COMMON_DEFINITIONS _GLIBCXX_USE_CXX11_ABI=1)  # the default, but LibTorch's targets ask for it
+set(HEARSAY_COMMON_DEFINITIONS _GLIBCXX_USE_CXX11_ABI=1)  # the default, but older LibTorchs' targets ask for it
 
 # hearsay_add_precompiled(NAME HEADERS … [LIBRARIES …]): a library that is there for its precompiled header.
 function(hearsay_add_precompiled name)
@@ -113,6 +113,7 @@ function(hearsay_precompile_torch target)
     set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
     if(common)
       set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${common}.gch
+                                  COMPILE_DEFINITIONS "${HEARSAY_COMMON_DEFINITIONS}"
                                   COMPILE_OPTIONS "${HEARSAY_COMMON_OPTIONS};-Winvalid-pch;-include;${common}")
     endif()
   endforeach()

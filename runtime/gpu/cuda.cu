@@ -2,7 +2,7 @@
 //   end_compute:    our stream waits for what LibTorch has been given so far
 //   begin_compute:  LibTorch's stream waits for what ours has been given so far
 // so that the processor waits for neither. LibTorch's stream is the default one, of which each rank has its own.
-// Has not run on a GPU yet; the same template runs on an emulated one (tests/runtime/gpu/exchange_test.cpp).
+// The same template runs on an emulated GPU (tests/runtime/gpu/exchange_test.cpp).
 #include "runtime/gpu/cuda.hpp"
 
 #include <cuda_runtime.h>
@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/error.hpp"
@@ -98,6 +99,16 @@ class CudaBackend {
     return block;
   }
   Pinned pinned(std::size_t bytes) { return PinnedMemory(bytes); }
+  /// Not memory that may share its pages with other such memory, nor what the driver refuses.
+  std::shared_ptr<void> pin(std::span<std::byte> memory) {
+    if (memory.size() < least_pinned) return nullptr;
+    const CurrentGpu current(gpu_);
+    if (cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable) != cudaSuccess) {
+      cudaGetLastError();  // forgotten: copies go through staging memory
+      return nullptr;
+    }
+    return {memory.data(), [](void* registered) { cudaHostUnregister(registered); }};
+  }
   void read(const std::byte* there, std::span<std::byte> place) {
     check(cudaMemcpyAsync(place.data(), there, place.size(), cudaMemcpyDeviceToHost, stream_.handle()));
   }
@@ -119,6 +130,7 @@ class CudaBackend {
   }
 
  private:
+  static constexpr std::size_t least_pinned = 1 << 18;  // twice what malloc takes from a heap
   int gpu_;
   device::Stream stream_;
   Machine machine_;

@@ -7,8 +7,11 @@
 //   Pinned pinned(bytes)              processor memory for copies; span()
 //   read(there, place), write(place, there), copy(from, to, bytes), clear(to, bytes)
 //                                     in the order of the kernels; do not wait
+//   pin(here)                         such memory may be the place of a read or write as long as the shared_ptr lives
+//                                     that comes back; null: it may not
 //   wait()                            for all of it
 //   begin_compute(), end_compute()    as Device's
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -18,6 +21,7 @@
 #include "runtime/gpu/kernels/mixing_algorithm.hpp"
 #include "runtime/gpu/kernels/momentum_algorithm.hpp"
 #include "runtime/gpu/kernels/norms_algorithm.hpp"
+#include "runtime/gpu/pinned_memories.hpp"
 #include "runtime/gpu/staging.hpp"
 #include "runtime/replica/mixing_passes.hpp"
 
@@ -42,15 +46,23 @@ class DeviceOf final : public Device {
   }
   void fetch(std::span<const float> values, std::span<std::byte> here) override {
     const auto use = backend_.use();
+    if (pinned_->covers(here)) return backend_.read(reinterpret_cast<const std::byte*>(values.data()), here);
     staging_.bring(values.data(), here);
   }
   void put(std::span<const std::byte> here, std::span<float> values) override {
     const auto use = backend_.use();
+    if (pinned_->covers(here)) return backend_.write(here, reinterpret_cast<std::byte*>(values.data()));
     staging_.send(here, values.data());
   }
   void wait() override {
     const auto use = backend_.use();
     staging_.wait();
+  }
+
+  std::shared_ptr<void> pin(std::span<std::byte> here) override {
+    auto memory = here.empty() ? nullptr : backend_.pin(here);
+    if (!memory) return nullptr;
+    return std::make_shared<Pin>(pinned_, here, std::move(memory));
   }
 
   Norms norms(const Layout& layout) override {
@@ -84,6 +96,7 @@ class DeviceOf final : public Device {
   }
   void add_difference_at(std::span<const std::uint32_t> positions, float weight, std::span<const float> theirs,
                          std::span<const float> ours, std::span<float> x) override {
+    if (positions.size() == x.size()) return add_difference(weight, theirs, ours, x);
     const auto use = backend_.use();
     send_positions(positions);
     device::add_difference_at(backend_.machine(), weight, theirs.data(), ours.data(), entries_.positions.data(),
@@ -95,6 +108,7 @@ class DeviceOf final : public Device {
   }
   void close_difference_at(std::span<const std::uint32_t> positions, float weight, std::span<float> theirs,
                            std::span<float> ours) override {
+    if (positions.size() == ours.size()) return close_difference(weight, theirs, ours);
     const auto use = backend_.use();
     send_positions(positions);
     device::close_difference_at(backend_.machine(), weight, theirs.data(), ours.data(), entries_.positions.data(),
@@ -123,6 +137,7 @@ class DeviceOf final : public Device {
   }
   void set_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
                    std::span<float> block) override {
+    if (are_all(positions, block)) return put(std::as_bytes(here), block);
     const auto use = backend_.use();
     send_entries(positions, here);
     device::scatter(backend_.machine(), entries_.values.data(), entries_.positions.data(), count(positions),
@@ -131,6 +146,11 @@ class DeviceOf final : public Device {
   void add_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
                    std::span<float> block) override {
     const auto use = backend_.use();
+    if (are_all(positions, block)) {
+      send_values(here);
+      const device::WeightedCopy edge{entries_.values.data(), 1.0F};
+      return device::mix_row(backend_.machine(), 1.0F, std::span(&edge, 1), block.data(), block.size());
+    }
     send_entries(positions, here);
     device::scatter_add(backend_.machine(), 1.0F, entries_.values.data(), entries_.positions.data(), count(positions),
                         block.data());
@@ -163,18 +183,30 @@ class DeviceOf final : public Device {
   static std::uint32_t count(std::span<const std::uint32_t> positions) {
     return static_cast<std::uint32_t>(positions.size());
   }
+  /// All positions in their order, which need not be sent.
+  static bool are_all(std::span<const std::uint32_t> positions, std::span<const float> block) {
+    return positions.size() == block.size() && std::ranges::is_sorted(positions);
+  }
+  /// Makes room for so many entries.
+  void need_entries(std::size_t entries) {
+    if (entries <= entries_.positions.size()) return;
+    staging_.wait();  // passes under way read the old ones
+    entries_ = DeviceEntries<Machine>(entries);
+  }
   void send_positions(std::span<const std::uint32_t> positions) {
-    if (positions.size() > entries_.positions.size()) {
-      staging_.wait();  // passes under way read the old ones
-      entries_ = DeviceEntries<Machine>(positions.size());
-    }
+    need_entries(positions.size());
     staging_.send(std::as_bytes(positions), entries_.positions.data());
+  }
+  void send_values(std::span<const float> here) {
+    need_entries(here.size());
+    staging_.send(std::as_bytes(here), entries_.values.data());
   }
   void send_entries(std::span<const std::uint32_t> positions, std::span<const float> here) {
     send_positions(positions);
-    staging_.send(std::as_bytes(here), entries_.values.data());
+    send_values(here);
   }
 
+  std::shared_ptr<PinnedMemories> pinned_ = std::make_shared<PinnedMemories>();
   Backend backend_;
   Staging<Backend> staging_;
   DeviceEntries<Machine> entries_;

@@ -1,16 +1,19 @@
 #pragma once
 // Top-k of changes and of sums on a device, with the kernels of runtime/gpu/kernels/topk_algorithm.hpp: that of the
 // emulator and that of the GPU. What was found comes to the processor, where codecs write it; nothing else does.
-// Cost: seven launches a run of values, which is what counts below about a million values; 12 n bytes, for changes 20 n
-// (x is copied first).
+// Cost: one launch a run of values; 12 n bytes, for changes 20 n (x is copied first).
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/gpu/kernels/entries_algorithm.hpp"
+#include "runtime/gpu/kernels/mixing_algorithm.hpp"
 #include "runtime/gpu/kernels/topk_algorithm.hpp"
 #include "runtime/gpu/staging.hpp"
 #include "runtime/replica/device.hpp"
@@ -28,44 +31,75 @@ struct DeviceEntries {
   typename Machine::template Buffer<float> values;
 };
 
-/// The selection of one run of values, and what it found.
+/// The selection of one run of values, and what it found. All of them need no search, and no positions from the device.
 template <class Backend>
 class DeviceRun {
   using Machine = typename Backend::Machine;
 
  public:
-  DeviceRun(Machine& machine, std::size_t n, std::size_t most)
-      : select_(machine, n, static_cast<std::uint32_t>(most)), found_(most) {
-    const std::vector<std::uint32_t> zeros(most);  // positions of the run, also where a selection has failed
-    found_.positions.upload(std::span<const std::uint32_t>(zeros));
-  }
+  DeviceRun(std::size_t n, std::size_t most) : n_(n), most_(most) {}
 
-  /// r ← r + scale · addend, the k largest of it moved out.
+  /// r ← r + scale · addend; the k largest of it are moved out, all are left where they are.
   void begin(Machine& machine, float* r, const float* addend, float scale, std::size_t k) {
     positions.resize(k), values.resize(k);
-    select_.add_and_select(machine, r, addend, scale, static_cast<std::uint32_t>(k),
-                           {found_.positions.data(), found_.values.data()});
+    all_ = k == n_ ? r : nullptr;
+    if (all_ != nullptr) {
+      const device::WeightedCopy edge{addend, scale};
+      device::mix_row(machine, 1.0F, std::span(&edge, 1), r, n_);
+      return;
+    }
+    if (!search_) search_ = std::make_unique<Search>(machine, n_, most_);
+    search_->select.add_and_select(machine, r, addend, scale, static_cast<std::uint32_t>(k),
+                                   {search_->found.positions.data(), search_->found.values.data()});
   }
+  bool took_all() const { return all_ != nullptr; }
   /// The values at the positions found ← those of another block.
   void replace_values(Machine& machine, const float* block) {
-    device::gather(machine, block, found_.positions.data(), static_cast<std::uint32_t>(positions.size()),
-                   found_.values.data());
+    if (took_all()) {
+      all_ = block;
+      return;
+    }
+    device::gather(machine, block, search_->found.positions.data(), static_cast<std::uint32_t>(positions.size()),
+                   search_->found.values.data());
   }
   void bring(Staging<Backend>& staging) {
-    staging.bring(found_.positions.data(), std::as_writable_bytes(std::span(positions)));
-    staging.bring(found_.values.data(), std::as_writable_bytes(std::span(values)));
-    staging.bring(select_.control_block(), std::as_writable_bytes(std::span(&control_, 1)));
+    if (took_all()) {
+      std::iota(positions.begin(), positions.end(), 0U);
+      staging.bring(all_, std::as_writable_bytes(std::span(values)));
+      return;
+    }
+    staging.bring(search_->found.positions.data(), std::as_writable_bytes(std::span(positions)));
+    staging.bring(search_->found.values.data(), std::as_writable_bytes(std::span(values)));
+    staging.bring(search_->select.control_block(), std::as_writable_bytes(std::span(&control_, 1)));
   }
-  /// Once these have come: a value was not finite.
-  bool failed() const { return control_.first_bad != device::no_position; }
-  std::size_t first_bad() const { return control_.first_bad; }
+  /// Once these have come: the first position whose value was not finite.
+  std::optional<std::size_t> first_bad() const {
+    if (took_all()) {
+      const auto bad = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+      if (bad == values.end()) return std::nullopt;
+      return static_cast<std::size_t>(bad - values.begin());
+    }
+    if (control_.first_bad == device::no_position) return std::nullopt;
+    return control_.first_bad;
+  }
 
   std::vector<std::uint32_t> positions;
   std::vector<float> values;
 
  private:
-  device::TopK<Machine> select_;
-  DeviceEntries<Machine> found_;
+  struct Search {
+    Search(Machine& machine, std::size_t n, std::size_t most)
+        : select(machine, n, static_cast<std::uint32_t>(most)), found(most) {
+      const std::vector<std::uint32_t> zeros(most);  // positions of the run, also where a selection has failed
+      found.positions.upload(std::span<const std::uint32_t>(zeros));
+    }
+    device::TopK<Machine> select;
+    DeviceEntries<Machine> found;
+  };
+
+  std::size_t n_, most_;
+  std::unique_ptr<Search> search_;  // once it is needed
+  const float* all_ = nullptr;      // where all values are, if all were asked for
   device::Control control_;
 };
 
@@ -90,7 +124,7 @@ class DeviceChanges final : public ChangeSelection {
     asked.x = x, asked.copy = copy;
     if (!asked.run) {
       const std::size_t most = kept_count(sparsifier_.largest_density(), x.size());
-      asked.run = std::make_unique<DeviceRun<Backend>>(backend_.machine(), x.size(), most);
+      asked.run = std::make_unique<DeviceRun<Backend>>(x.size(), most);
     }
     backend_.copy(x.data(), changes_.data(), x.size_bytes());
     asked.run->begin(backend_.machine(), changes_.data(), copy.data(), -1.0F, k);
@@ -99,7 +133,7 @@ class DeviceChanges final : public ChangeSelection {
   }
   void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
     Asked& asked = runs_[s];
-    if (asked.run->failed()) refuse(asked);
+    if (const auto bad = asked.run->first_bad()) refuse(asked, *bad);
     positions.swap(asked.run->positions);
     values.swap(asked.run->values);
   }
@@ -110,8 +144,7 @@ class DeviceChanges final : public ChangeSelection {
     std::unique_ptr<DeviceRun<Backend>> run;
     std::span<const float> x, copy;
   };
-  [[noreturn]] void refuse(const Asked& asked) {
-    const std::size_t at = asked.run->first_bad();
+  [[noreturn]] void refuse(const Asked& asked, std::size_t at) {
     const float x = fetched(device_, asked.x.subspan(at, 1)).front();
     const float copy = fetched(device_, asked.copy.subspan(at, 1)).front();
     refuse_value(at, asked.x.size(), x - copy);
@@ -153,7 +186,8 @@ class DeviceSums final : public SumSelection {
     staging_.wait();
     positions.clear(), values.clear();
     for (const Part& part : parts_) {
-      if (part.run->failed()) refuse(r, part);
+      if (const auto bad = part.run->first_bad()) refuse(r, part.offset + *bad);
+      if (part.run->took_all()) backend_.clear(r.data() + part.offset, part.length * sizeof(float));
       for (const std::uint32_t position : part.run->positions)
         positions.push_back(static_cast<std::uint32_t>(part.offset + position));
       values.insert(values.end(), part.run->values.begin(), part.run->values.end());
@@ -170,11 +204,10 @@ class DeviceSums final : public SumSelection {
   }
   void add_part(std::size_t offset, std::size_t length) {
     const std::size_t most = kept(sparsifier_.largest_density(), length);
-    parts_.push_back({offset, length, std::make_unique<DeviceRun<Backend>>(backend_.machine(), length, most)});
+    parts_.push_back({offset, length, std::make_unique<DeviceRun<Backend>>(length, most)});
   }
-  [[noreturn]] void refuse(std::span<const float> r, const Part& part) {
+  [[noreturn]] void refuse(std::span<const float> r, std::size_t at) {
     const std::vector<float> here = fetched(device_, r);
-    const std::size_t at = part.offset + part.run->first_bad();
     name_segment(layout_, 0, here, "gradient", DivergenceError("value " + std::to_string(at) + " is not finite"));
   }
 

@@ -9,8 +9,8 @@
 //
 // Spans of floats lie in the device's memory, and nobody but the device may look at what is there, unless they are
 // called `here`: these lie in the processor's. Passes are done in the order in which they are asked for, and what they
-// bring `here` is there after `wait`. What a pass reads `here` it has read when the call returns. All calls come from
-// one thread at a time. Whatever the device itself fails at throws CommunicationError.
+// bring `here` is there after `wait`. What a pass reads `here` it has read when the call returns, unless that memory is
+// pinned. All calls come from one thread at a time. Whatever the device itself fails at throws CommunicationError.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -67,6 +67,13 @@ class Device {
   virtual void put(std::span<const std::byte> here, std::span<float> values) = 0;
   /// All passes so far are done.
   virtual void wait() {}
+  /// Copies between the device and this memory of the processor take one pass less from now on, as long as what is
+  /// returned lives, which must end before the memory does. What is put from there has been read when `wait` returns,
+  /// not before. Takes as long as some copies: for memory that is used again and again.
+  virtual std::shared_ptr<void> pin(std::span<std::byte> here) {
+    static_cast<void>(here);
+    return nullptr;
+  }
 
   /// norms[s] ← ‖x_s‖₂ of a block with these segments; done when the call returns. NaN or ∞ if a value is.
   using Norms = std::function<void(std::span<const float> x, std::span<double> norms)>;
@@ -125,7 +132,10 @@ void wait_before_leaving(Device& device) noexcept;
 class View {
  public:
   View(Device& device, std::span<float> block)
-      : device_(device), block_(block), copy_(device.is_processor() ? 0 : block.size()) {}
+      : device_(device),
+        block_(block),
+        copy_(device.is_processor() ? 0 : block.size()),
+        pin_(device.pin(std::as_writable_bytes(std::span(copy_)))) {}
   std::span<float> span() { return device_.is_processor() ? block_ : std::span(copy_); }
   /// Values [offset, offset + length), up to date.
   std::span<float> fetch(std::size_t offset, std::size_t length) {
@@ -136,7 +146,7 @@ class View {
     }
     return here;
   }
-  /// block ← what is here.
+  /// block ← what is here, and stays as it is until the next `fetch`.
   void put() {
     if (!device_.is_processor()) device_.put(std::as_bytes(span()), block_);
   }
@@ -145,6 +155,7 @@ class View {
   Device& device_;
   std::span<float> block_;
   std::vector<float> copy_;
+  std::shared_ptr<void> pin_;  // of the copy
 };
 
 /// The model's or the optimizer's turn on a device.

@@ -50,6 +50,7 @@ struct SegmentRecord {
 struct OutgoingPacket {
   RawBytes bytes;
   std::vector<SegmentRecord> records;
+  std::shared_ptr<void> pin;  // what a device has to do with the memory of `bytes`; gone before the memory is
 };
 /// One packet may go to several neighbours; it is read-only from the moment it is posted.
 using SharedPacket = std::shared_ptr<const OutgoingPacket>;

@@ -41,6 +41,10 @@ class LazyMachine {
   void run(unsigned blocks, const Kernel& kernel) {
     queue_.push([this, blocks, kernel] { emulator_.run(blocks, kernel); });
   }
+  template <class... Kernels>
+  void run_in_turn(unsigned blocks, const Kernels&... kernels) {
+    queue_.push([this, blocks, kernels...] { emulator_.run_in_turn(blocks, kernels...); });
+  }
 
  private:
   LazyQueue& queue_;
@@ -124,6 +128,9 @@ class EmulatedBackend {
             }};
   }
   Pinned pinned(std::size_t bytes) { return Pinned(bytes); }
+  std::shared_ptr<void> pin(std::span<std::byte> memory) {
+    return {memory.data(), [](void*) {}};
+  }
   void read(const std::byte* there, std::span<std::byte> place) {
     *state_->crossed += place.size();
     state_->queue.push([=] { std::memcpy(place.data(), there, place.size()); });

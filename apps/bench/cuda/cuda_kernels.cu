@@ -145,6 +145,7 @@ void measure_cub_select(Run& run, double density) {
   run.table.line("cub_select_if", density, run.seconds(select), "4n", 4.0 * static_cast<double>(run.n));
 }
 
+/// Every scattered access moves a sector of 32 bytes.
 void measure_entries(Run& run, double density) {
   const auto k = static_cast<std::uint32_t>(kept_count(density, run.n));
   std::vector<std::uint32_t> every(k);
@@ -156,8 +157,8 @@ void measure_entries(Run& run, double density) {
   const auto time = [&](const char* name, const char* floor, double bytes, const std::function<void()>& work) {
     run.table.line(name, density, run.seconds(work), floor, bytes);
   };
-  time("gather", "12k", 12.0 * k, [&] { gather(run.stream, block, positions.data(), k, entries.data()); });
-  time("scatter_add", "16k", 16.0 * k,
+  time("gather", "40k", 40.0 * k, [&] { gather(run.stream, block, positions.data(), k, entries.data()); });
+  time("scatter_add", "72k", 72.0 * k,
        [&] { scatter_add(run.stream, 0.5F, entries.data(), positions.data(), k, block); });
 }
 
@@ -203,7 +204,7 @@ void measure(std::size_t n, int repeats) {
           0,
           Table(device_name(), n, bandwidth)};
   run.table.line("copy", 0, 8.0 * static_cast<double>(n) / bandwidth, "8n", 8.0 * static_cast<double>(n));
-  for (const double density : {0.001, 0.01}) {
+  for (const double density : {0.001, 0.01, 0.1}) {
     measure_selection(run, density);
     measure_cub_select(run, density);
     measure_entries(run, density);

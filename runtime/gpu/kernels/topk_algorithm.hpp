@@ -4,8 +4,9 @@
 // As sparsify/selectors/topk.cpp, bit for bit; a radix select (alabi2012fast) among the values that reach a level
 // somewhat below the k-th magnitude of the last call. Are those fewer than k or too many for the memory, all values are
 // searched: decided on the GPU, so the processor waits for nothing.
-// Cost: 7 launches; 12 bytes a value, and passes over the candidates. First call and failure: 5 reads of the values
-// more. Memory: about 32 k bytes, and n / 256 bytes.
+// Cost: one launch of 7 kernels; 12 bytes a value, and passes over the candidates. First call and failure: 5 reads of
+// the values more. Memory: about 32 k bytes, n / 256 bytes, and 16 KiB a block, of which there are n / 8192 or as many
+// as the machine holds.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -22,7 +23,7 @@ struct Entries {
   float* values;
 };
 
-/// Starts a call: nothing counted yet, and no level that was meant for another k.
+/// Starts a call: nothing counted yet, and no level that was meant for another k. The work of one block.
 struct Begin {
   static constexpr unsigned threads = block_threads;
   struct Shared {};
@@ -34,6 +35,7 @@ struct Begin {
 
   template <class Block>
   HEARSAY_DEVICE void operator()(Block& block, Shared&) const {
+    if (block.index() != 0) return;
     block.phase([&](unsigned t) {
       for (std::uint32_t word = t; word < words; word += Block::threads) histograms[word] = 0;
       if (t < most_launches) arrivals[t] = 0;
@@ -54,7 +56,7 @@ class TopK {
   /// For k up to `most_k` of n < 2³² values.
   TopK(Machine& machine, std::uint64_t n, std::uint32_t most_k)
       : n_(n),
-        blocks_(std::min(machine.resident_blocks(), block_threads)),
+        blocks_(blocks_for(machine, n)),
         pages_(pages_for(n, most_k, blocks_)),
         control_(1),
         arrivals_(most_launches),
@@ -73,12 +75,14 @@ class TopK {
                       const Entries& entries) {
     const SelectionView view = view_of(values, addend, k);
     std::uint32_t* const arrivals = arrivals_.data();
-    machine.run(1, Begin{control_.data(), histograms_.data(), (digit_count + 1) * bins, arrivals, k});
-    machine.run(blocks_, AddAndCollect{view, addend, scale, store(), histograms_.data(), arrivals});
-    for (unsigned digit = 0; digit < digit_count; ++digit)
-      machine.run(blocks_, CountDigit{view, digit, histograms_.data() + (digit + 1) * bins, arrivals + digit + 1});
-    machine.run(blocks_, CountChunks{view, arrivals + digit_count + 1});
-    machine.run(blocks_, Emit{view, entries.positions, entries.values});
+    const auto count_digit = [&](unsigned number) {
+      return CountDigit{view, number, histograms_.data() + (number + 1) * bins, arrivals + number + 1};
+    };
+    machine.run_in_turn(blocks_,  //
+                        Begin{control_.data(), histograms_.data(), (digit_count + 1) * bins, arrivals, k},
+                        AddAndCollect{view, addend, scale, store(), histograms_.data(), arrivals},  //
+                        count_digit(0), count_digit(1), count_digit(2), CountChunks{view, arrivals + digit_count + 1},
+                        Emit{view, entries.positions, entries.values});
   }
 
   /// Where the machine keeps what `control` returns.
@@ -91,6 +95,11 @@ class TopK {
   }
 
  private:
+  /// As many as have a tile to look at, and are all at work at once.
+  static unsigned blocks_for(const Machine& machine, std::uint64_t n) {
+    const std::uint64_t tiles = std::max<std::uint64_t>(1, ceil_div(n, tile_size));
+    return static_cast<unsigned>(std::min<std::uint64_t>({tiles, machine.resident_blocks(), block_threads}));
+  }
   /// Room for four times as many candidates as are wanted, or for all values; and a page that each block fills partly.
   static std::uint32_t pages_for(std::uint64_t n, std::uint32_t most_k, unsigned blocks) {
     const std::uint64_t candidates = std::min<std::uint64_t>(n, 4 * std::uint64_t{most_k});

@@ -15,9 +15,9 @@
 //                                      that the others wrote. `arrivals` was 0 before the launch
 //   Block::add / lower / load / store  atomic addition and minimum; 16 bytes at once
 // Rule: memory is touched within a phase or by `read` only, and no two threads of one phase touch the same word unless
-// both read it or both use atomics. Every phase ends with a barrier, so none can be forgotten. Blocks of one launch do
-// not wait for each other. What a kernel does must not depend on the order of threads or blocks; the emulator runs them
-// in many.
+// both read it or both use atomics. Every phase ends with a barrier, so none can be forgotten. Blocks of one kernel do
+// not wait for each other; kernels that are to see each other's work are run in turn, by one launch or by several. What
+// a kernel does must not depend on the order of threads or blocks; the emulator runs them in many.
 #include <cstddef>
 #include <cstdint>
 

@@ -167,6 +167,14 @@ class Emulator {
     work();
   }
 
+  /// Kernels of equally many threads, each of which sees all that the one before it wrote.
+  template <class First, class... Rest>
+  void run_in_turn(unsigned blocks, const First& first, const Rest&... rest) {
+    static_assert(((First::threads == Rest::threads) && ...));
+    run(blocks, first);
+    (run(blocks, rest), ...);
+  }
+
  private:
   template <class Block, class Kernel>
   static void run_block(Block block, const Kernel& kernel) {

@@ -1,6 +1,9 @@
 #pragma once
 // The GPU's side of block.hpp: what a block's phases, scans and atomics are on the hardware, and how kernels start.
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
+
+#include <algorithm>
 
 #include <cub/block/block_scan.cuh>
 
@@ -79,6 +82,39 @@ __global__ void __launch_bounds__(Kernel::threads, 1024 / Kernel::threads)
   kernel(block, shared);
 }
 
+/// Kernels of one launch, one after the other: each sees all that the one before it wrote, in whatever block.
+template <class First, class... Rest>
+struct KernelChain {
+  First first;
+  KernelChain<Rest...> rest;
+  static constexpr std::size_t shared_bytes =
+      std::max(sizeof(typename First::Shared), KernelChain<Rest...>::shared_bytes);
+
+  template <class Block>
+  __device__ void operator()(Block& block, void* shared) const {
+    first(block, *static_cast<typename First::Shared*>(shared));
+    cooperative_groups::this_grid().sync();
+    rest(block, shared);
+  }
+};
+template <class Last>
+struct KernelChain<Last> {
+  Last first;
+  static constexpr std::size_t shared_bytes = sizeof(typename Last::Shared);
+
+  template <class Block>
+  __device__ void operator()(Block& block, void* shared) const {
+    first(block, *static_cast<typename Last::Shared*>(shared));
+  }
+};
+
+template <unsigned Threads, class Chain>
+__global__ void __launch_bounds__(Threads, 1024 / Threads) run_chain(const __grid_constant__ Chain chain) {
+  __shared__ alignas(16) unsigned char shared[Chain::shared_bytes];
+  DeviceBlock<Threads> block;
+  chain(block, shared);
+}
+
 /// Launches kernels on one stream; waits for nothing.
 class Gpu {
  public:
@@ -98,7 +134,28 @@ class Gpu {
     check(cudaGetLastError());
   }
 
+  /// One launch instead of one a kernel: blocks wait for each other between two kernels, which takes a fraction of the
+  /// time. At most `resident_blocks` blocks, of equally many threads in all kernels.
+  template <class First, class... Rest>
+  void run_in_turn(unsigned blocks, const First& first, const Rest&... rest) {
+    static_assert(((First::threads == Rest::threads) && ...));
+    if (blocks == 0) return;
+    using Chain = KernelChain<First, Rest...>;
+    Chain chain = chain_of(first, rest...);
+    void* arguments[] = {&chain};
+    const auto kernel = reinterpret_cast<const void*>(&run_chain<First::threads, Chain>);
+    check(cudaLaunchCooperativeKernel(kernel, dim3(blocks), dim3(First::threads), arguments, 0, stream_));
+  }
+
  private:
+  template <class First, class... Rest>
+  static KernelChain<First, Rest...> chain_of(const First& first, const Rest&... rest) {
+    if constexpr (sizeof...(Rest) == 0)
+      return {first};
+    else
+      return {first, chain_of(rest...)};
+  }
+
   StreamHandle stream_;
   unsigned blocks_;
 };

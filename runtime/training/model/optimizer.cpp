@@ -3,6 +3,7 @@
 #include "runtime/training/model/optimizer.hpp"
 
 #include <array>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -114,10 +115,13 @@ struct StateOf<torch::optim::Adagrad> {
 template <class States>
 typename States::key_type key_of(const torch::Tensor& parameter) {
   using Key = typename States::key_type;
-  if constexpr (std::is_same_v<Key, std::string>)
-    return c10::guts::to_string(parameter.unsafeGetTensorImpl());
-  else
+  if constexpr (std::is_same_v<Key, std::string>) {
+    std::ostringstream text;
+    text << parameter.unsafeGetTensorImpl();
+    return text.str();
+  } else {
     return parameter.unsafeGetTensorImpl();
+  }
 }
 
 template <class TorchOptimizer>

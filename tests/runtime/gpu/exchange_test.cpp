@@ -222,6 +222,32 @@ TEST_CASE("copies come whole through less staging memory than they are long") {
   }
 }
 
+TEST_CASE("copies of pinned memory: out of it, into it, beside it, and when it is pinned no longer") {
+  constexpr std::size_t n = 100000;  // a GPU pins no less
+  Random random(4);
+  std::vector<float> here(n), got(n);
+  for (float& value : here) value = static_cast<float>(random.normal());
+  const auto device = replica_device(0, 4096);
+  FloatBlock there = device->block(n);
+  auto pin = device->pin(std::as_writable_bytes(std::span(here)));
+  auto other = device->pin(std::as_writable_bytes(std::span(got)));
+  REQUIRE(pin != nullptr);
+  device->put(std::as_bytes(std::span(here)), there.span());
+  device->wait();
+  const std::vector<float> first = here;
+  std::ranges::fill(here, -1.0F);
+  device->put(std::as_bytes(std::span(here).subspan(10, 20)), there.span().subspan(500, 20));
+  device->fetch(there.span(), std::as_writable_bytes(std::span(got)));
+  device->wait();
+  std::vector<float> expected = first;
+  std::fill_n(expected.begin() + 500, 20, -1.0F);
+  CHECK(got == expected);
+  pin.reset();
+  device->put(std::as_bytes(std::span(here)), there.span());
+  std::ranges::fill(here, 5.0F);  // read when the call has returned: it is pinned no longer
+  CHECK(fetched(*device, there.span()) == std::vector<float>(n, -1.0F));
+}
+
 TEST_CASE("a change that is not finite is refused by position, on the processor and on a device") {
   Layout layout;
   layout.append("a", {40});

@@ -53,7 +53,8 @@ class Machine {
 /// All that this program tests: emulated ones with different orders of threads, or the GPU.
 std::vector<std::unique_ptr<Machine>> machines();
 
-/// A device for a rank's replica: an emulated one, or the GPU. Its copies go through so few bytes of staging memory.
-std::shared_ptr<Device> replica_device(int rank, std::size_t staging_bytes = 64);
+/// A device for a rank's replica: an emulated one, or the GPU. Its copies go through so few bytes of staging memory; 0:
+/// as many as do not take the tests' time.
+std::shared_ptr<Device> replica_device(int rank, std::size_t staging_bytes = 0);
 
 }  // namespace hearsay::test

@@ -191,6 +191,7 @@ void NeighbourLink::last_packet_state(Archive& archive) {
       header.sender != static_cast<std::uint32_t>(context_.neighbourhood.rank))
     archive.refuse(name, "is not one of this rank's");
   const auto again = pool_.lend();
+  again->pin.reset();
   again->bytes.assign(packet.begin(), packet.end());
   last_packet_ = again;
   for (std::size_t e = 0; e < links_.size(); ++e)

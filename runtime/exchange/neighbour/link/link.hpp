@@ -120,6 +120,7 @@ class NeighbourLink {
   void send_whole(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
   bool may_send(std::size_t edge) const;
   std::size_t bound(std::span<const std::uint8_t> segments) const;
+  void make_room(OutgoingPacket& packet, std::size_t bytes);
   SharedPacket encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy,
                       const EdgeGains& gains);
   void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy, std::uint64_t gain);

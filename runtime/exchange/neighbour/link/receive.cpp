@@ -50,6 +50,7 @@ void NeighbourLink::hear_whole(std::size_t edge, std::span<const std::byte> pack
   link.newest_packet = header.iteration;
   link.newest_sent = {static_cast<std::uint32_t>(header.sent)};
   link.heard_whole = true;
+  device_.wait();  // it may read the mailbox by itself
   context_.mailbox.pop(edge);
 }
 
@@ -57,6 +58,7 @@ void NeighbourLink::hear_whole(std::size_t edge, std::span<const std::byte> pack
 std::uint32_t NeighbourLink::apply_front(std::size_t edge) {
   const PhaseTimer timer(context_.ledger, Phase::mix);
   const std::uint32_t segments = apply(edge, *context_.mailbox.front(edge));
+  device_.wait();  // it may read the mailbox by itself
   context_.mailbox.pop(edge);
   return segments;
 }

@@ -63,8 +63,7 @@ void NeighbourLink::send_whole(Iteration k, std::size_t edge, std::span<const st
   if (!context_.mailbox.fits(edge, whole_model_bytes(layout_))) return;
   FloatBlock* const own = own_copies_.empty() ? nullptr : &own_copy(edge);
   auto packet = pool_.lend();
-  packet->bytes.resize(sizeof(PacketHeader));
-  packet->bytes.reserve(whole_model_bytes(layout_));  // as in `encode`
+  make_room(*packet, whole_model_bytes(layout_));
   for (SegmentId s = 0; s < layout_.count(); ++s) append_whole(*packet, s, own, 0);
   device_.wait();
   seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(layout_.count()),
@@ -104,13 +103,22 @@ std::size_t NeighbourLink::bound(std::span<const std::uint8_t> segments) const {
   return bytes;
 }
 
+// The device fills in bodies until `wait`: they must not move.
+void NeighbourLink::make_room(OutgoingPacket& packet, std::size_t bytes) {
+  packet.bytes.resize(sizeof(PacketHeader));
+  if (packet.bytes.capacity() < bytes) {
+    packet.pin.reset();
+    packet.bytes.reserve(device_.is_processor() ? bytes : std::max(bytes, whole_model_bytes(layout_)));
+  }
+  if (!packet.pin) packet.pin = device_.pin({packet.bytes.data(), packet.bytes.capacity()});
+}
+
 SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy,
                                    const EdgeGains& gains) {
   auto packet = pool_.lend();
   const double epoch = static_cast<double>(k) / static_cast<double>(context_.iterations_per_epoch);
   const double density = changes_ ? sparsifier_.density(epoch) : 1.0;
-  packet->bytes.resize(sizeof(PacketHeader));
-  packet->bytes.reserve(bound(segments));  // the device fills in bodies until `wait`: they must not move
+  make_room(*packet, bound(segments));
   std::vector<SegmentId> selected;
   for (SegmentId s = 0; s < segments.size(); ++s) {
     if (segments[s] == 0) continue;

@@ -53,6 +53,8 @@ std::vector<std::unique_ptr<Machine>> machines() {
   return all;
 }
 
-std::shared_ptr<Device> replica_device(int, std::size_t staging_bytes) { return cuda_device(0, staging_bytes); }
+std::shared_ptr<Device> replica_device(int, std::size_t staging_bytes) {
+  return cuda_device(0, staging_bytes == 0 ? 1024 : staging_bytes);
+}
 
 }  // namespace hearsay::test

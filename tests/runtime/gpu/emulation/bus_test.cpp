@@ -58,6 +58,16 @@ TEST_CASE("eventgrad: the norms, and what fired") {
   CHECK(silent.bytes == norms());
 }
 
+TEST_CASE("whole segments in 8 bits: the changes out, back into the own copy and in at two neighbours, no positions") {
+  const std::uint64_t block = reference::small_layout().size() * sizeof(float);
+  for (const std::string selector : {"{name: dense}", "{name: topk, density: 1}"}) {
+    const Crossed crossed =
+        train(ring + eventgrad("{name: difference, gamma: 0.3}") +
+              "trigger: {name: always}\nsparsify: {selector: " + selector + ", quantiser: {name: int8}}\n");
+    CHECK(crossed.bytes == norms() + ranks * iterations * 4 * block);
+  }
+}
+
 /// The same on the global path, of `iterations` iterations.
 std::uint64_t global_bytes(const std::string& yaml, GlobalOutcome& outcome) {
   const std::uint64_t block = reference::small_layout().size() * sizeof(float);
@@ -97,11 +107,16 @@ TEST_CASE("the global path: a rank's entries out, those of the sum in") {
 TEST_CASE("a tenth of the values: as many values and positions, out and in, and what a selection says of itself") {
   const Crossed crossed = train(ring + eventgrad("{name: difference, gamma: 0.3}") +
                                 "trigger: {name: always}\nsparsify: {selector: {name: topk, density: 0.1}}\n");
-  const LedgerTotals totals = crossed.outcome.totals();
-  const std::uint64_t entries = 2 * totals.payload_bytes;  // a position for every value
-  // Out once, back once into the own copy, and in at two neighbours.
-  const std::uint64_t reports = totals.messages / 2 * sizeof(device::Control);
-  CHECK(crossed.bytes == norms() + entries / 2 * 4 + reports);
+  std::uint64_t of_packet = 0;
+  const Layout layout = reference::small_layout();
+  for (const Segment& s : layout.segments()) {
+    const std::uint64_t k = kept_count(0.1, s.length);
+    const bool all = k == s.length;  // then there is nothing to select, and no positions
+    // Out once, back once into the own copy, and in at two neighbours.
+    of_packet += 4 * k * (all ? sizeof(float) : sizeof(float) + sizeof(std::uint32_t));
+    of_packet += all ? 0 : sizeof(device::Control);
+  }
+  CHECK(crossed.bytes == norms() + ranks * iterations * of_packet);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ std::vector<std::unique_ptr<Machine>> machines() {
 }
 
 std::shared_ptr<Device> replica_device(int rank, std::size_t staging_bytes) {
-  return emulated_device(static_cast<std::uint64_t>(rank), staging_bytes);
+  return emulated_device(static_cast<std::uint64_t>(rank), staging_bytes == 0 ? 64 : staging_bytes);
 }
 
 }  // namespace hearsay::test
