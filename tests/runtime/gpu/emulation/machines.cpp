@@ -58,6 +58,7 @@ std::vector<std::unique_ptr<Machine>> machines() {
   all.push_back(std::make_unique<MachineOf<Emulated>>(Emulated(0, 3, 1)));
   all.push_back(std::make_unique<MachineOf<Emulated>>(Emulated(1, 7, 3)));
   all.push_back(std::make_unique<MachineOf<Emulated>>(Emulated(2, 1, 1)));
+  all.push_back(std::make_unique<MachineOf<Emulated>>(Emulated(3, 264, 1)));  // as many blocks as an H200 holds
   return all;
 }
 
