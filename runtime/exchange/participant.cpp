@@ -78,7 +78,7 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
               failure_bytes(options_, places_.count()),
           MemoryUse{.deaths = options_.failure_timeout.count() > 0 ? Deaths::others_go_on : Deaths::end_the_job,
                     .haste = plan.schedule() == Schedule::lockstep ? Haste::somebody_waits : Haste::nobody_waits})),
-      memory_pin_(replica.device->pin(memory_->own())),
+      memory_pin_(plan.runs_on(*replica.device) ? replica.device->pin(memory_->own()) : nullptr),
       mailbox_(*memory_, places_, process_, ring_bytes(plan, replica.layout, places_.count(), options_.spares), ledger_,
                plan.in_flight() ? Mailbox::Tails::at_once : Mailbox::Tails::may_wait),
       count_(counts_batches(plan) ? std::make_unique<JobCount>(

@@ -203,7 +203,7 @@ class Participant {
   Ledger ledger_;
   Peers& peers_;
   RemoteMemory* memory_;
-  std::shared_ptr<void> memory_pin_;
+  std::shared_ptr<void> memory_pin_;  // null: no device reads it by itself
   Mailbox mailbox_;
   std::unique_ptr<JobCount> count_;            // asynchronous ranks only
   std::unique_ptr<FailureDetector> failures_;  // null: nobody may die

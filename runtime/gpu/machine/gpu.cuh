@@ -99,12 +99,12 @@ struct KernelChain {
 };
 template <class Last>
 struct KernelChain<Last> {
-  Last first;
+  Last last;
   static constexpr std::size_t shared_bytes = sizeof(typename Last::Shared);
 
   template <class Block>
   __device__ void operator()(Block& block, void* shared) const {
-    first(block, *static_cast<typename Last::Shared*>(shared));
+    last(block, *static_cast<typename Last::Shared*>(shared));
   }
 };
 

@@ -61,6 +61,7 @@ TEST_CASE("eventgrad: the norms, and what fired") {
 TEST_CASE("whole segments in 8 bits: the changes out, back into the own copy and in at two neighbours, no positions") {
   const std::uint64_t block = reference::small_layout().size() * sizeof(float);
   for (const std::string selector : {"{name: dense}", "{name: topk, density: 1}"}) {
+    CAPTURE(selector);
     const Crossed crossed =
         train(ring + eventgrad("{name: difference, gamma: 0.3}") +
               "trigger: {name: always}\nsparsify: {selector: " + selector + ", quantiser: {name: int8}}\n");
