@@ -12,6 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "analysis"))
 
+import front  # noqa: E402
 import matplotlib.figure  # noqa: E402
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator  # noqa: E402
@@ -181,6 +182,53 @@ def skew_front():
     return plot
 
 
+def draw_cell(axes, methods):
+    """The averaged model, and a thin line down to the worst rank; the all-reduce dotted. A method keeps its colour."""
+    for place, (method, correction) in enumerate(front.METHODS):
+        finished = [run for run in methods.get((method, correction), []) if run.finished]
+        if not finished:
+            continue
+        model, worst = (statistics.mean(front.per_cent(finished, key)) for key in front.ACCURACIES)
+        if method == "all-reduce":
+            axes.axhline(model, color=style.MUTED, linewidth=1, linestyle=":")
+            continue
+        across = 100 * statistics.mean(run.summary["bytes_fraction"] for run in finished)
+        filled = style.colour(place) if correction == "drift" else "none"
+        axes.vlines(across, worst, model, style.colour(place), linewidth=1)
+        axes.scatter(across, model, 26, marker="o", facecolors=filled, edgecolors=style.colour(place), zorder=3)
+
+
+def skew_cells():
+    """A panel for every kind of shares, graph and number of ranks."""
+    plot = matplotlib.figure.Figure(figsize=(7.2, 6), layout="constrained")
+    columns = [(graph, ranks) for ranks in front.RANKS for graph in front.GRAPHS]
+    panels = plot.subplots(len(front.SHARES), len(columns), sharex=True, sharey=True)
+    cells = front.cells()
+    for row, (shares, name) in zip(panels, front.SHARES.items()):
+        row[0].set_ylabel(f"{name}: accuracy, %")
+        for axes, (graph, ranks) in zip(row, columns):
+            draw_cell(axes, cells[shares, graph, ranks])
+            per_cent_axis(axes, "", (1, 5, 20, 100))
+    panels[0][0].set_ylim(25, 100)
+    for axes, (graph, ranks) in zip(panels[0], columns):
+        axes.set_title(f"{graph}, P = {ranks}", loc="left")
+    for axes in panels[-1]:
+        axes.set_xlabel("bytes, % of D-PSGD's")
+    marks = []
+    for place, (method, correction) in enumerate(front.METHODS):
+        filled = style.colour(place) if correction == "drift" else "none"
+        line = method == "all-reduce"
+        marks += [
+            Line2D([], [], color=style.MUTED, linewidth=1, linestyle=":")
+            if line
+            else Line2D([], [], linestyle="", marker="o", color=style.colour(place), markerfacecolor=filled)
+        ]
+    names = [name.replace("`", "") for name in front.METHODS.values()]
+    plot.legend(marks, names, loc="lower center", ncols=3, frameon=False, fontsize=8)
+    plot.get_layout_engine().set(rect=(0, 0.07, 1, 0.93))
+    return plot
+
+
 def global_bytes():
     plot, panels = canvas(3.6, 2, sharey=True)
     headings = {
@@ -256,7 +304,7 @@ def local_steps():
 def main():
     style.apply()
     output.write_picture(HERE / "accuracy-bytes.svg", accuracy_bytes())
-    for draw in (mixing_rules, worst_rank, skew_front, global_bytes, training_step, local_steps):
+    for draw in (mixing_rules, worst_rank, skew_front, skew_cells, global_bytes, training_step, local_steps):
         output.write_picture(HERE / "figures" / f"{draw.__name__.replace('_', '-')}.svg", draw())
 
 

@@ -9,8 +9,8 @@
 
 #include "runtime/report/checkpoint.hpp"
 #include "runtime/training/evaluations.hpp"
+#include "runtime/training/failure/resumption.hpp"
 #include "runtime/training/rank.hpp"
-#include "runtime/training/resumption.hpp"
 
 namespace hearsay {
 

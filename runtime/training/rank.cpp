@@ -1,6 +1,7 @@
 #include "runtime/training/rank.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include "runtime/training/failure/killed_run.hpp"
 #include "runtime/training/set_up.hpp"
@@ -40,6 +41,12 @@ TrainingRank::TrainingRank(mpi::Environment& environment, const RunPlan& of, con
       survivors(participant, communicator),
       evaluator(model, test_set(data), communicator, participant.engine(), participant.ledger()),
       optimizer(plan.parts().optimizer->build(model)) {}
+
+std::vector<int> TrainingRank::first_processes() const {
+  std::vector<int> first(static_cast<std::size_t>(participant.topology().ranks()));
+  std::iota(first.begin(), first.end(), 0);
+  return first;
+}
 
 /// Whether waits end. Lockstep ranks end training in the same iteration: until they are there, they go on; a rank that
 /// waits for so long waits for somebody who does not come.

@@ -25,7 +25,8 @@
 namespace hearsay {
 
 /// Made in the order of its members: each may use those before it. What a session does with them is in session.cpp,
-/// when they are evaluated in evaluations.hpp, what is saved of them in checkpoints.hpp.
+/// when they are evaluated in evaluations.hpp, what is saved of them in checkpoints.hpp, how it ends in
+/// endings.hpp.
 struct TrainingRank {
   TrainingRank(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string run_id);
 
@@ -41,6 +42,8 @@ struct TrainingRank {
   /// Iterations of the job, over its ranks.
   double job_done() const { return participant.job_iterations(trainer->iterations_done()); }
 
+  /// The processes that begin at a place: those that are no spares.
+  std::vector<int> first_processes() const;
   /// Fills `trainer`; layer-wise exchanges are told of gradients from then on.
   void make_trainer();
   /// Draws the time line from now on, if the configuration asks for one.

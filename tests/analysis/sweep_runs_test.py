@@ -102,7 +102,8 @@ class Runs(FolderTest):
         self.sweep(0, "[4/4] out/p2/d/seed1: finished", "--jobs", "3")
         self.assertEqual(len(self.calls()), 4)
         self.sweep(0, "1 runs, 1 done", "--only", "/b/")
-        self.sweep(2, "no run's folder contains '/nowhere/'", "--only", "/nowhere/")
+        self.sweep(0, "2 runs, 2 done", "--only", "/b/", "--only", "/d/")
+        self.sweep(2, "no run's folder contains '/nowhere/'", "--only", "/b/", "--only", "/nowhere/")
 
     def test_errors(self):
         self.sweep(2, "--testbed or --simulate, not both", "--testbed")

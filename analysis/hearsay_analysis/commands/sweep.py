@@ -35,7 +35,13 @@ def arguments(parser):
         help="the hearsay program, or with --simulate the simulator; default: build/release/apps/hearsay, "
         "build/simulator/apps/simulator/hearsay-simulator",
     )
-    parser.add_argument("--only", default="", metavar="TEXT", help="only runs whose folder contains TEXT")
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="only runs whose folder contains TEXT; may be repeated: any of them",
+    )
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="instead of the sweep file's `output`")
     parser.add_argument(
         "--set",
@@ -102,6 +108,14 @@ def _make_all(todo, way, jobs):
     return failures
 
 
+def _only(points, parts):
+    """The points whose folder contains one of the parts; all if there are none. A part of no folder is a mistake."""
+    for part in parts:
+        if not any(part in str(point.folder) for point in points):
+            raise UsageError(f"no run's folder contains {part!r}; --list shows them")
+    return [point for point in points if not parts or any(part in str(point.folder) for part in parts)]
+
+
 def run(options):
     """Makes what is missing. Returns 1 where a run failed."""
     from hearsay_analysis.sweeps import grid, making, sweep_file
@@ -109,9 +123,7 @@ def run(options):
     _check(options)
     plan = sweep_file.read_sweep_file(options.sweep)
     points = grid.points(plan, options.output, sweep_file.read_overrides(options.set))
-    points = [point for point in points if options.only in str(point.folder)]
-    if not points:
-        raise UsageError(f"no run's folder contains {options.only!r}; --list shows them")
+    points = _only(points, options.only)
     todo = [point for point in points if not making.is_done(point.folder)]
     way = None if options.list else _way(options)
     print(f"{len(points)} runs, {len(points) - len(todo)} done, {len(todo)} to do", flush=True)

@@ -1,4 +1,4 @@
-#include "runtime/training/resumption.hpp"
+#include "runtime/training/failure/resumption.hpp"
 
 #include <algorithm>
 #include <limits>
