@@ -84,6 +84,7 @@ struct PlanArguments {
 struct AdviseArguments {
   ConfigArguments config;
   double bytes_fraction = 0.05;  ///< of D-PSGD's
+  int ranks = 8;
 };
 
 /// What `hearsay bench NAME` can measure.

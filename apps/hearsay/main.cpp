@@ -273,10 +273,11 @@ void add_advise(CLI::App& app, AdviseArguments& advise) {
                   "What the neighbours may send, as a part of D-PSGD's bytes")
       ->type_name("F")
       ->capture_default_str();
+  command.add_option("-n,--ranks", advise.ranks, "Number of ranks")->type_name("P")->capture_default_str();
   command.footer(
-      "It knows what was measured (docs/results/skew.md) and goes by `data.partition`: ranks that see some classes "
-      "only\n"
-      "need other settings than ranks that see the same. Out comes the whole configuration, reasons first.\n"
+      "It knows what was measured (docs/results/skew.md) and goes by `data.partition` and the spectral gap of the\n"
+      "graph: ranks that see some classes only, or hear of each other late, need other settings. Out comes the whole\n"
+      "configuration, reasons first.\n"
       "Examples:\n"
       "  hearsay advise configs/mnist/dpsgd-ring.yaml\n"
       "  hearsay advise mine.yaml --bytes-fraction 0.02 --set data.partition.name=shards > advised.yaml");

@@ -209,7 +209,7 @@ def skew_cells():
         for axes, (graph, ranks) in zip(row, columns):
             draw_cell(axes, cells[shares, graph, ranks])
             per_cent_axis(axes, "", (1, 5, 20, 100))
-    panels[0][0].set_ylim(25, 100)
+    panels[0][0].set_ylim(10, 100)
     for axes, (graph, ranks) in zip(panels[0], columns):
         axes.set_title(f"{graph}, P = {ranks}", loc="left")
     for axes in panels[-1]:

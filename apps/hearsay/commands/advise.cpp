@@ -1,4 +1,5 @@
-// hearsay advise CONFIG [--bytes-fraction F]: the configuration with which a job of these shares reaches most.
+// hearsay advise CONFIG [--bytes-fraction F] [-n P]: the configuration with which a job of these shares on this graph
+// reaches most.
 #include <cstdio>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "apps/shared/configuration.hpp"
 #include "apps/shared/text.hpp"
 #include "base/error.hpp"
+#include "topology/topology.hpp"
 
 namespace hearsay {
 namespace {
@@ -16,51 +18,73 @@ namespace {
 struct Situation {
   std::string partition;  ///< as the configuration has it: "dirichlet, alpha 0.1"
   Shares shares;
+  std::string graph;
+  double gap;
 };
 
 /// Of a complete configuration.
-Situation situation(const std::string& config_yaml) {
+Situation situation(const std::string& config_yaml, int ranks) {
   constexpr double nearly_alike = 1.0;  // Dirichlet's alpha, from which on every rank sees all of ten classes
   Config root = Config::from_text(config_yaml);
-  Config partition = root.section("data").section("partition");
-  const std::string name = partition.text("name", "iid", "");
-  if (name == "shards") return {name, Shares::unlike};
-  if (name != "dirichlet") return {name, Shares::alike};
-  const double alpha = partition.real("alpha", nearly_alike, {}, "");
-  return {name + ", alpha " + significant(alpha, 3), alpha < nearly_alike ? Shares::unlike : Shares::alike};
+  Config partition = root.section("data").section("partition"), topology = root.section("topology");
+  const TopologyPlan plan(topology);  // an exchange between all has no graph: a ring, as where none is given
+  Situation now{.partition = partition.text("name", "iid", ""),
+                .shares = Shares::alike,
+                .graph = plan.graph_name(),
+                .gap = plan.build(ranks).spectrum().gap};
+  if (now.partition == "shards") now.shares = Shares::sorted;
+  if (now.partition == "dirichlet") {
+    const double alpha = partition.real("alpha", nearly_alike, {}, "");
+    now.partition += ", alpha " + significant(alpha, 3);
+    if (alpha < nearly_alike) now.shares = Shares::dirichlet;
+  }
+  return now;
+}
+
+const char* words(Shares shares) {
+  switch (shares) {
+    case Shares::alike:
+      return "iid shares";
+    case Shares::dirichlet:
+      return "Dirichlet shares, alpha 0.1";
+    case Shares::sorted:
+      return "label-sorted shares";
+  }
+  return "";
 }
 
 std::vector<std::string> row(const std::string& name, const Reached& reached) {
-  return {"#   " + name, fixed(100.0 * reached.accuracy, 2), fixed(100.0 * reached.worst, 2),
-          fixed(100.0 * reached.bytes, 1)};
+  return {"#   " + name, fixed(reached.accuracy, 2), fixed(reached.worst, 2), fixed(reached.bytes, 1)};
 }
 
 /// What writes the same again.
 std::string command_line(const AdviseArguments& arguments) {
   std::string text = "hearsay advise " + arguments.config.file.string() + " --bytes-fraction " +
-                     significant(arguments.bytes_fraction, 6);
+                     significant(arguments.bytes_fraction, 6) + " -n " + std::to_string(arguments.ranks);
   for (const std::string& setting : arguments.config.set) text += " \\\n#   --set '" + setting + "'";
   return text;
 }
 
-std::string reasons(const AdviseArguments& arguments, const Situation& situation, const MeasuredChoice& choice) {
-  const Reached& reached = choice.reached(situation.shares);
-  const bool unlike = situation.shares == Shares::unlike;
-  std::string text = "# " + command_line(arguments) + "\n# Shares: " + situation.partition +
-                     (unlike ? ", unlike.\n" : ", taken for alike.\n");
-  text += "# " + std::string(choice.name) + ", corrected, is the most accurate of those measured that need at most " +
-          significant(100.0 * arguments.bytes_fraction, 3) + " % of D-PSGD's bytes";
-  if (reached.bytes > within_budget * arguments.bytes_fraction)
-    text += ".\n# None does: it is the cheapest, with " + significant(100.0 * reached.bytes, 3) + " %";
-  text += ".\n";
+std::string reasons(const AdviseArguments& arguments, const Situation& now, const MeasuredCell& cell,
+                    const MeasuredCell::Method& method) {
+  std::string text = "# " + command_line(arguments) + "\n# Shares: " + now.partition +
+                     (now.shares == Shares::alike ? ", taken for alike" : ", unlike") + ". Graph: " + now.graph +
+                     " of " + std::to_string(arguments.ranks) + ", spectral gap " + significant(now.gap, 2) + ".\n";
+  const std::string budget = significant(100.0 * arguments.bytes_fraction, 3) + " % of D-PSGD's bytes";
+  text += "# " + method.name + ", corrected: ";
+  if (method.reached.bytes > within_budget * 100.0 * arguments.bytes_fraction)
+    text += "nothing that was measured needs at most " + budget + "; this is the cheapest.\n";
+  else
+    text += "of what was measured with at most " + budget + "\n# it is the cheapest within " +
+            significant(as_accurate, 1) + " points of the most accurate.\n";
   text += aligned_table({{"#   ", "averaged model, %", "worst rank, %", "bytes, %"},
-                         row("this", reached),
-                         row("D-PSGD without correction", plain_dpsgd(situation.shares))});
-  text += "#   (an all-reduce: " + fixed(100.0 * all_reduce_accuracy(), 2) + " %)\n";
-  text += "# Measured on MNIST with mnist_cnn, 8 ranks in a ring, batch 64 a rank, learning rate 0.05, 10 epochs, " +
-          std::string(unlike ? "label-sorted" : "iid") +
-          "\n# shares, three seeds: docs/results/skew.md. Another model, batch or graph moves the numbers.\n";
-  if (unlike) text += "# Small batches are noisy: then try exchange.correction.strength: 0.2.\n";
+                         row("this", method.reached),
+                         row("D-PSGD without correction", cell.plain_dpsgd)});
+  text += "#   (an all-reduce: " + fixed(cell.all_reduce.accuracy, 2) + " %)\n";
+  text += "# Measured on MNIST with mnist_cnn, graph: " + cell.graph + " of " + std::to_string(cell.ranks) +
+          " (spectral gap " + significant(cell.gap, 2) + "), batch 64 a rank, learning rate\n# 0.05, 10 epochs, " +
+          words(cell.shares) + ", three seeds: docs/results/skew.md. Another model or batch moves the numbers.\n";
+  if (now.shares != Shares::alike) text += "# Small batches are noisy: then try exchange.correction.strength: 0.2.\n";
   return text;
 }
 
@@ -70,17 +94,21 @@ int advise_command(const AdviseArguments& arguments) {
   if (!(arguments.bytes_fraction > 0.0 && arguments.bytes_fraction <= 1.0))
     throw ConfigError("--bytes-fraction " + significant(arguments.bytes_fraction, 6) +
                       ": a fraction of D-PSGD's bytes is in (0, 1]; 0.05 is a twentieth");
+  require_ranks(arguments.ranks);
   const auto& [file, set] = arguments.config;
   const Situation now = situation(
-      read_configuration(file, set, [](Config root) { return ChosenRun(std::move(root)); }).plan().config_yaml());
-  const MeasuredChoice& choice = best_choice(arguments.bytes_fraction, now.shares);
+      read_configuration(file, set, [](Config root) { return ChosenRun(std::move(root)); }).plan().config_yaml(),
+      arguments.ranks);
+  const std::vector<MeasuredCell> cells = measured_cells();
+  const MeasuredCell& cell = nearest_cell(cells, now.shares, now.gap);
+  const MeasuredCell::Method& method = best_method(cell, arguments.bytes_fraction);
   std::vector<std::string> settings = set;
-  for (std::string& setting : choice.settings()) settings.push_back(std::move(setting));
+  for (std::string& setting : settings_of(method.name)) settings.push_back(std::move(setting));
   const std::string advised = read_configuration(file, settings, [](Config root) {
     static_cast<void>(ChosenRun(root));
     return root.given();
   });
-  std::printf("%s%s", reasons(arguments, now, choice).c_str(), advised.c_str());
+  std::printf("%s%s", reasons(arguments, now, cell, method).c_str(), advised.c_str());
   return 0;
 }
 
