@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The front of accuracy against bytes, cell by cell: shares of the data, graph, number of ranks.
 
-    docs/results/front.py             the table of skew.md, from tables/skew.csv and tables/skew-exponential.csv
+    docs/results/front.py             the table of skew.md, from tables/skew.csv and tables/skew-exponential.csv; other
+                                      strengths of the correction, on rings, are in tables/skew-strength.csv
     docs/results/front.py --advice    apps/hearsay/advice/front.hpp, what `hearsay advise` goes by
 
 Its picture, figures/skew-cells.svg, is drawn by draw.py.
@@ -33,6 +34,7 @@ ADVISED = (  # beside the all-reduce and D-PSGD; those that diverge are left out
     "int8, events 0.5",
     "int8, events 1",
     "int8, events 2",
+    "int8, events 2, strength 0.0125",
     "2 bits, every 3rd",
     "2 bits, every 7th",
 )
@@ -55,13 +57,17 @@ inline constexpr std::string_view measured_front = R"(
 def cells():
     """{(shares, graph, ranks): {(method, correction): [SweptRun]}}; a sum over all has no graph and is in both."""
     found = {(shares, graph, ranks): {} for shares in SHARES for ranks in RANKS for graph in GRAPHS}
-    for graph, table in GRAPHS.items():
+    for graph, table in (*GRAPHS.items(), ("ring", "skew-strength")):
         for run in read_rows(HERE / f"tables/{table}.csv"):
+            if "exchange.strategy" in run.axis:
+                continue
+            strength = run.axis.get("exchange.correction.strength")
+            method = run.method if strength is None else f"{run.method}, strength {strength:g}"
             correction = run.axis.get("exchange.correction.name")
             for other in GRAPHS if correction is None else (graph,):
                 cell = found.get((run.axis["data.partition"]["name"], other, run.ranks))
                 if cell is not None:
-                    cell.setdefault((run.method, correction), []).append(run)
+                    cell.setdefault((method, correction), []).append(run)
     return found
 
 

@@ -27,6 +27,7 @@ shards | ring | 16 | D-PSGD | none | 88.65 | 29.91 | 100.16
 shards | ring | 16 | D-PSGD | drift | 92.68 | 87.46 | 100.16
 shards | ring | 16 | int8, events 0.5 | drift | 89.86 | 74.97 | 17.86
 shards | ring | 16 | int8, events 2 | drift | 70.63 | 15.12 | 5.65
+shards | ring | 16 | int8, events 2, strength 0.0125 | drift | 87.34 | 30.26 | 5.98
 shards | ring | 16 | 2 bits, every 7th | drift | 83.58 | 26.60 | 0.97
 shards | exponential | 16 | all-reduce | none | 95.16 | 95.16 | 100.00
 shards | exponential | 16 | D-PSGD | none | 92.91 | 29.88 | 100.16

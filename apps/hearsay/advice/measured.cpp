@@ -16,6 +16,8 @@ struct Sections {
   std::string_view method, exchange, trigger, sparsify;
 };
 constexpr std::string_view events = "{name: eventgrad, mixing: {name: arrival}, correction: {name: drift}}";
+constexpr std::string_view weakly =
+    "{name: eventgrad, mixing: {name: arrival}, correction: {name: drift, strength: 0.0125}}";
 constexpr std::string_view int8 = "{quantiser: {name: int8}}", two_bit = "{quantiser: {name: two_bit}}";
 constexpr std::array sections{
     Sections{"D-PSGD", "{name: dpsgd, correction: {name: drift}}", "", ""},
@@ -23,6 +25,7 @@ constexpr std::array sections{
     Sections{"int8, events 0.5", events, "{name: adaptive, horizon: 0.5, maximum_silence: 10}", int8},
     Sections{"int8, events 1", events, "{name: adaptive, horizon: 1, maximum_silence: 10}", int8},
     Sections{"int8, events 2", events, "{name: adaptive, horizon: 2, maximum_silence: 10}", int8},
+    Sections{"int8, events 2, strength 0.0125", weakly, "{name: adaptive, horizon: 2, maximum_silence: 10}", int8},
     Sections{"2 bits, every 3rd", events, "{name: periodic, period: 3, warmup_iterations: 0}", two_bit},
     Sections{"2 bits, every 7th", events, "{name: periodic, period: 7, warmup_iterations: 0}", two_bit}};
 

@@ -22,6 +22,9 @@
 // circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1
 // on average, which no pattern that was simulated has made swing (docs/method/drift_pace.py). The latest silence as τ
 // does swing: after every short one v pushes through a long one what it has learnt far too fast.
+// Distances along it decay within 2 τ / s iterations, and swing on the way unless r c ≤ s / 4. A run that has few of
+// those times, a short one on a thin graph with long silences, ends in the middle of a swing: there less c is worth
+// more (docs/results/skew.md). What c a run of unknown length wants, ranks cannot know.
 // Curvature h makes that ηh < 2 − s (1 + c/2), where D-PSGD without correction stands ηh < 2 − s. So, where the
 // configuration does not say c, it is 1/2, in lockstep at most (2 − s) / s, with which D-PSGD stands at least half of
 // the steps that it stands without. As s the most that the weights of the edge's ends allow (Gershgorin), 2 (1 − w_ii):
