@@ -7,6 +7,8 @@
 namespace hearsay {
 namespace {
 
+constexpr double patience_s = 10.0;  // with ranks that the signal may not have reached
+
 std::filesystem::path replica_file(const RunPlan& plan, int rank) {
   char name[32];
   std::snprintf(name, sizeof name, "model.rank%04d.pt", rank);
@@ -120,7 +122,6 @@ RankResult Endings::result() const {
 }
 
 Summary Endings::unused() {
-  constexpr double patience_s = 10.0;
   rank_.training = false;
   if (const int signal = rank_.stop.received(); signal != 0) {
     rank_.participant.engine().run([&] { static_cast<void>(rank_.farewell.barrier_within(patience_s)); });
@@ -134,7 +135,6 @@ Summary Endings::unused() {
 /// What is worth most comes first: the launcher may kill the job a second after the signal. That is the checkpoint
 /// where all ranks have left after the same iteration, else the replica.
 void Endings::stopped(const Stop& stop) {
-  constexpr double patience_s = 10.0;
   rank_.training = false;  // nothing interrupts what follows
   const Stopped reason(stop.signal != 0 ? stop.signal : rank_.stop.received());
   if (stop.together) checkpoints_.write_last();

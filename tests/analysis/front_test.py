@@ -1,4 +1,5 @@
 """What `hearsay advise` and docs/results/skew.md say was measured is what the rows of the runs say."""
+import sys
 import unittest
 
 from support import ROOT, run_process
@@ -8,12 +9,12 @@ FRONT = ROOT / "docs/results/front.py"
 
 class Front(unittest.TestCase):
     def test_advice_goes_by_the_rows(self):
-        code, out, err = run_process("python3", "-B", FRONT, "--advice")
+        code, out, err = run_process(sys.executable, "-B", FRONT, "--advice")
         self.assertEqual((code, err), (0, ""))
         self.assertEqual(out, (ROOT / "apps/hearsay/advice/front.hpp").read_text(encoding="utf-8"))
 
     def test_the_page_has_the_table(self):
-        code, out, err = run_process("python3", "-B", FRONT)
+        code, out, err = run_process(sys.executable, "-B", FRONT)
         self.assertEqual((code, err), (0, ""))
         self.assertIn(out, (ROOT / "docs/results/skew.md").read_text(encoding="utf-8"))
 

@@ -57,7 +57,7 @@ Shares shares_of(std::string_view name) {
 }
 
 double uniform_gap(std::string_view graph, int ranks) {
-  Config config = Config::from_text("graph: {name: " + std::string(graph) + "}");
+  Config config = Config::from_text("{graph: {name: " + std::string(graph) + "}, weights: {name: uniform}}");
   return TopologyPlan(config).build(ranks).spectrum().gap;
 }
 
