@@ -1,4 +1,5 @@
 """The tables of a sweep: one row a method, and with --best the value of an axis that is best for each."""
+import csv
 import json
 import unittest
 
@@ -62,6 +63,29 @@ class Table(FolderTest):
         self.assertIn("| slow and steady (0.3) | 59.38 ± 48.61 |", out)  # 0.1 reached 0 and 0.8125
         code, out, _ = run_analysis("table", self.folder)
         self.assertIn("| 1 (1 diverged) |", out)
+
+    def test_runs_that_learn_nothing_are_shown_by_their_time(self):
+        for file in self.folder.glob("0.1/*/seed*/summary.json"):
+            summary = json.loads(file.read_text())
+            summary |= dict.fromkeys(("accuracy_mean_model", "accuracy_rank_min"))
+            file.write_text(json.dumps({**summary, "wall_time_s": 8, "compute_s": 2, "time_per_iteration_s": 0.5}))
+        _, out, _ = run_analysis("table", self.folder)
+        self.assertIn("| method | an iteration, s | computing, % | messages, % |", out)
+        self.assertIn("| bold | 0.500 ± 0.000 | 25.0 ± 0.0 |", out)
+        self.assertIn("| bold | 75.00 ± 17.68 |", out)  # the table of the other rate is as it was
+        rows = self.folder / "rows.csv"
+        rows.write_text(run_analysis("table", self.folder, "--csv")[1])
+        self.assertEqual(run_analysis("table", rows)[1], out)
+
+    def test_rows_of_older_versions(self):
+        rows = self.folder / "rows.csv"
+        rows.write_text(run_analysis("table", self.folder, "--csv")[1])
+        with open(rows, newline="", encoding="utf-8") as stream:
+            table = list(csv.reader(stream))
+        for heads_then in (len(table[0]) - 3, len(table[0]) - 4):  # without times, without metrics
+            with open(rows, "w", newline="", encoding="utf-8") as stream:
+                csv.writer(stream).writerows(row[:heads_then] for row in table)
+            self.assertIn("| bold | 75.00 ± 17.68 |", run_analysis("table", rows)[1])
 
     def test_no_such_axis(self):
         code, _, err = run_analysis("table", self.folder, "--best", "ratio")

@@ -6,9 +6,9 @@
 
 One table a combination of ranks and axes, one row a method. Every number is read from the run folders (summary.json).
 Figures are mean ± sample standard deviation over seeds. With --best every method has the value of that axis, in
-brackets, with which the mean of the task's metric is best; a run that diverged counts as the worst. --csv prints
-a row a run instead, of
-which the tables can be made again where the folders are gone.
+brackets, with which the mean of the task's metric is best; a run that diverged counts as the worst. Runs that learn
+nothing (simulated, with gradients that are drawn) are shown by the time of an iteration and the share of it in which
+ranks compute. --csv prints a row a run instead, of which the tables can be made again where the folders are gone.
 """
 import statistics
 import sys
@@ -22,10 +22,14 @@ from hearsay_analysis.runs.quality import ACCURACY, quality_of
 from hearsay_analysis.runs.rows import read_rows, write_rows
 
 PACKAGES = ()
-_COLUMNS = [  # head, key of summary.json, factor, decimals
-    ("messages, %", "messages_fraction", 100, 1),
-    ("bytes, %", "bytes_fraction", 100, 1),
-    ("consensus distance", "consensus_distance", 1, 2),
+_TRAFFIC = [  # head, figure of a summary, decimals
+    ("messages, %", lambda s: _scaled(s, "messages_fraction", 100), 1),
+    ("bytes, %", lambda s: _scaled(s, "bytes_fraction", 100), 1),
+]
+_DISTANCE = [("consensus distance", lambda s: s.get("consensus_distance"), 2)]
+_TIMES = [
+    ("an iteration, s", lambda s: s.get("time_per_iteration_s"), 3),
+    ("computing, %", lambda s: _scaled(s, "compute_s", 100 / (s.get("wall_time_s") or 1)), 1),
 ]
 
 
@@ -33,6 +37,10 @@ def arguments(parser):
     parser.add_argument("source", type=Path, nargs="+", help="a sweep's output folder, or what --csv has written")
     parser.add_argument("--csv", action="store_true", help="a row a run, comma-separated")
     parser.add_argument("--best", metavar="AXIS", help="one row a method: with the best value of this axis")
+
+
+def _scaled(summary, key, factor):
+    return None if summary.get(key) is None else factor * summary[key]
 
 
 def _grouped(runs):
@@ -78,34 +86,54 @@ def _best_of(groups, axis):
     return best
 
 
-def _row(method, summaries, shares):
+def _qualities(metric):
+    """The columns of what runs of this metric have reached."""
+    factor, decimals, unit = (100, 2, ", %") if metric.fraction else (1, 3, "")
+
+    def of(name):
+        def figure(summary):
+            value = getattr(quality_of(summary), name)
+            return None if value is None else factor * value
+
+        return figure
+
+    return [
+        (f"{metric.label} of the mean model{unit}", of("mean_model"), decimals),
+        (f"worst rank{unit}", of("rank_worst"), decimals),
+    ]
+
+
+def _share(name):
+    """The column of a fraction that an algorithm reports of itself, e.g. gTop-k's lost mass."""
+    head = f"{name.removesuffix('_fraction').replace('_', ' ')}, %"
+    return head, lambda s: _scaled(s.get("shares", {}), name, 100), 1
+
+
+def _columns(summaries):
+    """Of one table."""
+    learns = any(quality_of(s).mean_model is not None for s in summaries)
+    shares = [_share(name) for name in sorted({name for s in summaries for name in s.get("shares", {})})]
+    if not learns and any(s.get("wall_time_s") for s in summaries):
+        return [*_TIMES, *_TRAFFIC, *shares]
+    return [*_qualities(_metric(summaries)), *_TRAFFIC, *_DISTANCE, *shares]
+
+
+def _row(method, summaries, columns):
     good = [s for s in summaries if s["status"] == "finished"]
     if not good:
-        return [method, summaries[0]["status"], *[""] * (len(_COLUMNS) + 1 + len(shares)), len(summaries)]
-    factor, decimals = (100, 2) if _metric(good).fraction else (1, 3)
-    reached = [quality_of(s) for s in good]
+        return [method, summaries[0]["status"], *[""] * (len(columns) - 1), len(summaries)]
     cells = [
-        text.spread([factor * value for value in values if value is not None], decimals)
-        for values in ([q.mean_model for q in reached], [q.rank_worst for q in reached])
+        text.spread([value for value in map(figure, good) if value is not None], decimals)
+        for _, figure, decimals in columns
     ]
-    cells += [
-        text.spread([factor * s[key] for s in good if s.get(key) is not None], decimals)
-        for _, key, factor, decimals in _COLUMNS
-    ]
-    own = [text.spread([100 * s["shares"][name] for s in good if name in s.get("shares", {})], 1) for name in shares]
     lost = f" ({len(summaries) - len(good)} diverged)" if len(good) < len(summaries) else ""
-    return [method, *cells, *own, f"{len(good)}{lost}"]
+    return [method, *cells, f"{len(good)}{lost}"]
 
 
 def _table(methods):
-    """shares: fractions that algorithms report of themselves, e.g. gTop-k's lost mass."""
-    shares = sorted({name for summaries in methods.values() for s in summaries for name in s.get("shares", {})})
-    own = [f"{name.removesuffix('_fraction').replace('_', ' ')}, %" for name in shares]
-    metric = _metric([s for summaries in methods.values() for s in summaries])
-    unit = ", %" if metric.fraction else ""
-    quality = [f"{metric.label} of the mean model{unit}", f"worst rank{unit}"]
-    heads = ["method", *quality, *(head for head, *_ in _COLUMNS), *own, "seeds"]
-    return markdown.table(heads, [_row(method, summaries, shares) for method, summaries in methods.items()])
+    columns = _columns([s for summaries in methods.values() for s in summaries])
+    heads = ["method", *(head for head, *_ in columns), "seeds"]
+    return markdown.table(heads, [_row(method, summaries, columns) for method, summaries in methods.items()])
 
 
 def run(options):
