@@ -28,6 +28,8 @@ class Window final : public RemoteMemory {
   /// Not in a simulation.
   std::optional<std::uint64_t> peek(int target, std::size_t offset) override;
   int patience() const override;
+  /// Whether what others put here arrives while this rank does nothing: plain memory of one host, or a simulation.
+  bool fills_by_itself() const;
   void look_again_within(double seconds) override;
   /// Waits, at most `seconds`, until something may have changed here: in a simulation until a put has arrived or one of
   /// this rank's own is complete, else for a moment. Any thread.

@@ -45,8 +45,8 @@ double InlineEngine::still_to_pass(double seconds) {
   return seconds - paid;
 }
 
-ThreadEngine::ThreadEngine(ProgressStep step, std::chrono::microseconds longest_sleep)
-    : step_(std::move(step)), longest_sleep_(longest_sleep), thread_([this] { loop(); }) {}
+ThreadEngine::ThreadEngine(ProgressStep step, const Naps& naps)
+    : step_(std::move(step)), naps_(naps), thread_([this] { loop(); }) {}
 
 ThreadEngine::~ThreadEngine() {
   {
@@ -149,7 +149,6 @@ bool ThreadEngine::run_next_job() {
 
 void ThreadEngine::loop() {
   prefer_short_turns();
-  int idle_steps = 0;
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
@@ -159,13 +158,13 @@ void ThreadEngine::loop() {
     try {
       const bool worked = run_next_job();
       if (step_() || worked) {
-        idle_steps = 0;
+        idle_steps_ = 0;
         if (somebody_waits_.load(std::memory_order_acquire)) {
           const std::lock_guard lock(mutex_);
           moved_.notify_all();
         }
       } else {
-        sleep(++idle_steps);
+        pause();
       }
     } catch (...) {
       const std::lock_guard lock(mutex_);
@@ -178,16 +177,17 @@ void ThreadEngine::loop() {
 }
 
 // A neighbour's packet is worth a few polls; after that the core belongs to whoever can compute. Every look takes it
-// away for some 20 µs, so naps double: what comes after a silence is seen within twice its length.
-void ThreadEngine::sleep(int idle_steps) {
-  constexpr int polls = 4, most_doublings = 16;
-  constexpr std::chrono::microseconds shortest{20};
-  if (idle_steps <= polls) {
+// away for some 20 µs, 35 in a virtual machine, so naps grow.
+void ThreadEngine::pause() {
+  constexpr int polls = 4;
+  if (++idle_steps_ <= polls) {
+    nap_ = naps_.shortest;
     std::this_thread::yield();
     return;
   }
-  const auto longest = somebody_waits_.load(std::memory_order_acquire) ? shortest * 2 : longest_sleep_;
-  const auto nap = std::min(shortest * (1 << std::min(idle_steps - polls - 1, most_doublings)), longest);
+  const auto longest = somebody_waits_.load(std::memory_order_acquire) ? naps_.shortest * 2 : naps_.longest;
+  const auto nap = std::min(nap_, longest);
+  nap_ = std::min(nap_ * naps_.growth, naps_.longest);
   std::unique_lock lock(mutex_);
   work_.wait_for(lock, nap, [this] { return woken_ || stopping_ || !jobs_.empty(); });
 }

@@ -69,11 +69,19 @@ class InlineEngine final : public CommunicationEngine {
   double owed_s_ = 0.0;  // to computing, since the first job after the last wait
 };
 
+/// How long an idle communication thread sleeps while nobody waits: `shortest` at first, then `growth` times as long
+/// each time, at most `longest`. What comes after a silence is seen within `growth` times its length.
+struct Naps {
+  std::chrono::microseconds shortest{20};
+  int growth = 2;
+  std::chrono::microseconds longest{2000};
+};
+
 /// Communication on a thread of its own. While something moves, or somebody waits, it polls and yields; when idle it
-/// sleeps, twice as long each time up to `longest_sleep`, so that it takes no core from those who compute.
+/// naps, so that it takes no core from those who compute.
 class ThreadEngine final : public CommunicationEngine {
  public:
-  explicit ThreadEngine(ProgressStep step, std::chrono::microseconds longest_sleep = std::chrono::milliseconds(2));
+  explicit ThreadEngine(ProgressStep step, const Naps& naps = {});
   /// Joins the thread; what was posted is still handed to MPI. Where it must have arrived, wait for Mailbox::sending().
   ~ThreadEngine() override;
   ThreadEngine(const ThreadEngine&) = delete;
@@ -87,12 +95,14 @@ class ThreadEngine final : public CommunicationEngine {
  private:
   void loop();
   bool run_next_job();
-  void sleep(int idle_steps);
+  void pause();
   void rethrow_failure();
   void rethrow_job_failure();
 
   ProgressStep step_;
-  std::chrono::microseconds longest_sleep_;
+  Naps naps_;
+  int idle_steps_ = 0;                // since something moved; the communication thread's alone, like the next
+  std::chrono::microseconds nap_{0};  // the last one
   std::mutex mutex_;
   std::condition_variable work_;   // the communication thread sleeps here
   std::condition_variable moved_;  // the computing thread waits here

@@ -245,6 +245,8 @@ std::optional<std::uint64_t> Window::peek(int /*target*/, std::size_t /*offset*/
 
 int Window::patience() const { return 0; }
 
+bool Window::fills_by_itself() const { return true; }
+
 void Window::look_again_within(double seconds) { handle_->longest_wait_s = seconds; }
 
 void Window::wait(double seconds) {

@@ -106,15 +106,28 @@ TEST_CASE("a failing step reaches the computing thread wherever it is") {
 
 TEST_CASE("an idle engine sleeps") {
   std::atomic<int> steps{0};
-  ThreadEngine engine([&] { return ++steps, false; }, 1000us);
+  ThreadEngine engine([&] { return ++steps, false; }, {.longest = 1000us});
   std::this_thread::sleep_for(200ms);
   CHECK(steps.load() < 2000);  // polling would reach hundreds of thousands
+}
+
+TEST_CASE("naps grow until the longest: the longer nothing has come, the less often somebody looks") {
+  const Naps naps{.shortest = 20us, .growth = 4, .longest = 50ms};
+  constexpr int polls = 4, naps_until_the_longest = 6;  // 20 µs, 80 µs … 20.5 ms
+  std::atomic<int> steps{0};
+  const auto began = std::chrono::steady_clock::now();
+  ThreadEngine engine([&] { return ++steps, false; }, naps);
+  std::this_thread::sleep_for(400ms);
+  const int looks = steps.load();
+  const auto longest_naps = (std::chrono::steady_clock::now() - began) / naps.longest;
+  CHECK(looks > polls);
+  CHECK(looks <= 1 + polls + naps_until_the_longest + static_cast<int>(longest_naps));
 }
 
 TEST_CASE("waking is noticed although the engine sleeps") {
   std::atomic<bool> asked{false};
   std::atomic<bool> answered{false};
-  ThreadEngine engine([&] { return asked.load() && !answered.exchange(true); }, 10s);
+  ThreadEngine engine([&] { return asked.load() && !answered.exchange(true); }, {.longest = 10s});
   std::this_thread::sleep_for(20ms);
   asked = true;
   engine.wait_until([&] { return answered.load(); });
