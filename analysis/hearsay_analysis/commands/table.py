@@ -7,8 +7,8 @@
 One table a combination of ranks and axes, one row a method. Every number is read from the run folders (summary.json).
 Figures are mean ± sample standard deviation over seeds. With --best every method has the value of that axis, in
 brackets, with which the mean of the task's metric is best; a run that diverged counts as the worst. Runs that learn
-nothing (simulated, with gradients that are drawn) are shown by the time of an iteration and the share of it in which
-ranks compute. --csv prints a row a run instead, of which the tables can be made again where the folders are gone.
+nothing (simulated, with gradients that are drawn) are shown by the time of an iteration. --csv prints a row a run
+instead, of which the tables can be made again where the folders are gone.
 """
 import statistics
 import sys
@@ -27,10 +27,7 @@ _TRAFFIC = [  # head, figure of a summary, decimals
     ("bytes, %", lambda s: _scaled(s, "bytes_fraction", 100), 1),
 ]
 _DISTANCE = [("consensus distance", lambda s: s.get("consensus_distance"), 2)]
-_TIMES = [
-    ("an iteration, s", lambda s: s.get("time_per_iteration_s"), 3),
-    ("computing, %", lambda s: _scaled(s, "compute_s", 100 / (s.get("wall_time_s") or 1)), 1),
-]
+_TIME = [("an iteration, s", lambda s: s.get("time_per_iteration_s"), 3)]
 
 
 def arguments(parser):
@@ -113,8 +110,8 @@ def _columns(summaries):
     """Of one table."""
     learns = any(quality_of(s).mean_model is not None for s in summaries)
     shares = [_share(name) for name in sorted({name for s in summaries for name in s.get("shares", {})})]
-    if not learns and any(s.get("wall_time_s") for s in summaries):
-        return [*_TIMES, *_TRAFFIC, *shares]
+    if not learns and any(s.get("time_per_iteration_s") for s in summaries):
+        return [*_TIME, *_TRAFFIC, *shares]
     return [*_qualities(_metric(summaries)), *_TRAFFIC, *_DISTANCE, *shares]
 
 

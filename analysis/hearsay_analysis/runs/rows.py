@@ -14,7 +14,7 @@ _OF_SUMMARY = (
     "bytes_sent",
     "consensus_distance",
 )
-_TIMES = ("wall_time_s", "time_per_iteration_s", "compute_s")
+_TIMES = ("time_per_iteration_s",)
 _WITHOUT_METRICS = ("method", "ranks", "seed", "axis", "status", *_OF_SUMMARY, "shares")
 _WITHOUT_TIMES = (*_WITHOUT_METRICS, "metrics")
 _HEADS = (*_WITHOUT_TIMES, *_TIMES)
