@@ -102,7 +102,7 @@ class ThreadEngine final : public CommunicationEngine {
   ProgressStep step_;
   Naps naps_;
   int idle_steps_ = 0;                // since something moved; the communication thread's alone, like the next
-  std::chrono::microseconds nap_{0};  // the last one
+  std::chrono::microseconds nap_{0};  // that is due
   std::mutex mutex_;
   std::condition_variable work_;   // the communication thread sleeps here
   std::condition_variable moved_;  // the computing thread waits here

@@ -14,10 +14,10 @@ _OF_SUMMARY = (
     "bytes_sent",
     "consensus_distance",
 )
-_TIMES = ("time_per_iteration_s",)
+_TIME = "time_per_iteration_s"
 _WITHOUT_METRICS = ("method", "ranks", "seed", "axis", "status", *_OF_SUMMARY, "shares")
-_WITHOUT_TIMES = (*_WITHOUT_METRICS, "metrics")
-_HEADS = (*_WITHOUT_TIMES, *_TIMES)
+_WITHOUT_TIME = (*_WITHOUT_METRICS, "metrics")
+_HEADS = (*_WITHOUT_TIME, _TIME)
 
 
 def write_rows(runs, stream):
@@ -25,18 +25,16 @@ def write_rows(runs, stream):
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(_HEADS)
     for run in sorted(runs, key=lambda run: (run.ranks, json.dumps(run.axis), run.method, run.seed)):
-        numbers, times = (
-            ["" if run.summary.get(key) is None else run.summary[key] for key in keys] for keys in (_OF_SUMMARY, _TIMES)
-        )
+        *numbers, time = ("" if run.summary.get(key) is None else run.summary[key] for key in (*_OF_SUMMARY, _TIME))
         shares = json.dumps(run.summary["shares"]) if run.summary.get("shares") else ""
         metrics = json.dumps(run.summary["metrics"]) if run.summary.get("metrics") else ""
         axis = json.dumps(run.axis)
         first = [run.method, run.ranks, run.seed, axis, run.summary["status"]]
-        writer.writerow([*first, *numbers, shares, metrics, *times])
+        writer.writerow([*first, *numbers, shares, metrics, time])
 
 
 def _run(file, row):
-    summary = {key: json.loads(row[key]) if row.get(key) else None for key in (*_OF_SUMMARY, *_TIMES)}
+    summary = {key: json.loads(row[key]) if row.get(key) else None for key in (*_OF_SUMMARY, _TIME)}
     summary |= {"status": row["status"], "shares": json.loads(row["shares"] or "{}")}
     summary["metrics"] = json.loads(row.get("metrics") or "[]")
     return SweptRun(file, row["method"], int(row["ranks"]), int(row["seed"]), json.loads(row["axis"]), summary)
@@ -48,7 +46,7 @@ def read_rows(file):
     try:
         with open(file, newline="", encoding="utf-8") as stream:
             rows = list(csv.DictReader(stream, strict=True))
-        if not rows or tuple(rows[0]) not in (_HEADS, _WITHOUT_TIMES, _WITHOUT_METRICS):
+        if not rows or tuple(rows[0]) not in (_HEADS, _WITHOUT_TIME, _WITHOUT_METRICS):
             raise DataError(f"{file} has not the columns that `table --csv` writes: {', '.join(_HEADS)}")
         return [_run(file, row) for row in rows]
     except (OSError, ValueError, TypeError, csv.Error) as error:
