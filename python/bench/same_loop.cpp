@@ -1,8 +1,9 @@
 // The loop of python/bench/same_loop.py in C++, on the same model, data and random numbers: to compare bits and times.
-//   mpirun -n 2 same_loop gossip.yaml FOLDER STEPS BATCH [bare | given]
+//   mpirun -n 2 same_loop gossip.yaml FOLDER STEPS BATCH [bare | given | turns]
 // Rank 0 writes the model that all begin with, and every rank its batches, into FOLDER; the Python loop reads them.
 // Prints one JSON object a rank. `bare`: no participant, the optimizer alone. `given`: the batches lie there already,
-// as inputsRANK and labelsRANK, all of them 4-byte floats.
+// as inputsRANK and labelsRANK, all of them 4-byte floats. `turns`: without and with a participant, ten steps each in
+// turn, so that what else the machine does slows both down.
 #include <hearsay/participant.hpp>
 
 #include <torch/torch.h>
@@ -12,6 +13,7 @@
 #include <ctime>
 #include <fstream>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -89,6 +91,40 @@ struct Batches {
   }
 };
 
+/// A model whose parameters and gradients are those of a replica, and its optimizer. All are made equal.
+struct Learner {
+  Learner()
+      : net(seeded()),
+        replica(layout_of(net)),
+        gradients(
+            torch::from_blob(replica.gradients.span().data(), {static_cast<std::int64_t>(replica.gradients.size())})),
+        optimizer(net.parameters(), torch::optim::SGDOptions(learning_rate).momentum(momentum)) {
+    bind(net, replica);
+  }
+  static Net seeded() {
+    torch::manual_seed(1);
+    return {};
+  }
+  Net net;
+  hearsay::Parameters replica;
+  torch::Tensor gradients;  // all of them
+  torch::optim::SGD optimizer;
+};
+
+void step(Learner& learner, hearsay::Participant* member, hearsay::Iteration k, const torch::Tensor& inputs,
+          const torch::Tensor& labels) {
+  learner.gradients.zero_();
+  if (member != nullptr) member->start(k);
+  torch::cross_entropy_loss(learner.net.forward(inputs), labels).backward();
+  if (member != nullptr) {
+    member->all_gradients_ready();
+    member->learning_rate(learning_rate);
+    member->finish(k);
+  }
+  learner.optimizer.step();
+  if (member != nullptr) member->stepped(k);
+}
+
 /// Seconds of CLOCK_MONOTONIC, or of processor time: of this thread, of all threads.
 double now(clockid_t clock) {
   timespec time{};
@@ -97,8 +133,84 @@ double now(clockid_t clock) {
 }
 
 double median_ms(std::vector<double> seconds) {
+  if (seconds.empty()) return 0.0;
   std::ranges::sort(seconds);
   return 1e3 * seconds[seconds.size() / 2];
+}
+
+/// Of steps: by the clock, and processor time of the thread that computes.
+struct Times {
+  std::vector<double> clock, thread;
+
+  template <class Step>
+  void of(const Step& step) {
+    const double start = now(CLOCK_MONOTONIC), thread_start = now(CLOCK_THREAD_CPUTIME_ID);
+    step();
+    clock.push_back(now(CLOCK_MONOTONIC) - start);
+    thread.push_back(now(CLOCK_THREAD_CPUTIME_ID) - thread_start);
+  }
+};
+
+struct Found {
+  Times bare, member;
+  double process_ms;
+};
+
+/// Without a member the bare loop. With `alone` steps of the bare loop, by that one, in turn with the member's.
+Found run(int steps, const Batches& data, Learner& learner, hearsay::Participant* member, Learner* alone) {
+  Found found{};
+  hearsay::Iteration k = 0;  // of the member
+  const double start = now(CLOCK_PROCESS_CPUTIME_ID);
+  for (int i = 0; i < steps; ++i) {
+    const std::int64_t b = i % data.inputs.size(0);
+    const torch::Tensor inputs = data.inputs[b], labels = data.labels[b];
+    if (alone != nullptr && i / 10 % 2 == 0)
+      found.bare.of([&] { step(*alone, nullptr, i, inputs, labels); });
+    else if (member == nullptr)
+      found.bare.of([&] { step(learner, nullptr, i, inputs, labels); });
+    else
+      found.member.of([&] { step(learner, member, k++, inputs, labels); });
+  }
+  found.process_ms = 1e3 * (now(CLOCK_PROCESS_CPUTIME_ID) - start) / steps;
+  return found;
+}
+
+void print(int rank, const Learner& learner, const Found& found, const hearsay::LedgerTotals& counts) {
+  const bool bare = found.member.clock.empty();
+  const Times& times = bare ? found.bare : found.member;
+  std::printf(
+      "{\"rank\": %d, \"hash\": \"%016llx\", \"messages\": %llu, \"bytes\": %llu, \"control_bytes\": %llu, "
+      "\"median_ms\": %.4f, \"thread_ms\": %.4f, \"process_ms\": %.4f, \"bare_median_ms\": %.4f, "
+      "\"bare_thread_ms\": %.4f}\n",
+      rank, static_cast<unsigned long long>(hearsay::replica_hash(learner.replica.values.span())),
+      static_cast<unsigned long long>(counts.messages), static_cast<unsigned long long>(counts.bytes()),
+      static_cast<unsigned long long>(counts.control_bytes), median_ms(times.clock), median_ms(times.thread),
+      found.process_ms, median_ms(found.bare.clock), median_ms(found.bare.thread));
+}
+
+void run(const hearsay::mpi::Environment& mpi, std::span<char*> words) {
+  if (words.size() < 5) throw hearsay::ConfigError("usage: same_loop CONFIG FOLDER STEPS BATCH [bare | given | turns]");
+  const std::string folder = words[2], rank = std::to_string(mpi.rank());
+  const int steps = std::atoi(words[3]), batch = std::atoi(words[4]);
+  const std::string mode = words.size() > 5 ? words[5] : "";
+  torch::set_num_threads(1);
+  Learner learner, alone;
+  if (mpi.rank() == 0) {
+    const auto x0 = std::as_bytes(learner.replica.values.span());
+    std::ofstream(folder + "/x0", std::ios::binary)
+        .write(reinterpret_cast<const char*>(x0.data()), static_cast<std::streamsize>(x0.size()));
+  }
+  torch::manual_seed(static_cast<std::uint64_t>(100 + mpi.rank()));
+  const Batches data = mode == "given" ? Batches::given(folder, rank, batch) : Batches::made(folder, rank, batch);
+  const hearsay::ParticipantPlan plan(hearsay::Config::from_file(words[1]));
+  std::optional<hearsay::Participant> member;
+  if (mode != "bare")
+    member.emplace(mpi.communicator(), plan.topology(mpi.ranks()), plan.exchange(), learner.replica,
+                   hearsay::ParticipantOptions{.step = {.learning_rate = learning_rate, .momentum = momentum}});
+  torch::manual_seed(static_cast<std::uint64_t>(mpi.rank()));
+  const Found found = run(steps, data, learner, member ? &*member : nullptr, mode == "turns" ? &alone : nullptr);
+  if (member) member->settle();
+  print(mpi.rank(), learner, found, member ? member->counts() : hearsay::LedgerTotals{});
 }
 
 }  // namespace
@@ -106,60 +218,7 @@ double median_ms(std::vector<double> seconds) {
 int main(int argc, char** argv) {
   hearsay::mpi::Environment mpi;
   try {
-    if (argc < 5) throw hearsay::ConfigError("usage: same_loop CONFIG FOLDER STEPS BATCH [bare | given]");
-    const std::string folder = argv[2], rank = std::to_string(mpi.rank());
-    const int steps = std::atoi(argv[3]), batch = std::atoi(argv[4]);
-    const std::string mode = argc > 5 ? argv[5] : "";
-    const bool bare = mode == "bare";
-    torch::set_num_threads(1);
-    torch::manual_seed(1);
-    Net net;
-    hearsay::Parameters replica(layout_of(net));
-    bind(net, replica);
-    if (mpi.rank() == 0) {
-      std::ofstream(folder + "/x0", std::ios::binary)
-          .write(reinterpret_cast<const char*>(replica.values.span().data()),
-                 static_cast<std::streamsize>(replica.values.size() * sizeof(float)));
-    }
-    torch::manual_seed(static_cast<std::uint64_t>(100 + mpi.rank()));
-    const Batches data = mode == "given" ? Batches::given(folder, rank, batch) : Batches::made(folder, rank, batch);
-    torch::optim::SGD optimizer(net.parameters(), torch::optim::SGDOptions(learning_rate).momentum(momentum));
-
-    const hearsay::ParticipantPlan plan(hearsay::Config::from_file(argv[1]));
-    std::optional<hearsay::Participant> member;
-    if (!bare)
-      member.emplace(mpi.communicator(), plan.topology(mpi.ranks()), plan.exchange(), replica,
-                     hearsay::ParticipantOptions{.step = {.learning_rate = learning_rate, .momentum = momentum}});
-    torch::manual_seed(static_cast<std::uint64_t>(mpi.rank()));
-    torch::Tensor gradients =
-        torch::from_blob(replica.gradients.span().data(), {static_cast<std::int64_t>(replica.gradients.size())});
-    std::vector<double> seconds, computing;
-    const double process_start = now(CLOCK_PROCESS_CPUTIME_ID);
-    for (int k = 0; k < steps; ++k) {
-      const double start = now(CLOCK_MONOTONIC), thread_start = now(CLOCK_THREAD_CPUTIME_ID);
-      gradients.zero_();
-      if (member) member->start(k);
-      const std::int64_t b = k % data.inputs.size(0);
-      torch::cross_entropy_loss(net.forward(data.inputs[b]), data.labels[b]).backward();
-      if (member) {
-        member->all_gradients_ready();
-        member->learning_rate(learning_rate);
-        member->finish(k);
-      }
-      optimizer.step();
-      if (member) member->stepped(k);
-      seconds.push_back(now(CLOCK_MONOTONIC) - start);
-      computing.push_back(now(CLOCK_THREAD_CPUTIME_ID) - thread_start);
-    }
-    const double process_ms = 1e3 * (now(CLOCK_PROCESS_CPUTIME_ID) - process_start) / steps;
-    if (member) member->settle();
-    const hearsay::LedgerTotals counts = member ? member->counts() : hearsay::LedgerTotals{};
-    std::printf(
-        "{\"rank\": %d, \"hash\": \"%016llx\", \"messages\": %llu, \"bytes\": %llu, \"control_bytes\": %llu, "
-        "\"median_ms\": %.4f, \"thread_ms\": %.4f, \"process_ms\": %.4f}\n",
-        mpi.rank(), static_cast<unsigned long long>(hearsay::replica_hash(replica.values.span())),
-        static_cast<unsigned long long>(counts.messages), static_cast<unsigned long long>(counts.bytes()),
-        static_cast<unsigned long long>(counts.control_bytes), median_ms(seconds), median_ms(computing), process_ms);
+    run(mpi, std::span(argv, static_cast<std::size_t>(argc)));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "[rank %d] %s\n", mpi.rank(), error.what());
     hearsay::mpi::Environment::abort(1);

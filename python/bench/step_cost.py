@@ -2,9 +2,9 @@
 
     build/…/python on PYTHONPATH; python3 python/bench/step_cost.py --same-loop build/…/python/same_loop
 
-Prints medians: of a step of a small CNN at P = 2, bare and under asynchronous EventGraD, in Python and in C++, the
-four of them in turn, `--rounds` times; of `join` beyond starting MPI with 10⁶ parameters; and how much the process
-grows with it, beside what the core says that it holds.
+Prints medians of `--rounds` jobs each: of a step of a small CNN at P = 2, bare and under asynchronous EventGraD, in
+Python and in C++, in turn within a job, ten steps each, and then in jobs of its own; of `join` beyond starting MPI with
+10⁶ parameters; and how much the process grows with it, beside what the core says that it holds.
 """
 import argparse
 import json
@@ -82,8 +82,31 @@ def step_times(options, folder):
     return found
 
 
+def turns_times(options, folder):
+    """{language: [what a rank has said, of both ranks and all rounds]}"""
+    arguments = (f"{folder}/plan.yaml", folder, 4 * options.steps, options.batch, "turns")
+    found = {"C++": [], "Python": []}
+    for _ in range(options.rounds):
+        found["C++"] += job(2, options.same_loop, *arguments)
+        found["Python"] += job(2, sys.executable, HERE / "same_loop.py", *arguments)
+    return found
+
+
+def print_turns(key, turns):
+    """In turn with the bare loop: what else the machine does slows both down."""
+    print(f"a step in turn with the bare loop, {MEANINGS[key]}:")
+    more = {}
+    for language, said in turns.items():
+        ratios = sorted(one[key] / one["bare_" + key] for one in said)
+        more[language] = 1e3 * statistics.median(one[key] - one["bare_" + key] for one in said)
+        bare = statistics.median(one["bare_" + key] for one in said)
+        print(f"  {language:<16} {statistics.median(ratios):8.3f} times {bare:.3f} ms ({ratios[0]:.3f} to "
+              f"{ratios[-1]:.3f}), {more[language]:.0f} µs more")
+    print(f"  more than C++    {more['Python'] - more['C++']:7.0f} µs")
+
+
 def print_times(meaning, times):
-    print(f"a step, {meaning}:")
+    print(f"a step in jobs of its own, {meaning}:")
     for what, median in times.items():
         print(f"  {what:<16} {median:8.3f} ms")
     python = times["Python, hearsay"] - times["Python, bare"]
@@ -100,12 +123,9 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = step_times(options, folder)
-        program = (sys.executable, HERE / "same_loop.py", f"{folder}/plan.yaml", folder, 4 * options.steps)
-        turns = [one for _ in range(options.rounds) for one in job(2, *program, options.batch, "turns")]
+        turns = turns_times(options, folder)
         for key in ("median_ms", "thread_ms"):
-            ratios = sorted(one[key] / one["bare_" + key] for one in turns)
-            print(f"a step in turn with the bare loop, {MEANINGS[key]}: {statistics.median(ratios):.3f} times "
-                  f"({ratios[0]:.3f} to {ratios[-1]:.3f})")
+            print_turns(key, turns)
         for key, meaning in MEANINGS.items():
             print_times(meaning, {what: statistics.median(one[key] for one in said) for what, said in found.items()})
 
