@@ -45,11 +45,12 @@ class DeMo final : public Exchange {
     const auto g = context_.replica.gradients.span(), delta = momentum_.span(), c = coefficients_.span();
     require_finite_gradients(context_.replica.layout, 0, g);
     const SparseVector own = select(k);
-    run_collective(context_, [&] { found_ = gathered_mean_of_senders(Group(context_.peers), own, wire_); });
+    SparseSum found;
+    run_collective(context_, [&] { found = gathered_mean_of_senders(Group(context_.peers), own, wire_); });
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    put_back(found_.included, g, delta);
+    put_back(found.included, g, delta);
     std::ranges::fill(c, 0.0F);
-    add_to(c, found_.total);
+    add_to(c, found.total);
     dct_.invert(c, g);
     if (!settings_.sign) return;
     for (float& value : g) value = value > 0.0F ? 1.0F : value < 0.0F ? -1.0F : 0.0F;
@@ -73,9 +74,11 @@ class DeMo final : public Exchange {
     const auto beta = static_cast<float>(settings_.decay);
     for (std::size_t i = 0; i < g.size(); ++i) delta[i] = beta * delta[i] + g[i];
     dct_.transform(delta, c);
-    SparseVector own;
     std::vector<std::uint32_t> positions;
     selection_.select(c, sparsifier_.density(epoch_of(context_, k)), positions);
+    SparseVector own;
+    own.indices.reserve(positions.size());
+    own.values.reserve(positions.size());
     for (const std::uint32_t i : positions)
       if (c[i] != 0.0F) own.push_back(i, c[i]);
     count_events(context_, own.indices);
@@ -98,7 +101,6 @@ class DeMo final : public Exchange {
   FloatBlock momentum_;      // δ_i
   FloatBlock coefficients_;  // c_i, and then those of what was sent and of the mean
   SparseWire wire_;
-  SparseSum found_;
 };
 
 Settings read_settings(Config& exchange, Config& root) {
@@ -151,7 +153,9 @@ class DeMoPlan final : public ExchangePlan {
   std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
     const std::size_t k = count(layout, settings_.sparsifier->selector->density());
     const SparseWire wire(*settings_.sparsifier->codec, layout.size(), {});
-    return 2 * layout.size() * sizeof(float) + (2 * static_cast<std::size_t>(ranks) + 2) * wire.bound(k);
+    // What is sent and what of it is left; of all ranks the parts, their sum, who has sent, and a sum in progress.
+    const std::size_t lists = 2 + 4 * static_cast<std::size_t>(ranks);
+    return 2 * layout.size() * sizeof(float) + lists * wire.bound(k);
   }
   Schedule schedule() const override { return Schedule::lockstep; }
   /// Where all of it is applied and not its sign, and nothing decays, a mean over senders is not the mean over ranks.
