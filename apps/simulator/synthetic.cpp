@@ -108,7 +108,7 @@ void SyntheticRank::iterate(Iteration k) {
   draw_gradient(k);
   {
     const PhaseTimer timer(member_.ledger(), Phase::compute);
-    member_.pass_time(compute_time_(k));
+    member_.compute_for(compute_time_(k));
   }
   member_.all_gradients_ready();
   member_.learning_rate(run_.simulation.learning_rate);

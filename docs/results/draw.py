@@ -267,6 +267,7 @@ def training_step():
 
 
 OUTER_FAMILIES = (
+    ("gossip_outer, at random", lambda name: name.startswith("gossip_outer") and "at random" in name),
     ("gossip_outer, momentum 0.9, 8 bits", lambda name: name.endswith("momentum 0.9, int8")),
     ("gossip_outer", lambda name: name.startswith("gossip_outer")),
     ("DiLoCo", lambda name: name.startswith("DiLoCo")),
@@ -277,27 +278,34 @@ OUTER_FAMILIES = (
 )
 
 
-def local_steps():
-    """Validation loss against bytes, those of the all-reduce being 100; what is worse than 2.5 is left out."""
-    runs = [run for run in read_rows(HERE / "tables/outer.csv") if run.finished and run.ranks == 4]
-    groups = {}
-    for run in runs:
-        if run.axis["data.partition.name"] == "iid":
+def outer_points(ranks):
+    """{place in OUTER_FAMILIES: [(bytes, % of the all-reduce's; validation loss)]}, means over seeds. Left out: whose
+    worst rank is worse than 2.5."""
+    groups, points = {}, {}
+    for run in read_rows(HERE / "tables/outer.csv"):
+        if run.finished and run.ranks == ranks and run.axis["data.partition.name"] == "iid":
             groups.setdefault(run.method, []).append(run.summary)
     all_reduce = statistics.mean(summary["bytes_sent"] for summary in groups["all-reduce"])
-    plot, [axes] = canvas(4.2)
-    for place, (label, _) in enumerate(OUTER_FAMILIES):
-        points = []
-        for method, summaries in groups.items():
-            if next(i for i, (_, belongs) in enumerate(OUTER_FAMILIES) if belongs(method)) == place:
-                across = 100 * statistics.mean(summary["bytes_sent"] for summary in summaries) / all_reduce
-                up = statistics.mean(summary["metrics"][0]["mean_model"] for summary in summaries)
-                worst = statistics.mean(summary["metrics"][0]["rank_worst"] for summary in summaries)
-                points += [(across, up)] if worst < 2.5 else []
-        axes.scatter(*zip(*points), 30, style.colour(place), style.marker(place), label=label, zorder=3)
-    per_cent_axis(axes, "bytes, % of the all-reduce's", (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100))
-    axes.set_ylabel("validation loss, nats a character")
-    legend_below(plot, axes)
+    for method, summaries in groups.items():
+        place = next(i for i, (_, belongs) in enumerate(OUTER_FAMILIES) if belongs(method))
+        across = 100 * statistics.mean(summary["bytes_sent"] for summary in summaries) / all_reduce
+        up, worst = (statistics.mean(s["metrics"][0][of] for s in summaries) for of in ("mean_model", "rank_worst"))
+        if worst < 2.5:
+            points.setdefault(place, []).append((across, up))
+    return points
+
+
+def local_steps():
+    """Validation loss against bytes, those of the all-reduce being 100, a panel a number of ranks."""
+    plot, panels = canvas(4.2, 2, sharey=True)
+    for axes, ranks in zip(panels, (4, 8)):
+        for place, points in sorted(outer_points(ranks).items()):
+            label = OUTER_FAMILIES[place][0]
+            axes.scatter(*zip(*points), 26, style.colour(place), style.marker(place), label=label, zorder=3)
+        axes.set_title(f"{ranks} ranks", loc="left")
+        per_cent_axis(axes, "bytes, % of the all-reduce's", (0.02, 0.1, 0.5, 2, 10, 50))
+    panels[0].set_ylabel("validation loss, nats a character")
+    legend_below(plot, panels[0])
     return plot
 
 

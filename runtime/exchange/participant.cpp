@@ -245,6 +245,12 @@ std::optional<std::span<const std::byte>> Participant::first_model() const {
   return std::nullopt;
 }
 
+void Participant::compute_for(double seconds) {
+  const double rest = engine_->still_to_pass(seconds);
+  ledger_.computed_while_waiting(seconds - rest);
+  pass_time(rest);
+}
+
 // The place is told to all before anything is sent: whoever hears of it writes where this process reads.
 bool Participant::take_over(const ExchangePlan& plan) {
   constexpr double shortest_s = 0.005, of_timeout = 0.005;  // a place has been empty for the whole of the time-out

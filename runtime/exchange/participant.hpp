@@ -157,6 +157,8 @@ class Participant {
   bool progress();
   /// Lets `seconds` pass while communication goes on; in a simulation simulated ones.
   void pass_time(double seconds) { transport_->pass_time(seconds, *engine_); }
+  /// Lets pass what `seconds` of computing take beside the jobs that were submitted before them (InlineEngine).
+  void compute_for(double seconds);
 
   /// Bytes of the window of a rank with so many neighbours, out of so many ranks, and spares beside them. A spare's is
   /// that of a rank with most neighbours.

@@ -3,7 +3,7 @@
 namespace hearsay::mpi {
 
 void pass_time(double seconds, CommunicationEngine& engine, Window& window) {
-  const auto rest = [end = clock()() + std::chrono::duration<double>(engine.still_to_pass(seconds))] {
+  const auto rest = [end = clock()() + std::chrono::duration<double>(seconds)] {
     return std::chrono::duration<double>(end - clock()()).count();
   };
   constexpr double resolution_s = 1e-9;  // of a Clock

@@ -85,14 +85,14 @@ void TrainingRank::make_trainer() {
                                                      .rank = process});
 }
 
-/// Forward and backward at x_k, and the time that it is to take.
+/// Forward and backward at x_k. The time that it is to take passes first: no gradient is ready before it is over.
 double TrainingRank::compute() {
+  if (options.compute_s) participant.compute_for(options.compute_s(trainer->iterations_done()));
   random.use();
   const Batch batch = batches.next();
   const double loss = model.loss_and_gradient(batch);
   random.keep();
   if (!std::isfinite(loss)) require_finite_inputs(batch, process, trainer->iterations_done());
-  if (options.compute_s) participant.pass_time(options.compute_s(trainer->iterations_done()));
   return loss;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/transport/ledger.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hearsay {
 namespace {
@@ -153,9 +154,18 @@ const Staleness& Ledger::staleness(std::size_t edge) const {
   return all == nullptr ? never_mixed : all[edge];
 }
 
-void Ledger::spend(const PhaseSpan& span) {
-  nanoseconds_[static_cast<std::size_t>(span.phase)].add(static_cast<std::uint64_t>((span.to - span.from).count()));
+void Ledger::spend(const PhaseSpan& span, std::chrono::nanoseconds within) {
+  const std::chrono::nanoseconds time = span.to - span.from - within;
+  nanoseconds_[static_cast<std::size_t>(span.phase)].add(static_cast<std::uint64_t>(time.count()));
+  if (!of_communication_thread(span.phase)) charged_ += time;
   if (observer_ != nullptr) observer_->phase(span);
+}
+
+void Ledger::computed_while_waiting(double seconds) {
+  Counter& waited = nanoseconds_[static_cast<std::size_t>(Phase::wait)];
+  const auto ns = std::min(static_cast<std::uint64_t>(std::llround(seconds * 1e9)), waited.value());
+  waited.set(waited.value() - ns);
+  nanoseconds_[static_cast<std::size_t>(Phase::compute)].add(ns);
 }
 
 double Ledger::seconds(Phase phase) const {

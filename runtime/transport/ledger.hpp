@@ -156,7 +156,13 @@ class Ledger {
   void defer(std::size_t edge, std::size_t messages) { edges_[edge].deferred.add(messages); }
   void mixed(std::size_t edge, const Age& age);
   void taken(std::size_t edge);
-  void spend(const PhaseSpan& span);
+  /// `within`: what of it other phases have already been charged with.
+  void spend(const PhaseSpan& span, std::chrono::nanoseconds within = {});
+  /// So many seconds that are booked as waiting were computing, too: in a simulation, whose jobs run in their caller.
+  void computed_while_waiting(double seconds);
+
+  /// The time of all phases of the computing thread, for which it is; since this ledger was made.
+  std::chrono::nanoseconds charged() const { return charged_; }
 
   TimePoint now() const { return clock_(); }
   /// All ranks at once, or nearly: their clocks begin.
@@ -190,23 +196,33 @@ class Ledger {
   std::unique_ptr<Staleness[]> staleness_;
   std::atomic<const Staleness*> mixed_{nullptr};  // its beginning
   std::array<Counter, phase_names.size()> nanoseconds_;
+  std::chrono::nanoseconds charged_{0};
   LedgerObserver* observer_ = nullptr;
 };
 
-/// Charges the time of a scope to a phase.
+/// Charges the time of a scope to a phase, less what timers within it charge to theirs: on the computing thread every
+/// moment is charged once. The communication thread's phases are parts of each other.
 class PhaseTimer {
  public:
   PhaseTimer(Ledger& ledger, Phase phase, std::optional<SegmentRange> segments = std::nullopt)
-      : ledger_(ledger), phase_(phase), segments_(segments), start_(ledger.now()) {}
-  ~PhaseTimer() { ledger_.spend({.phase = phase_, .from = start_, .to = ledger_.now(), .segments = segments_}); }
+      : ledger_(ledger), phase_(phase), segments_(segments), start_(ledger.now()), charged_before_(charged()) {}
+  ~PhaseTimer() {
+    ledger_.spend({.phase = phase_, .from = start_, .to = ledger_.now(), .segments = segments_},
+                  charged() - charged_before_);
+  }
   PhaseTimer(const PhaseTimer&) = delete;
   PhaseTimer& operator=(const PhaseTimer&) = delete;
 
  private:
+  std::chrono::nanoseconds charged() const {
+    return of_communication_thread(phase_) ? std::chrono::nanoseconds(0) : ledger_.charged();
+  }
+
   Ledger& ledger_;
   Phase phase_;
   std::optional<SegmentRange> segments_;
   TimePoint start_;
+  std::chrono::nanoseconds charged_before_;
 };
 
 }  // namespace hearsay

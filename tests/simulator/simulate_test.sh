@@ -102,6 +102,20 @@ for exchange in '{name: diloco, local_steps: 3}' '{name: diloco, local_steps: 3,
   esac
 done
 
+# Communication beside computing is no waiting: 6 steps of 10 ms are 60 ms of computing whatever goes on meanwhile, and
+# what was neither computed nor waited for has taken no time.
+for delay in 0 1; do
+  expect 0 "delay $delay" finished outer.yaml --platform "$ethernet" -n 6 -o "late$delay" \
+    --set "exchange={name: diloco, local_steps: 3, delay_steps: $delay}"
+  between "delay $delay: computing" 0.059999 "$(field "late$delay" compute_s)" 0.060001
+  between "delay $delay: computing and waiting" 0.99 \
+    "$(awk -v c="$(field "late$delay" compute_s)" -v w="$(field "late$delay" wait_s)" \
+      -v t="$(field "late$delay" wall_time_s)" 'BEGIN { print (c + w) / t }')" 1.000001
+done
+between "nothing is hidden" 0 "$(field late0 communicate_hidden_s)" 1e-9
+between "half of the rounds is hidden" 0.4 \
+  "$(awk -v h="$(field late1 communicate_hidden_s)" -v c="$(field late1 communicate_s)" 'BEGIN { print h / c }')" 0.6
+
 # A run is its command: nothing of the machine is in it.
 for run in a b; do expect 0 "asynchronous run $run" finished exchange.yaml --platform "$ethernet" -n 6 -o "$run"; done
 equal "an asynchronous run twice" a b replica_hash wall_time_s messages bytes_sent wait_s
@@ -331,6 +345,20 @@ if [ "$trains" = ON ]; then
   done
   equal "asynchronous training twice" h i replica_hash wall_time_s messages accuracy_mean_model
   same_files "asynchronous training twice" h i 9
+  # All gradients are ready when computing is over: sums that are begun in the backward pass are waited for.
+  cat >buckets.yaml <<'YAML'
+model:    {name: mlp, hidden: [64, 64]}
+data:     {name: synthetic_digits, batch_size: 8, train_size: 384, test_size: 32}
+train:    {iterations: 12, evaluate_every_epochs: 0}
+simulate: {compute_s: 0.01}
+YAML
+  for overlap in true false; do
+    expect 0 "overlap: $overlap" finished buckets.yaml --platform "$ethernet" -n 4 -o "buckets-$overlap" \
+      --set "exchange={name: allreduce, overlap: $overlap, bucket_bytes: 4096}"
+    between "overlap: $overlap, computing" 0.119999 "$(field "buckets-$overlap" compute_s)" 0.120001
+  done
+  equal "overlap changes nothing" buckets-true buckets-false replica_hash wall_time_s wait_s communicate_s
+  between "they take time" 0.01 "$(field buckets-true wait_s)" 1
   # Ranks that fail while a model is trained, one of them as it is about to end.
   for run in failing-h failing-i; do
     expect 0 "training without two ranks, $run" 'lost +rank 0 after' "$source_dir/configs/simulate/straggler.yaml" \

@@ -52,6 +52,7 @@ class Agreement {
     under_way_ = true;
     arrived_ = false;
     participant.flush();  // in a simulation nobody sends while a rank is in a collective
+    const PhaseTimer waiting(participant.ledger(), Phase::wait);  // an inline engine runs it here
     participant.engine().submit([this] {
       communicator_.maximum(values_);
       arrived_ = true;

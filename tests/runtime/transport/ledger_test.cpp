@@ -30,5 +30,59 @@ TEST_CASE("an edge that nobody counts on has zeros, beside one that somebody doe
   for (std::size_t e = 0; e < ledger.neighbours(); ++e) CHECK(ledger.edge(e).bytes() == (e == 40 ? 32 : 0));
 }
 
+double now_s = 0.0;
+std::chrono::nanoseconds set_by_hand() { return std::chrono::nanoseconds(static_cast<std::int64_t>(now_s * 1e9)); }
+
+TEST_CASE("every moment is charged once: what timers within a timer charge, it does not") {
+  Ledger ledger(0, 0, set_by_hand);
+  const auto pass = [](double seconds) { now_s += seconds; };
+  {
+    const PhaseTimer computing(ledger, Phase::compute);
+    pass(1);
+    {
+      const PhaseTimer waiting(ledger, Phase::wait);
+      pass(2);
+      const PhaseTimer mixing(ledger, Phase::mix);
+      pass(4);
+    }
+    pass(8);
+    const PhaseTimer more(ledger, Phase::wait);
+    pass(16);
+  }
+  CHECK(ledger.seconds(Phase::compute) == 1 + 8);
+  CHECK(ledger.seconds(Phase::wait) == 2 + 16);
+  CHECK(ledger.seconds(Phase::mix) == 4);
+  CHECK(ledger.charged() == std::chrono::seconds(31));
+}
+
+TEST_CASE("the communication thread's phases are parts of each other, and take nothing from a phase around them") {
+  Ledger ledger(0, 0, set_by_hand);
+  {
+    const PhaseTimer waiting(ledger, Phase::wait);  // as in a simulation, whose jobs run in their caller
+    const PhaseTimer communicating(ledger, Phase::communicate);
+    now_s += 1;
+    const PhaseTimer encoding(ledger, Phase::communicate_encode);
+    now_s += 2;
+  }
+  CHECK(ledger.seconds(Phase::wait) == 3);
+  CHECK(ledger.seconds(Phase::communicate) == 3);
+  CHECK(ledger.seconds(Phase::communicate_encode) == 2);
+}
+
+TEST_CASE("computing beside a job is computing, not waiting, and no longer than somebody waited") {
+  Ledger ledger(0, 0, set_by_hand);
+  {
+    const PhaseTimer waiting(ledger, Phase::wait);
+    now_s += 3;
+  }
+  ledger.computed_while_waiting(2);
+  CHECK(ledger.seconds(Phase::wait) == 1);
+  CHECK(ledger.seconds(Phase::compute) == 2);
+  ledger.computed_while_waiting(2);
+  CHECK(ledger.seconds(Phase::wait) == 0);
+  CHECK(ledger.seconds(Phase::compute) == 3);
+  CHECK(ledger.charged() == std::chrono::seconds(3));
+}
+
 }  // namespace
 }  // namespace hearsay
