@@ -8,13 +8,14 @@ namespace {
 
 class OuterGossip final : public Exchange {
  public:
-  OuterGossip(const ExchangeContext& context, const OuterOptions& options, const ExchangePlan& exchange)
+  OuterGossip(const ExchangeContext& context, const OuterGossipOptions& options, const ExchangePlan& exchange)
       : context_(context),
-        options_(options),
+        options_(options.outer),
+        halfway_(options.velocity == OuterGossipOptions::Velocity::halfway ? 0.5F : 0.0F),
         waits_(exchange.schedule() == Schedule::lockstep),
         model_(context.replica.layout.size()),
         correction_(context.replica.layout.size()),
-        before_(options.momentum > 0.0 ? context.replica.layout.size() : 0),
+        before_(options_.momentum > 0.0 ? context.replica.layout.size() : 0),
         round_block_(context.replica.layout, model_.span(), correction_.span()),
         none_fired_(context.replica.layout.count()) {
     round_block_.device = context.replica.device;
@@ -96,8 +97,9 @@ class OuterGossip final : public Exchange {
     const auto phi = model_.span(), z = context_.replica.values.span(), before = before_.span();
     const auto mu = static_cast<float>(options_.momentum);
     for (std::size_t i = 0; i < z.size(); ++i) {
-      phi[i] += mu * (z[i] - before[i]);
-      before[i] = z[i];
+      const float u = z[i] + halfway_ * (phi[i] - z[i]);
+      phi[i] += mu * (u - before[i]);
+      before[i] = u;
     }
   }
   /// x ← x + (φ after − φ before); exactly φ where x was.
@@ -111,10 +113,11 @@ class OuterGossip final : public Exchange {
 
   ExchangeContext context_;
   OuterOptions options_;
+  const float halfway_;  // how far u lies from z towards what mixing has made of it
   const bool waits_;
   FloatBlock model_;       // φ, and z from the round's end until it has mixed
   FloatBlock correction_;  // −v
-  FloatBlock before_;      // z of the round before; empty without momentum
+  FloatBlock before_;      // u of the round before; empty without momentum
   Parameters round_block_;
   std::vector<std::uint8_t> none_fired_;
   std::unique_ptr<Exchange> exchange_;
@@ -125,7 +128,7 @@ class OuterGossip final : public Exchange {
 
 class OuterGossipPlan final : public ExchangePlan {
  public:
-  OuterGossipPlan(const OuterOptions& options, std::unique_ptr<ExchangePlan> exchange)
+  OuterGossipPlan(const OuterGossipOptions& options, std::unique_ptr<ExchangePlan> exchange)
       : options_(options), exchange_(std::move(exchange)) {}
 
   std::size_t packet_bound(const Layout& layout, int ranks) const override {
@@ -135,7 +138,7 @@ class OuterGossipPlan final : public ExchangePlan {
     return std::make_unique<OuterGossip>(context, options_, *exchange_);
   }
   Schedule schedule() const override { return exchange_->schedule(); }
-  Iteration local_steps() const override { return options_.local_steps; }
+  Iteration local_steps() const override { return options_.outer.local_steps; }
   std::optional<std::size_t> in_flight() const override { return exchange_->in_flight(); }
   bool survives_deaths() const override { return exchange_->survives_deaths(); }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
@@ -146,31 +149,42 @@ class OuterGossipPlan final : public ExchangePlan {
                                    const CostAssumptions& assumptions) const override {
     const std::optional<ExchangeCost> round = exchange_->cost(layout, topology, assumptions);
     if (!round) return std::nullopt;
-    constexpr double words = 10.0;  // φ, x and −v at the end of a round; φ, z, z before and x after mixing
-    ExchangeCost cost = of_an_iteration(*round, options_.local_steps, words * static_cast<double>(layout.size()));
-    cost.overlaps = options_.local_steps == 1;
+    constexpr double words = 10.0;  // φ, x and −v at the end of a round; φ, z, u before and x after mixing
+    ExchangeCost cost = of_an_iteration(*round, local_steps(), words * static_cast<double>(layout.size()));
+    cost.overlaps = local_steps() == 1;
     return cost;
   }
   ExchangeLaws laws() const override {
     ExchangeLaws laws = exchange_->laws();
-    laws.keeps_mass = laws.keeps_mass && options_.plain();
+    laws.keeps_mass = laws.keeps_mass && options_.outer.plain();
     return laws;
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
-    const std::size_t blocks = options_.momentum > 0.0 ? 3 : 2;
+    const std::size_t blocks = options_.outer.momentum > 0.0 ? 3 : 2;
     return exchange_->kept_bytes(layout, neighbours, ranks) + blocks * layout.size() * sizeof(float);
   }
   std::vector<std::string> warnings(const Topology& topology) const override { return exchange_->warnings(topology); }
   void require_ranks(int ranks) const override { exchange_->require_ranks(ranks); }
 
  private:
-  OuterOptions options_;
+  OuterGossipOptions options_;
   std::unique_ptr<ExchangePlan> exchange_;
 };
 
 }  // namespace
 
-std::unique_ptr<ExchangePlan> outer_gossip_plan(const OuterOptions& options, std::unique_ptr<ExchangePlan> exchange) {
+OuterGossipOptions read_outer_gossip(Config& exchange, OuterGossipOptions::Velocity usual) {
+  using enum OuterGossipOptions::Velocity;
+  const OuterOptions outer = read_outer(exchange, {.local_steps = 50, .learning_rate = 0.7, .momentum = 0.5});
+  const std::string velocity =
+      exchange.section("outer").choice("velocity", usual == own ? "own" : "halfway", {"own", "halfway"},
+                                       "what momentum goes by: a rank's own z, or halfway from there to what mixing "
+                                       "makes of it, by which models come together sooner");
+  return {.outer = outer, .velocity = velocity == "own" ? own : halfway};
+}
+
+std::unique_ptr<ExchangePlan> outer_gossip_plan(const OuterGossipOptions& options,
+                                                std::unique_ptr<ExchangePlan> exchange) {
   return std::make_unique<OuterGossipPlan>(options, std::move(exchange));
 }
 

@@ -4,7 +4,10 @@
 // is that exchange's.
 //   round's end, in stepped(k):   z_i ← φ_i − η (φ_i − x_i − v_i);  x_i ← z_i         v_i: its drift correction's
 //   start(k + 1):                 z_i is the exchange's x: it decides, encodes and posts
-//   finish(k + 1):                φ_i ← mix(z_i) + μ (z_i − z_i of the round before);  x_i ← φ_i
+//   finish(k + 1):                φ_i ← mix(z_i) + μ (u_i − u_i of the round before);  x_i ← φ_i
+// u_i is z_i, or halfway from there to mix(z_i). If mixing is x ← W x and λ an eigenvalue of W, what models differ by
+// along its eigenvector falls by √μ a round with the first, by √(μ (1 + λ)/2) with the other, where it swings; neither
+// swings up on any graph. With u_i = mix(z_i) it would be √(μ λ), but swing up where λ < −1 / (1 + 2 μ).
 // The packets travel while a gradient is computed, as those of dpsgd do: that gradient is of z_i, applied to φ_i.
 // An iteration of that exchange is a round: warm-up, silences, ages, delays and graphs that change count rounds.
 #include <memory>
@@ -13,7 +16,20 @@
 
 namespace hearsay {
 
+struct OuterGossipOptions {
+  /// What outer momentum goes by: u_i.
+  enum class Velocity {
+    own,      ///< z_i
+    halfway,  ///< ½ (z_i + mix(z_i))
+  };
+  OuterOptions outer{};
+  Velocity velocity = Velocity::halfway;
+};
+/// `exchange.local_steps` and the section `exchange.outer`; `usual` is the default of `velocity`.
+OuterGossipOptions read_outer_gossip(Config& exchange, OuterGossipOptions::Velocity usual);
+
 /// `exchange` mixes models along the graph and asks nothing of gradients but to correct them.
-std::unique_ptr<ExchangePlan> outer_gossip_plan(const OuterOptions& options, std::unique_ptr<ExchangePlan> exchange);
+std::unique_ptr<ExchangePlan> outer_gossip_plan(const OuterGossipOptions& options,
+                                                std::unique_ptr<ExchangePlan> exchange);
 
 }  // namespace hearsay
