@@ -268,13 +268,12 @@ def training_step():
 
 OUTER_FAMILIES = (
     ("gossip_outer, at random", lambda name: name.startswith("gossip_outer") and "at random" in name),
-    ("gossip_outer, momentum 0.9, 8 bits", lambda name: name.endswith("momentum 0.9, int8")),
+    ("gossip_outer, momentum 0.9, 8 bits", lambda name: "momentum 0.9, int8" in name and "own velocity" not in name),
     ("gossip_outer", lambda name: name.startswith("gossip_outer")),
     ("DiLoCo", lambda name: name.startswith("DiLoCo")),
     ("SparseLoCo", lambda name: name.startswith("SparseLoCo")),
     ("NoLoCo, GASLoC", lambda name: name.startswith(("NoLoCo", "GASLoC"))),
-    ("FDA, SPARTA", lambda name: name.startswith(("FDA", "SPARTA"))),
-    ("every iteration", lambda name: True),
+    ("others", lambda name: True),
 )
 
 

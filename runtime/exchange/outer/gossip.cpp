@@ -163,7 +163,15 @@ class OuterGossipPlan final : public ExchangePlan {
     const std::size_t blocks = options_.outer.momentum > 0.0 ? 3 : 2;
     return exchange_->kept_bytes(layout, neighbours, ranks) + blocks * layout.size() * sizeof(float);
   }
-  std::vector<std::string> warnings(const Topology& topology) const override { return exchange_->warnings(topology); }
+  std::vector<std::string> warnings(const Topology& topology) const override {
+    std::vector<std::string> said = exchange_->warnings(topology);
+    constexpr double tried = 0.5;
+    if (schedule() == Schedule::asynchronous && options_.outer.momentum > tried)
+      said.push_back(
+          "exchange.outer.momentum: where ranks mix what has come, 0.9 has diverged and 0.5 has not "
+          "(docs/results/local-steps.md). If the loss rises, lower it");
+    return said;
+  }
   void require_ranks(int ranks) const override { exchange_->require_ranks(ranks); }
 
  private:

@@ -279,6 +279,16 @@ TEST_CASE("an idle rank's model moves by what it mixes, and keeps its local step
   CHECK(std::abs(a->replica.values.span()[0] - 4 * 64) > 64.0F);
 }
 
+TEST_CASE("asynchronous ranks are warned of much momentum, lockstep ones are not") {
+  const auto said = [](const std::string& keys) {
+    const Plan plan(ring + gossip(keys));
+    return plan.exchange().warnings(plan.topology(4)).size();
+  };
+  CHECK(said("schedule: asynchronous, outer: {momentum: 0.9}") == 1);
+  CHECK(said("schedule: asynchronous") == 0);
+  CHECK(said("outer: {momentum: 0.9}") == 0);
+}
+
 TEST_CASE("what would lose the mean, or is of no use, is refused with the remedy") {
   CHECK(said_of(ring + gossip("mixing: {name: stale}")).find("{name: arrival}") != std::string::npos);
   CHECK(said_of(ring + gasloc("schedule: asynchronous")).find("take gossip_outer") != std::string::npos);
