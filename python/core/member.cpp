@@ -137,6 +137,7 @@ void Member::start() {
   if (trace_) trace_->iteration(done_);
   participant_.start(done_);
   phase_start_ = ledger.now();
+  charged_before_ = ledger.charged();
 }
 
 // Handed on from the last segment to the first on every rank, whatever the order in which a rank's backward pass has
@@ -160,18 +161,20 @@ void Member::gradient_ready(SegmentId segment) {
 void Member::finish(std::optional<double> learning_rate) {
   if (!in_step_) throw std::runtime_error("member.finish() outside of a step; call member.start() before");
   Ledger& ledger = participant_.ledger();
-  ledger.spend({.phase = Phase::compute, .from = phase_start_, .to = ledger.now()});
+  ledger.spend({.phase = Phase::compute, .from = phase_start_, .to = ledger.now()}, ledger.charged() - charged_before_);
   if (participant_.layer_wise())
     while (handed_on_ > 0) participant_.gradient_ready(static_cast<SegmentId>(--handed_on_));
   if (learning_rate) participant_.learning_rate(learning_rate_ = *learning_rate);
   participant_.finish(done_);
   phase_start_ = ledger.now();
+  charged_before_ = ledger.charged();
 }
 
 void Member::stepped(double loss) {
   if (!in_step_) throw std::runtime_error("member.stepped() outside of a step; call member.start() before");
   Ledger& ledger = participant_.ledger();
-  ledger.spend({.phase = Phase::optimizer, .from = phase_start_, .to = ledger.now()});
+  ledger.spend({.phase = Phase::optimizer, .from = phase_start_, .to = ledger.now()},
+               ledger.charged() - charged_before_);
   participant_.stepped(done_);
   in_step_ = false;
   waiting_in_ = -1;

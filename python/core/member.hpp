@@ -156,6 +156,7 @@ class Member {
   Iteration done_ = 0;
   bool in_step_ = false;
   TimePoint first_{}, phase_start_{}, last_{};
+  std::chrono::nanoseconds charged_before_{};  // to other phases, when this one began
   double loss_sum_ = 0.0, learning_rate_;
   std::uint64_t loss_count_ = 0, unrecorded_ = 0;
   double consensus_distance_;
