@@ -5,9 +5,11 @@
 # ("hearsay: …"): that a process called MPI_Abort or ended with another code than 0, in ten lines between two rules.
 # Without such a sentence they are all that there is, and come at the end. Whatever else is said passes at once,
 # unfinished lines too. That a process was killed, which mpirun says in a block, becomes one line. Where ranks go on
-# without the dead (HEARSAY_EXIT_FILE is set), Hearsay says who they are, and what TCP says of them is left out.
+# without the dead (HEARSAY_EXIT_FILE is set), Hearsay says who they are, and what TCP says of them is left out. Where
+# MPI gives up while it starts, as it may when a rank dies in that instant, no rank comes to say a sentence or to write
+# its exit code: both are done here.
 without_boilerplate() {
-  local LC_ALL=C line='' text='' shown='' code rule pending='' explained=no state=open held=''
+  local LC_ALL=C line='' text='' shown='' code rule pending='' explained=no started=yes state=open held=''
   local name='(mpirun|prterun)'
   local \
     block="$name detected that one or more processes exited with non-zero status"
@@ -23,6 +25,7 @@ without_boilerplate() {
   [[ -n ${HEARSAY_EXIT_FILE:-} ]] || hung_up='$^' hung_up_more='$^'
   local aggregated='^\[[^]]+\] [0-9]+ more process(es)? ha(s|ve) sent help message help-mpi-api\.txt / mpi-abort$'
   local more='^\[[^]]+\] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help / error messages$'
+  local no_start='^\[[^]]+\] \*\*\* An error occurred in MPI_Init'
   local sentence='^(\[[0-9]+,[0-9]+\]<stderr>: ?)?hearsay: ' remark='hearsay: (note|warning)'
   trap '' INT TERM HUP # ends with the job, not before it
   rule=$(printf -- '-%.0s' {1..74})
@@ -41,6 +44,10 @@ without_boilerplate() {
     fi
   done
   if [[ $state == block ]]; then held+=$text; else printf '%s' "$pending$text"; fi
+  [[ $started == yes ]] || {
+    printf 'launch: MPI could not start, for what it says above or because a rank died meanwhile; start the job again\n'
+    [[ -z ${HEARSAY_EXIT_FILE:-} ]] || echo 4 >>"$HEARSAY_EXIT_FILE"
+  }
   [[ $explained == yes ]] || printf '%s' "$held"
 }
 
@@ -71,6 +78,7 @@ one_line() {
   elif [[ $text =~ $aggregated || ($state == counted && $text =~ $more) ]]; then
     held+=$text$n state=counted
   else
+    [[ ! $text =~ $no_start ]] || started=no
     printf '%s' "$pending$text$n"
     pending='' state=open
     [[ ! $shown$text =~ $sentence || $shown$text =~ $remark ]] || explained=yes
