@@ -5,7 +5,7 @@
 // is that of the round. The mean of the φ_i takes DiLoCo's outer step with Nesterov's momentum, for W keeps the mean
 // and μ (z − z before) is the other way to write that momentum.
 // Deviates from the paper in: a round's packets travel while a gradient is computed at z_i, which is then applied to
-// φ_i; α is a matter of the weights; `velocity: halfway` is gossip_outer's momentum. The paper's tables were not at
+// φ_i; α is a matter of the weights; other choices of `velocity` are gossip_outer's. The paper's tables were not at
 // hand: η and μ are those of `noloco`'s code.
 // Cost per directed edge and round: one message a segment, 4n bytes of values, 1/H of that an iteration; memory: one
 // block a neighbour and three.

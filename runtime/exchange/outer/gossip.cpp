@@ -6,16 +6,27 @@
 namespace hearsay {
 namespace {
 
+bool of_differences(const OuterGossipOptions& options) {
+  return options.velocity == OuterGossipOptions::Velocity::differences;
+}
+/// z's step; the other momenta come with the mixed model.
+OuterOptions of_step(const OuterGossipOptions& options) {
+  OuterOptions step = options.outer;
+  if (!of_differences(options)) step.momentum = 0.0;
+  return step;
+}
+
 class OuterGossip final : public Exchange {
  public:
   OuterGossip(const ExchangeContext& context, const OuterGossipOptions& options, const ExchangePlan& exchange)
       : context_(context),
         options_(options.outer),
+        step_(of_step(options), OuterOptimizer::Form::nesterov, context.replica.layout.size()),
         halfway_(options.velocity == OuterGossipOptions::Velocity::halfway ? 0.5F : 0.0F),
         waits_(exchange.schedule() == Schedule::lockstep),
         model_(context.replica.layout.size()),
         correction_(context.replica.layout.size()),
-        before_(options_.momentum > 0.0 ? context.replica.layout.size() : 0),
+        before_(options_.momentum > 0.0 && !of_differences(options) ? context.replica.layout.size() : 0),
         round_block_(context.replica.layout, model_.span(), correction_.span()),
         none_fired_(context.replica.layout.count()) {
     round_block_.device = context.replica.device;
@@ -33,7 +44,7 @@ class OuterGossip final : public Exchange {
     std::ranges::fill(correction_.span(), 0.0F);
     exchange_->finish(round_);
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    if (options_.momentum > 0.0) keep_moving();
+    if (before_.size() != 0) keep_moving();
     std::ranges::copy(model_.span(), context_.replica.values.span().begin());
     due_ = false;
     ++round_;
@@ -42,11 +53,9 @@ class OuterGossip final : public Exchange {
     if (!options_.round_ends(k)) return;
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const auto phi = model_.span(), x = context_.replica.values.span(), minus_v = correction_.span();
-    const auto eta = static_cast<float>(options_.learning_rate);
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      phi[i] -= eta * ((phi[i] - x[i]) + minus_v[i]);
-      x[i] = phi[i];
-    }
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = (phi[i] - x[i]) + minus_v[i];
+    step_.step(x, 0, phi);
+    std::ranges::copy(phi, x.begin());
     due_ = true;
   }
   // Between two rounds, whatever the local steps have done so far, x moves as the round's model does.
@@ -66,6 +75,7 @@ class OuterGossip final : public Exchange {
     archive.values("outer model", model_.span());
     archive.values("correction of the round", correction_.span());
     archive.values("outer model of the round before", before_.span());
+    step_.state(archive);
     archive.value("rounds", round_);
     if (round_ < 0) archive.refuse("rounds", "are negative");
     archive.value("a round has ended", due_);
@@ -113,11 +123,12 @@ class OuterGossip final : public Exchange {
 
   ExchangeContext context_;
   OuterOptions options_;
+  OuterOptimizer step_;
   const float halfway_;  // how far u lies from z towards what mixing has made of it
   const bool waits_;
   FloatBlock model_;       // φ, and z from the round's end until it has mixed
   FloatBlock correction_;  // −v
-  FloatBlock before_;      // u of the round before; empty without momentum
+  FloatBlock before_;      // u of the round before; empty without such a momentum
   Parameters round_block_;
   std::vector<std::uint8_t> none_fired_;
   std::unique_ptr<Exchange> exchange_;
@@ -166,10 +177,10 @@ class OuterGossipPlan final : public ExchangePlan {
   std::vector<std::string> warnings(const Topology& topology) const override {
     std::vector<std::string> said = exchange_->warnings(topology);
     constexpr double tried = 0.5;
-    if (schedule() == Schedule::asynchronous && options_.outer.momentum > tried)
+    if (schedule() == Schedule::asynchronous && options_.outer.momentum > tried && !of_differences(options_))
       said.push_back(
-          "exchange.outer.momentum: where ranks mix what has come, 0.9 has diverged and 0.5 has not "
-          "(docs/results/local-steps.md). If the loss rises, lower it");
+          "exchange.outer: where ranks mix what has come, momentum of models takes what is under way for a step: 0.9 "
+          "has diverged (docs/results/local-steps.md). Take velocity: differences, or momentum: 0.5");
     return said;
   }
   void require_ranks(int ranks) const override { exchange_->require_ranks(ranks); }
@@ -182,13 +193,17 @@ class OuterGossipPlan final : public ExchangePlan {
 }  // namespace
 
 OuterGossipOptions read_outer_gossip(Config& exchange, OuterGossipOptions::Velocity usual) {
-  using enum OuterGossipOptions::Velocity;
-  const OuterOptions outer = read_outer(exchange, {.local_steps = 50, .learning_rate = 0.7, .momentum = 0.5});
+  const std::vector<std::string> names{"own", "halfway", "differences"};  // in the order of the enumeration
   const std::string velocity =
-      exchange.section("outer").choice("velocity", usual == own ? "own" : "halfway", {"own", "halfway"},
-                                       "what momentum goes by: a rank's own z, or halfway from there to what mixing "
-                                       "makes of it, by which models come together sooner");
-  return {.outer = outer, .velocity = velocity == "own" ? own : halfway};
+      exchange.section("outer").choice("velocity", names[static_cast<std::size_t>(usual)], names,
+                                       "what momentum goes by: a rank's own z; halfway from there to what mixing makes "
+                                       "of it, by which models come together sooner; or outer differences alone, which "
+                                       "asynchronous ranks need");
+  OuterGossipOptions options;
+  options.velocity = static_cast<OuterGossipOptions::Velocity>(std::ranges::find(names, velocity) - names.begin());
+  options.outer =
+      read_outer(exchange, {.local_steps = 50, .learning_rate = 0.7, .momentum = of_differences(options) ? 0.9 : 0.5});
+  return options;
 }
 
 std::unique_ptr<ExchangePlan> outer_gossip_plan(const OuterGossipOptions& options,

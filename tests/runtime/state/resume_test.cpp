@@ -138,6 +138,7 @@ std::vector<std::string> all_configurations() {
     for (const SelectorEntry& selector : selectors())
       all.push_back(exchange_section(exchange.name, often) + sparsify_section(selector.name));
     for (const char* more : {", outer: {momentum: 0}",
+                             ", outer: {velocity: differences}",
                              ", fragments: 3",
                              ", consensus: 0.5",
                              ", outer: {momentum: 0}, delay_steps: 2, blend: 0.5",
