@@ -91,6 +91,14 @@ class SweepFile(FolderTest):
             ("8:29", "no file sub/far-away.yaml; paths are relative to the sweep file"),
         )
 
+    def test_a_method_that_would_overrule_an_axis(self):
+        for setting in ("optimizer.learning_rate: 4", "optimizer: {name: sgd}"):
+            self.refuse(
+                GOOD.replace("trigger.period: 4", setting),
+                ("8:51", f"{setting.partition(':')[0]} is stronger than the axis optimizer.learning_rate"),
+            )
+        self.read(GOOD.replace("trigger.period: 4", "optimizer.learning_rates: 4"))
+
     def test_what_would_share_a_folder_or_is_the_sweeps_own(self):
         self.refuse(
             GOOD.replace("[0.1, 0.2]", "[1, -1]").replace('"periodic, H = 4"', "d_psgd"),

@@ -135,11 +135,15 @@ class _Reader:
         elif not re.fullmatch(r"\w+(\.\w+)*", key.value):
             self.wrong(key, f"{what}: expected a key like train.epochs, got {key.value!r}")
 
-    def settings(self, node, what):
-        """{dotted key: value}"""
+    def settings(self, node, what, axes=()):
+        """{dotted key: value}. axes: keys that these settings would be stronger than."""
         found = {}
         for name, (key, value) in self.pairs(node, what).items():
             self.setting_key(key, what)
+            for axis in axes:
+                if f"{axis}.".startswith(f"{name}."):
+                    words = f"{what}: {name} is stronger than the axis {axis}, so all values of that would be one run"
+                    self.wrong(key, f"{words}; set the keys of {name} that you mean one by one, or drop the axis")
             found[name] = self.value(value)
         return found
 
@@ -185,7 +189,7 @@ def _base(reader, node, what, folder):
     return path
 
 
-def _methods(reader, node, folder):
+def _methods(reader, node, folder, axes):
     found = reader.pairs(node, "methods")
     if not found and isinstance(node, yaml.MappingNode):
         reader.wrong(node, "methods: there is none")
@@ -198,7 +202,7 @@ def _methods(reader, node, folder):
             Method(
                 name,
                 _base(reader, keys["base"], f"{what}: base", folder) if "base" in keys else None,
-                reader.settings(keys["set"], f"{what}: set") if "set" in keys else {},
+                reader.settings(keys["set"], f"{what}: set", axes) if "set" in keys else {},
                 reader.integers(keys["ranks"], f"{what}: ranks", 1) if "ranks" in keys else None,
             )
         )
@@ -224,13 +228,14 @@ def read_sweep_file(path):
         raise UsageError(f"{path}: is empty; a sweep file has `output` and `methods`, see --help")
     reader = _Reader(path)
     keys = reader.known_pairs(root, "the sweep", _KEYS, ("output", "methods"))
+    axes = _axes(reader, keys["axes"]) if "axes" in keys else {}
     plan = Plan(
         Path(reader.text(keys["output"], "output") or "") if "output" in keys else Path(),
         reader.settings(keys["set"], "set") if "set" in keys else {},
         reader.integers(keys["ranks"], "ranks", 1) if "ranks" in keys else (4,),
         reader.integers(keys["seeds"], "seeds", 0) if "seeds" in keys else (1,),
-        _axes(reader, keys["axes"]) if "axes" in keys else {},
-        _methods(reader, keys["methods"], path.resolve().parent) if "methods" in keys else (),
+        axes,
+        _methods(reader, keys["methods"], path.resolve().parent, axes) if "methods" in keys else (),
     )
     if reader.problems:
         lines = [words for _, _, words in sorted(reader.problems)]

@@ -24,6 +24,7 @@ class OuterGossip final : public Exchange {
         step_(of_step(options), OuterOptimizer::Form::nesterov, context.replica.layout.size()),
         halfway_(options.velocity == OuterGossipOptions::Velocity::halfway ? 0.5F : 0.0F),
         waits_(exchange.schedule() == Schedule::lockstep),
+        overlaps_(options.overlap),
         model_(context.replica.layout.size()),
         correction_(context.replica.layout.size()),
         before_(options_.momentum > 0.0 && !of_differences(options) ? context.replica.layout.size() : 0),
@@ -36,27 +37,19 @@ class OuterGossip final : public Exchange {
   }
 
   void start(Iteration) override {
-    fires_ = due_;
-    if (due_) exchange_->start(round_);
+    fires_ = false;
+    if (due_) begin_round();
   }
   void finish(Iteration) override {
-    if (!due_) return;
-    std::ranges::fill(correction_.span(), 0.0F);
-    exchange_->finish(round_);
-    const PhaseTimer timer(context_.ledger, Phase::mix);
-    if (before_.size() != 0) keep_moving();
-    std::ranges::copy(model_.span(), context_.replica.values.span().begin());
-    due_ = false;
-    ++round_;
+    if (due_) end_round();
   }
   void stepped(Iteration k) override {
     if (!options_.round_ends(k)) return;
-    const PhaseTimer timer(context_.ledger, Phase::mix);
-    const auto phi = model_.span(), x = context_.replica.values.span(), minus_v = correction_.span();
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = (phi[i] - x[i]) + minus_v[i];
-    step_.step(x, 0, phi);
-    std::ranges::copy(phi, x.begin());
+    take_step();
     due_ = true;
+    if (overlaps_) return;
+    begin_round();
+    end_round();
   }
   // Between two rounds, whatever the local steps have done so far, x moves as the round's model does.
   bool idle(Iteration) override {
@@ -102,6 +95,26 @@ class OuterGossip final : public Exchange {
             .step = {.learning_rate = options_.learning_rate, .momentum = options_.momentum},
             .interrupted = context.interrupted};
   }
+  void take_step() {
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    const auto phi = model_.span(), x = context_.replica.values.span(), minus_v = correction_.span();
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = (phi[i] - x[i]) + minus_v[i];
+    step_.step(x, 0, phi);
+    std::ranges::copy(phi, x.begin());
+  }
+  void begin_round() {
+    exchange_->start(round_);
+    fires_ = true;
+  }
+  void end_round() {
+    std::ranges::fill(correction_.span(), 0.0F);
+    exchange_->finish(round_);
+    const PhaseTimer timer(context_.ledger, Phase::mix);
+    if (before_.size() != 0) keep_moving();
+    std::ranges::copy(model_.span(), context_.replica.values.span().begin());
+    due_ = false;
+    ++round_;
+  }
   /// x is still z: nothing has moved it since it was sent.
   void keep_moving() {
     const auto phi = model_.span(), z = context_.replica.values.span(), before = before_.span();
@@ -126,6 +139,7 @@ class OuterGossip final : public Exchange {
   OuterOptimizer step_;
   const float halfway_;  // how far u lies from z towards what mixing has made of it
   const bool waits_;
+  const bool overlaps_;
   FloatBlock model_;       // φ, and z from the round's end until it has mixed
   FloatBlock correction_;  // −v
   FloatBlock before_;      // u of the round before; empty without such a momentum
@@ -134,7 +148,7 @@ class OuterGossip final : public Exchange {
   std::unique_ptr<Exchange> exchange_;
   Iteration round_ = 0;
   bool due_ = false;    // a round has ended, and its z has not been mixed
-  bool fires_ = false;  // the last `start` was a round's
+  bool fires_ = false;  // the iteration is one of a round that mixes
 };
 
 class OuterGossipPlan final : public ExchangePlan {
@@ -155,14 +169,14 @@ class OuterGossipPlan final : public ExchangePlan {
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     return exchange_->worst_case_bytes(layout, topology);
   }
-  // A round's packets hide behind one gradient of H: that is left out.
+  // What hides behind one gradient of H is left out.
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
     const std::optional<ExchangeCost> round = exchange_->cost(layout, topology, assumptions);
     if (!round) return std::nullopt;
     constexpr double words = 10.0;  // φ, x and −v at the end of a round; φ, z, u before and x after mixing
     ExchangeCost cost = of_an_iteration(*round, local_steps(), words * static_cast<double>(layout.size()));
-    cost.overlaps = local_steps() == 1;
+    cost.overlaps = options_.overlap && local_steps() == 1;
     return cost;
   }
   ExchangeLaws laws() const override {
@@ -192,7 +206,7 @@ class OuterGossipPlan final : public ExchangePlan {
 
 }  // namespace
 
-OuterGossipOptions read_outer_gossip(Config& exchange, OuterGossipOptions::Velocity usual) {
+OuterGossipOptions read_outer_gossip(Config& exchange, Schedule schedule, OuterGossipOptions::Velocity usual) {
   const std::vector<std::string> names{"own", "halfway", "differences"};  // in the order of the enumeration
   const std::string velocity =
       exchange.section("outer").choice("velocity", names[static_cast<std::size_t>(usual)], names,
@@ -201,6 +215,12 @@ OuterGossipOptions read_outer_gossip(Config& exchange, OuterGossipOptions::Veloc
                                        "asynchronous ranks need");
   OuterGossipOptions options;
   options.velocity = static_cast<OuterGossipOptions::Velocity>(std::ranges::find(names, velocity) - names.begin());
+  options.overlap =
+      schedule == Schedule::asynchronous ||
+      exchange.flag(
+          "overlap", false,
+          "a round's packets travel while the next gradient is computed, which is then one of the model before "
+          "mixing; false: ranks wait for them at the round's end");
   options.outer =
       read_outer(exchange, {.local_steps = 50, .learning_rate = 0.7, .momentum = of_differences(options) ? 0.9 : 0.5});
   return options;

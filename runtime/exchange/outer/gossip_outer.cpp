@@ -28,8 +28,9 @@ ExchangeEntry gossip_outer_exchange() {
           .make = [](Config& exchange, Config& root) -> std::unique_ptr<ExchangePlan> {
             using enum OuterGossipOptions::Velocity;
             auto eventgrad = eventgrad_plan(exchange, root, "arrival");
-            const bool waits = eventgrad->schedule() == Schedule::lockstep;
-            const OuterGossipOptions options = read_outer_gossip(exchange, waits ? halfway : differences);
+            const Schedule schedule = eventgrad->schedule();
+            const bool waits = schedule == Schedule::lockstep;
+            const OuterGossipOptions options = read_outer_gossip(exchange, schedule, waits ? halfway : differences);
             exchange.require(eventgrad->laws().keeps_mass, "mixing",
                              "only with a rule that keeps the mean over ranks, by which the outer step goes: mixing: "
                              "{name: arrival} or {name: difference}");

@@ -74,8 +74,6 @@ class RankTrainer {
 
   void start(Iteration k) {
     member_.start(k);
-    const auto events = member_.exchange().events();
-    outcome_.events.emplace_back(events.begin(), events.end());
     const std::vector<float> x = fetched(*replica_.device, replica_.values.span());
     std::vector<float> g(x.size());
     problem_.gradient(member_.rank(), k, x, g);
@@ -87,6 +85,8 @@ class RankTrainer {
     member_.finish(k);
     if (k >= descent_.first_step) step(k);
     member_.stepped(k);
+    const auto events = member_.exchange().events();
+    outcome_.events.emplace_back(events.begin(), events.end());
   }
   /// All of this rank's end of the job, x and what the optimizer remembers included.
   void state(Archive& archive) {

@@ -139,6 +139,7 @@ std::vector<std::string> all_configurations() {
       all.push_back(exchange_section(exchange.name, often) + sparsify_section(selector.name));
     for (const char* more : {", outer: {momentum: 0}",
                              ", outer: {velocity: differences}",
+                             ", overlap: true, outer: {momentum: 0.9}",
                              ", fragments: 3",
                              ", consensus: 0.5",
                              ", outer: {momentum: 0}, delay_steps: 2, blend: 0.5",

@@ -151,10 +151,9 @@ TEST_CASE("bytes by formula are the bytes sent along a graph, but for the marker
     CAPTURE(entry.name);
     const reference::Quadratic problem(layout, 4, 3);
     const std::string graph = "topology: {graph: {name: ring}, weights: {name: uniform}}\n";
-    const bool rounds = yaml.find("local_steps") != std::string::npos;  // what they make leaves an iteration later
-    const LedgerTotals sent =
-        train_locally(graph + yaml, layout, problem.initial(), problem, {.ranks = 4, .iterations = rounds ? 11 : 10})
-            .totals();
+    const LedgerTotals sent = train_locally(graph + yaml, layout, problem.initial(), problem,
+                                            {.ranks = 4, .iterations = 10, .run = Ranks::threads})
+                                  .totals();
     const double formula = 4 * 10 * plan->cost(layout, Plan(graph + yaml).topology(4), {})->sent_bytes;
     CHECK(static_cast<double>(sent.payload_bytes + sent.header_bytes) == doctest::Approx(formula).epsilon(0.005));
   }
