@@ -5,6 +5,7 @@
 
 It needs matplotlib, numpy, pandas and yaml as Debian packages them, and no run folder.
 """
+import re
 import statistics
 import sys
 from pathlib import Path
@@ -268,7 +269,8 @@ def training_step():
 
 OUTER_FAMILIES = (
     ("gossip_outer, at random", lambda name: name.startswith("gossip_outer") and "at random" in name),
-    ("gossip_outer, momentum 0.9, 8 bits", lambda name: "momentum 0.9, int8" in name and "own velocity" not in name),
+    ("gossip_outer, 8 bits, asynchronous", lambda name: "asynchronous" in name and "halfway" not in name),
+    ("gossip_outer, momentum 0.9, 8 bits", lambda name: re.search("momentum 0.9, int8(?!.*(own|overlapped))", name)),
     ("gossip_outer", lambda name: name.startswith("gossip_outer")),
     ("DiLoCo", lambda name: name.startswith("DiLoCo")),
     ("SparseLoCo", lambda name: name.startswith("SparseLoCo")),
