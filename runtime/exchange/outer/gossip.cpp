@@ -212,7 +212,7 @@ OuterGossipOptions read_outer_gossip(Config& exchange, Schedule schedule, OuterG
       exchange.section("outer").choice("velocity", names[static_cast<std::size_t>(usual)], names,
                                        "what momentum goes by: a rank's own z; halfway from there to what mixing makes "
                                        "of it, by which models come together sooner; or outer differences alone, which "
-                                       "asynchronous ranks need");
+                                       "asynchronous gossip_outer needs and has by default, with momentum 0.9");
   OuterGossipOptions options;
   options.velocity = static_cast<OuterGossipOptions::Velocity>(std::ranges::find(names, velocity) - names.begin());
   options.overlap =
