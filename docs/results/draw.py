@@ -302,7 +302,8 @@ def local_steps():
     for axes, ranks in zip(panels, (4, 8)):
         for place, points in sorted(outer_points(ranks).items()):
             label = OUTER_FAMILIES[place][0]
-            axes.scatter(*zip(*points), 26, style.colour(place), style.marker(place), label=label, zorder=3)
+            mark = style.marker(place + place // len(style.SERIES))
+            axes.scatter(*zip(*points), 26, style.colour(place), mark, label=label, zorder=3)
         axes.set_title(f"{ranks} ranks", loc="left")
         per_cent_axis(axes, "bytes, % of the all-reduce's", (0.02, 0.1, 0.5, 2, 10, 50))
     panels[0].set_ylabel("validation loss, nats a character")
