@@ -31,7 +31,7 @@ struct OuterGossipOptions {
   };
   OuterOptions outer{};
   Velocity velocity = Velocity::halfway;
-  bool overlap = false;
+  bool overlap = false;  ///< a round ends an iteration after it has begun; true where ranks are asynchronous
 };
 /// `exchange.local_steps`, `exchange.overlap` and the section `exchange.outer`; `usual` is the default of `velocity`.
 /// That of `momentum` is 0.9 for differences, else 0.5. Asynchronous ranks overlap and have no such key.

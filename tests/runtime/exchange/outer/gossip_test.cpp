@@ -56,6 +56,14 @@ TEST_CASE("with every trigger firing gossip_outer is gasloc, if momentum goes by
   }
 }
 
+TEST_CASE("on a complete graph, with momentum of differences, gasloc is diloco") {
+  const std::string keys = "local_steps: 4, outer: {learning_rate: 0.7, momentum: 0.9";
+  const std::string complete = "topology: {graph: {name: complete}, weights: {name: uniform}}\n";
+  for (const int ranks : {1, 2, 5})
+    check_same(train(complete + gasloc(keys + ", velocity: differences}"), ranks),
+               train("exchange: {name: diloco, " + keys + "}}\n", ranks), 1e-5);
+}
+
 /// Where models are that have all taken a step from 0 in the first round and none ever after, but by mixing on a ring
 /// of equal weights and by momentum; in double.
 std::vector<double> after_one_step(const std::vector<double>& step, Iteration rounds, double mu,
