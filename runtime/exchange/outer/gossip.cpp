@@ -212,7 +212,7 @@ OuterGossipOptions read_outer_gossip(Config& exchange, Schedule schedule, OuterG
       exchange.section("outer").choice("velocity", names[static_cast<std::size_t>(usual)], names,
                                        "what momentum goes by: a rank's own z; halfway from there to what mixing makes "
                                        "of it, by which models come together sooner; or outer differences alone, which "
-                                       "asynchronous gossip_outer needs and has by default, with momentum 0.9");
+                                       "asynchronous gossip_outer needs and has by default");
   OuterGossipOptions options;
   options.velocity = static_cast<OuterGossipOptions::Velocity>(std::ranges::find(names, velocity) - names.begin());
   options.overlap =
@@ -221,8 +221,7 @@ OuterGossipOptions read_outer_gossip(Config& exchange, Schedule schedule, OuterG
           "overlap", false,
           "a round's packets travel while the next gradient is computed, which is then one of the model before "
           "mixing; false: ranks wait for them at the round's end");
-  options.outer =
-      read_outer(exchange, {.local_steps = 50, .learning_rate = 0.7, .momentum = of_differences(options) ? 0.9 : 0.5});
+  options.outer = read_outer(exchange, {.local_steps = 50, .learning_rate = 0.7, .momentum = 0.5});
   return options;
 }
 

@@ -34,7 +34,7 @@ struct OuterGossipOptions {
   bool overlap = false;  ///< a round ends an iteration after it has begun; true where ranks are asynchronous
 };
 /// `exchange.local_steps`, `exchange.overlap` and the section `exchange.outer`; `usual` is the default of `velocity`.
-/// That of `momentum` is 0.9 for differences, else 0.5. Asynchronous ranks overlap and have no such key.
+/// Asynchronous ranks overlap and have no such key.
 OuterGossipOptions read_outer_gossip(Config& exchange, Schedule schedule, OuterGossipOptions::Velocity usual);
 
 /// `exchange` mixes models along the graph and asks nothing of gradients but to correct them.
