@@ -268,39 +268,46 @@ def training_step():
 
 
 OUTER_FAMILIES = (
-    ("gossip_outer, at random", lambda name: name.startswith("gossip_outer") and "at random" in name),
-    ("gossip_outer, 8 bits, asynchronous", lambda name: "asynchronous" in name and "halfway" not in name),
-    ("gossip_outer, momentum 0.9, 8 bits", lambda name: re.search("momentum 0.9, int8(?!.*(own|overlapped))", name)),
+    ("gossip_outer, at random", lambda name: "at random" in name and name.startswith("gossip_outer")),
+    ("gossip_outer, asynchronous", lambda name: "asynchronous" in name),
     ("gossip_outer", lambda name: name.startswith("gossip_outer")),
     ("DiLoCo", lambda name: name.startswith("DiLoCo")),
     ("SparseLoCo", lambda name: name.startswith("SparseLoCo")),
     ("NoLoCo, GASLoC", lambda name: name.startswith(("NoLoCo", "GASLoC"))),
     ("others", lambda name: True),
 )
+OUTER_TABLES = ("outer-every-step", "outer")
 
 
-def outer_points(ranks):
-    """{place in OUTER_FAMILIES: [(bytes, % of the all-reduce's; validation loss)]}, means over seeds. Left out: whose
-    worst rank is worse than 2.5."""
+def outer_runs():
+    """All finished runs with paragraphs dealt evenly."""
+    runs = (run for table in OUTER_TABLES for run in read_rows(HERE / f"tables/{table}.csv"))
+    return [run for run in runs if run.finished and run.axis.get("data.partition.name", "iid") == "iid"]
+
+
+def outer_points(runs):
+    """{place in OUTER_FAMILIES: [(bytes, % of the all-reduce's; validation loss)]}, means over seeds, of runs on as
+    many ranks. Left out: whose worst rank is worse than 2.4."""
     groups, points = {}, {}
-    for run in read_rows(HERE / "tables/outer.csv"):
-        if run.finished and run.ranks == ranks and run.axis["data.partition.name"] == "iid":
-            groups.setdefault(run.method, []).append(run.summary)
+    for run in runs:
+        groups.setdefault(run.method, []).append(run.summary)
     all_reduce = statistics.mean(summary["bytes_sent"] for summary in groups["all-reduce"])
     for method, summaries in groups.items():
         place = next(i for i, (_, belongs) in enumerate(OUTER_FAMILIES) if belongs(method))
         across = 100 * statistics.mean(summary["bytes_sent"] for summary in summaries) / all_reduce
         up, worst = (statistics.mean(s["metrics"][0][of] for s in summaries) for of in ("mean_model", "rank_worst"))
-        if worst < 2.5:
+        if worst < 2.4:
             points.setdefault(place, []).append((across, up))
     return points
 
 
 def local_steps():
     """Validation loss against bytes, those of the all-reduce being 100, a panel a number of ranks."""
-    plot, panels = canvas(4.2, 2, sharey=True)
-    for axes, ranks in zip(panels, (4, 8)):
-        for place, points in sorted(outer_points(ranks).items()):
+    runs = outer_runs()
+    counts = sorted({run.ranks for run in runs if run.method == "all-reduce"})
+    plot, panels = canvas(4.2, len(counts), sharey=True)
+    for axes, ranks in zip(panels, counts):
+        for place, points in sorted(outer_points([run for run in runs if run.ranks == ranks]).items()):
             label = OUTER_FAMILIES[place][0]
             mark = style.marker(place + place // len(style.SERIES))
             axes.scatter(*zip(*points), 26, style.colour(place), mark, label=label, zorder=3)
