@@ -52,6 +52,10 @@ class Exchange {
   /// In place of an asynchronous iteration where this rank has nothing to compute: it goes on sending, mixing and
   /// serving. k rises on. True where the gradient holds something for the optimizer now: its step and `stepped` follow.
   virtual bool idle(Iteration k) { return static_cast<void>(k), false; }
+  /// Asynchronous, between two rounds of an outer step, for which `start(k)` is the next: mixes with what has come, and
+  /// sends what has fired and could not go. `has_to_answer`: whether there is any of that.
+  virtual void answer(Iteration k) { static_cast<void>(k); }
+  virtual bool has_to_answer() const { return false; }
   /// Everything that any rank has posted has arrived: takes in what is left. After the last iteration, or, where ranks
   /// are asynchronous, between two of them.
   virtual void drain() {}

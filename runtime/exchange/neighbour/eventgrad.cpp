@@ -62,6 +62,8 @@ class EventGrad final : public Exchange {
     mix(k);
     return false;
   }
+  void answer(Iteration k) override { answer_by_turns(k, link_, *mixing_, drift(), context_); }
+  bool has_to_answer() const override { return link_.by_turns() && (link_.has_come() || link_.owes()); }
   void lose(std::optional<std::size_t> edge) override {
     if (edge) link_.lose(*edge);
     if (drift_) drift_->begin_anew();

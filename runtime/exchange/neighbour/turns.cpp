@@ -40,4 +40,12 @@ void hear_by_turns(Iteration k, NeighbourLink& link, const MixingRule& rule, Dri
   move_by_events(k, link, rule, drift, context);
 }
 
+void answer_by_turns(Iteration k, NeighbourLink& link, const MixingRule& rule, DriftCorrection* drift,
+                     const ExchangeContext& context) {
+  hear_by_turns(k, link, rule, drift, context);
+  link.send_pending(k);
+  link.note_ages_of_own_events(k);
+  move_by_events(k, link, rule, drift, context);
+}
+
 }  // namespace hearsay

@@ -15,6 +15,8 @@
 // to both, and together they go too far: runs diverge (docs/method/turns.py --late). Nobody waits for anything by it: a
 // rank knows its own move as soon as it sends.
 // Own rule; what crosses and how is arrival's or difference's. boyd2006gossip exchanges by pairs that both stop for it.
+// Where iterations are rounds of many local steps, a rank hears and answers between them as well. If it did so at their
+// ends only, an edge would carry a packet every other round, and what ranks have made would be two rounds old.
 // Cost: 5 memory passes over a segment that moved, per edge; a header of 32 bytes an iteration on a silent edge; on a
 // slow link half as many events as if both ends sent at once.
 #include "runtime/exchange/neighbour/correction/correction.hpp"
@@ -28,6 +30,10 @@ void send_by_turns(Iteration k, std::span<const std::uint8_t> fired, NeighbourLi
 /// What its `finish` does: moves this rank by the events that have come.
 void hear_by_turns(Iteration k, NeighbourLink& link, const MixingRule& rule, DriftCorrection* drift,
                    const ExchangeContext& context);
+/// Between two iterations that are far apart: hears and, where that makes it this rank's turn, sends what has fired and
+/// could not go; moves by both.
+void answer_by_turns(Iteration k, NeighbourLink& link, const MixingRule& rule, DriftCorrection* drift,
+                     const ExchangeContext& context);
 
 /// An edge whose ends take turns has one packet under way: `exchange.in_flight` must be 1.
 void require_turns(Config& exchange, const LinkOptions& options);

@@ -38,7 +38,8 @@ class OuterGossip final : public Exchange {
 
   void start(Iteration) override {
     fires_ = false;
-    if (due_) begin_round();
+    if (due_) return begin_round();
+    if (exchange_->has_to_answer()) apart([&] { exchange_->answer(round_); });
   }
   void finish(Iteration) override {
     if (due_) end_round();

@@ -36,9 +36,15 @@ class NeighbourLink {
   /// a delay of 1 it may have to wait for room, but never in a circle: two packets always fit, so whoever is waited for
   /// is an iteration behind. (With 2 it could.) By turns a packet goes, empty or not, whenever it is this rank's turn.
   void send(Iteration k, std::span<const std::uint8_t> fired);
+  /// Asynchronous: what was fired and could not go, as it is in the replica now, on edges where it may go now. `owes`:
+  /// whether there is such an edge.
+  void send_pending(Iteration k);
+  bool owes() const;
   /// Brings the copies x̂_j up to date: lockstep with every neighbour's packet of iteration k − delay, asynchronous
   /// with all that has arrived. Throws CommunicationError naming the edge for a packet that cannot be what was agreed.
   void receive(Iteration k);
+  /// Whether `receive` would find a packet on an edge that mixes.
+  bool has_come() const;
 
   /// Asynchronous: brings the copies up to date with all that has arrived, and mixes nothing.
   void take_arrived();
@@ -119,6 +125,7 @@ class NeighbourLink {
   void send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
   void send_whole(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
   bool may_send(std::size_t edge) const;
+  bool owes(std::size_t edge) const;
   std::size_t bound(std::span<const std::uint8_t> segments) const;
   void make_room(OutgoingPacket& packet, std::size_t bytes);
   SharedPacket encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy,

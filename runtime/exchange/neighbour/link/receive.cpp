@@ -29,6 +29,12 @@ void NeighbourLink::receive(Iteration k) {
   }
 }
 
+bool NeighbourLink::has_come() const {
+  for (std::size_t e = 0; e < links_.size(); ++e)
+    if (!links_[e].lost && !links_[e].begins && context_.mailbox.front(e)) return true;
+  return false;
+}
+
 void NeighbourLink::take_arrived() {
   if (lockstep()) return;
   for (std::size_t e = 0; e < links_.size(); ++e) {

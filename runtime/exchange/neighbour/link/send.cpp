@@ -91,6 +91,26 @@ void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<c
   note_sent(edge, wanted_);
 }
 
+void NeighbourLink::send_pending(Iteration k) {
+  const PhaseTimer timer(context_.ledger, Phase::encode);
+  const std::vector<std::uint8_t> none(layout_.count());
+  for (std::size_t e = 0; e < links_.size(); ++e)
+    if (owes(e)) send_asynchronous(k, e, none);
+  context_.engine.wake();
+}
+
+bool NeighbourLink::owes() const {
+  for (std::size_t e = 0; e < links_.size(); ++e)
+    if (owes(e)) return true;
+  return false;
+}
+
+bool NeighbourLink::owes(std::size_t edge) const {
+  const Edge& link = links_[edge];
+  if (link.lost || link.begins || !may_send(edge)) return false;
+  return std::ranges::find(link.pending, std::uint8_t{1}) != link.pending.end();
+}
+
 bool NeighbourLink::may_send(std::size_t edge) const {
   return options_.by_turns ? links_[edge].our_turn : context_.mailbox.under_way(edge) < options_.in_flight;
 }

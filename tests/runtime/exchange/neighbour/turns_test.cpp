@@ -65,7 +65,8 @@ struct Walk {
   double strength = 0.5;
   bool walks = true;  ///< ranks move by themselves, too
   std::uint64_t seed = 0;
-  bool stops = false;  ///< rank 1 does, for a second
+  bool stops = false;    ///< rank 1 does, for a second
+  bool answers = false;  ///< ranks answer between iterations, too, every other time
 };
 
 /// Small whole numbers; ranks that fire at random, move by whole numbers, and go at speeds of their own.
@@ -100,6 +101,7 @@ std::vector<Rest> walk(int ranks, const Walk& how) {
       std::this_thread::sleep_for(microseconds(random.below(rank.rank() == 0 ? 800 : 200)));
       if (how.stops && rank.rank() == 1 && k == 1) std::this_thread::sleep_for(std::chrono::seconds(1));
       hear_by_turns(k, link, *rule, &drift, context);
+      if (how.answers && random.below(2) == 0) answer_by_turns(k, link, *rule, &drift, context);
       for (std::size_t e = 0; how.walks && e < layout.size(); ++e)
         step(e, std::round(rank.replica.values.span()[e]) + static_cast<float>(random.below(3)) - 1.0F);
     }
@@ -151,6 +153,24 @@ TEST_CASE("the sum over ranks is what they had and what they added themselves, a
             CHECK(mixed(all));
           }
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("the same where ranks answer between iterations, and what they learn adds up to 0") {
+  for (const int ranks : {2, 4, 8}) {
+    for (const std::string& body : exact_bodies) {
+      for (std::uint64_t seed = 0; seed < 5; ++seed) {
+        CAPTURE(ranks);
+        CAPTURE(body);
+        const auto all = walk(ranks, {.sparsify = body, .iterations = 2, .seed = seed, .answers = true});
+        CHECK(surplus(all) == std::vector<double>(all[0].x.size(), 0.0));
+        CHECK(mixed(all));
+        std::vector<double> learnt(all[0].v.size());
+        for (const Rest& rest : all)
+          for (std::size_t e = 0; e < learnt.size(); ++e) learnt[e] += rest.v[e];
+        CHECK(learnt == std::vector<double>(learnt.size(), 0.0));
       }
     }
   }

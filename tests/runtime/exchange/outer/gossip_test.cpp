@@ -316,6 +316,52 @@ TEST_CASE("an idle rank's model moves by what it mixes, and keeps its local step
   CHECK(std::abs(a->replica.values.span()[0] - 4 * 64) > 64.0F);
 }
 
+// Rank 0 has the first turn, and ends its first round before or after rank 1 does.
+TEST_CASE("an asynchronous rank sends a round's news as soon as it is its turn, and a round once") {
+  const std::string yaml =
+      ring + gossip(std::string("schedule: asynchronous, local_steps: 6, ") + plain_outer) + everything;
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  const Plan plan(yaml);
+  const Topology topology = plan.topology(2);
+  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan.exchange()};
+  for (const Iteration late : {Iteration{2}, Iteration{8}}) {
+    CAPTURE(late);
+    LocalWorld world(job);
+    const auto first = world.make_rank(0), second = world.make_rank(1);
+    Iteration k0 = 0, k1 = 0;
+    const auto iterate = [&](LocalRank& rank, Iteration& k, Iteration end) {
+      for (; k < end; ++k) {
+        rank.member.progress();
+        rank.member.start(k);
+        rank.member.flush();
+        rank.member.finish(k);
+        for (float& value : rank.replica.values.span()) value += 64.0F;
+        rank.member.stepped(k);
+      }
+    };
+    const auto packets = [](const LocalRank& rank) { return rank.member.counts().packets; };
+    iterate(*second, k1, late);
+    iterate(*first, k0, 7);  // its round ends with the sixth iteration; it is sent in the seventh
+    CHECK(packets(*first) == 1);
+    CHECK(packets(*second) == 0);  // it has not had the turn
+    iterate(*second, k1, 9);
+    CHECK(packets(*second) == 1);  // within its second round
+    iterate(*second, k1, 12);
+    iterate(*first, k0, 12);
+    CHECK(packets(*first) == 1);  // it has the turn, and no news
+    CHECK(packets(*second) == 1);
+    iterate(*first, k0, 13);
+    iterate(*second, k1, 14);
+    CHECK(packets(*first) == 2);
+    CHECK(packets(*second) == 2);
+    iterate(*first, k0, 15);  // nothing is under way
+    CHECK(packets(*first) == 2);
+    const double sum = static_cast<double>(first->replica.values.span()[0]) + second->replica.values.span()[0];
+    CHECK(std::abs(sum - 64.0 * static_cast<double>(k0 + k1)) < 0.01);
+  }
+}
+
 TEST_CASE("asynchronous ranks are warned of much momentum of models") {
   const auto said = [](const std::string& keys) {
     const Plan plan(ring + gossip(keys));
