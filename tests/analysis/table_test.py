@@ -36,6 +36,16 @@ class Table(FolderTest):
         self.assertIn("| bold (0.3) | 75.00 ± 17.68 |", out)
         self.assertNotIn("steady (0.3)", out)
 
+    def test_the_smallest_value_that_comes_close_to_the_best(self):
+        for within, bold in ((0.2, "bold (0.3) | 75.00"), (0.3, "bold (0.1) | 50.00")):
+            code, out, _ = run_analysis("table", self.folder, "--best", "rate", "--within", str(within))
+            self.assertEqual(code, 0)
+            self.assertIn(bold, out)
+            self.assertIn("| slow and steady (0.1) | 78.12 ± 4.42 |", out)
+        code, _, err = run_analysis("table", self.folder, "--best", "data", "--within", "0.1")
+        self.assertEqual(code, 2)
+        self.assertIn("numbers", err)
+
     def test_rows_make_the_same_tables(self):
         rows = self.folder / "rows.csv"
         code, out, _ = run_analysis("table", self.folder, "--csv")

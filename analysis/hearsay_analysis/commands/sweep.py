@@ -58,7 +58,13 @@ def arguments(parser):
         metavar="PLATFORM",
         help="run on a simulated cluster, one rank a host: many ranks in one process",
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="runs at a time; only with --simulate")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="runs at a time, on the machine's first N cores; only with --simulate. Two sweeps at once would share them",
+    )
 
 
 def _check(options):

@@ -2,12 +2,14 @@
 
     analysis/hearsay table runs/sweeps/mnist
     analysis/hearsay table runs/sweeps/gtopk-residual --best optimizer.learning_rate
+    analysis/hearsay table runs/sweeps/outer-rates --best optimizer.learning_rate --within 0.01
     analysis/hearsay table runs/sweeps/skew runs/sweeps/skew-others --csv > skew.csv; analysis/hearsay table skew.csv
 
 One table a combination of ranks and axes, one row a method. Every number is read from the run folders (summary.json).
 Figures are mean ± sample standard deviation over seeds. With --best every method has the value of that axis, in
-brackets, with which the mean of the task's metric is best; a run that diverged counts as the worst. Runs that learn
-nothing (simulated, with gradients that are drawn) are shown by the time of an iteration. --csv prints a row a run
+brackets, with which the mean of the task's metric is best; a run that diverged counts as the worst. With --within it is
+the smallest value that comes so close to the best mean, for the largest that learns is often at an edge. Runs that
+learn nothing (simulated, with gradients that are drawn) are shown by the time of an iteration. --csv prints a row a run
 instead, of which the tables can be made again where the folders are gone.
 """
 import statistics
@@ -34,6 +36,13 @@ def arguments(parser):
     parser.add_argument("source", type=Path, nargs="+", help="a sweep's output folder, or what --csv has written")
     parser.add_argument("--csv", action="store_true", help="a row a run, comma-separated")
     parser.add_argument("--best", metavar="AXIS", help="one row a method: with the best value of this axis")
+    parser.add_argument(
+        "--within",
+        type=float,
+        default=0.0,
+        metavar="D",
+        help="with --best: the smallest value whose mean is at most D behind, in the metric's units (accuracy: 0 to 1)",
+    )
 
 
 def _scaled(summary, key, factor):
@@ -63,7 +72,19 @@ def _reached(summaries):
     )
 
 
-def _best_of(groups, axis):
+def _choice(candidates, within):
+    """Of (reached, value, summaries) the best, or the smallest value that is `within` of it."""
+    best = max(reached for reached, _, _ in candidates)
+    close = [candidate for candidate in candidates if candidate[0] >= best - within]
+    if within == 0.0:
+        return close[0]
+    try:
+        return min(close, key=lambda candidate: float(candidate[1]))
+    except (TypeError, ValueError) as error:
+        raise UsageError("--within needs an axis of numbers, which have a smallest one") from error
+
+
+def _best_of(groups, axis, within):
     """The groups without `axis`, every method with its best value of it. Throws UsageError where there is no such
     axis."""
     axes = sorted({part.rsplit(" ", 1)[0] for key in groups for part in key[1:]})
@@ -78,7 +99,7 @@ def _best_of(groups, axis):
     best = {}
     for key, methods in choices.items():
         for method, candidates in methods.items():
-            _, value, summaries = max(candidates, key=lambda candidate: candidate[0])
+            _, value, summaries = _choice(candidates, within)
             best.setdefault(key, {})[method if value is None else f"{method} ({value})"] = summaries
     return best
 
@@ -141,6 +162,6 @@ def run(options):
         return
     groups = _grouped(runs)
     if options.best:
-        groups = _best_of(groups, options.best)
+        groups = _best_of(groups, options.best, options.within)
     for key in sorted(groups):
         print(f"\n**P = {key[0]}{''.join(', ' + part for part in key[1:])}**\n\n{_table(groups[key])}", end="")
