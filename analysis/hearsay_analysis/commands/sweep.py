@@ -63,7 +63,7 @@ def arguments(parser):
         type=int,
         default=1,
         metavar="N",
-        help="runs at a time, on the machine's first N cores; only with --simulate. Two sweeps at once would share them",
+        help="runs at a time, on the first N cores; only with --simulate. Two sweeps at once would share them",
     )
 
 
