@@ -44,7 +44,11 @@ class Table(FolderTest):
             self.assertIn("| slow and steady (0.1) | 78.12 ± 4.42 |", out)
         code, _, err = run_analysis("table", self.folder, "--best", "data", "--within", "0.1")
         self.assertEqual(code, 2)
-        self.assertIn("numbers", err)
+        self.assertIn("'iid' is no number", err)
+        for wrong in (("--within", "0.1"), ("--best", "rate", "--within", "-1")):
+            code, _, err = run_analysis("table", self.folder, *wrong)
+            self.assertEqual(code, 2)
+            self.assertIn("only with --best", err)
 
     def test_rows_make_the_same_tables(self):
         rows = self.folder / "rows.csv"

@@ -39,7 +39,6 @@ def arguments(parser):
     parser.add_argument(
         "--within",
         type=float,
-        default=0.0,
         metavar="D",
         help="with --best: the smallest value whose mean is at most D behind, in the metric's units (accuracy: 0 to 1)",
     )
@@ -74,14 +73,14 @@ def _reached(summaries):
 
 def _choice(candidates, within):
     """Of (reached, value, summaries) the best, or the smallest value that is `within` of it."""
-    best = max(reached for reached, _, _ in candidates)
-    close = [candidate for candidate in candidates if candidate[0] >= best - within]
-    if within == 0.0:
-        return close[0]
+    best = max(candidates, key=lambda candidate: candidate[0])
+    if within is None:
+        return best
+    close = [candidate for candidate in candidates if candidate[0] >= best[0] - within]
     try:
         return min(close, key=lambda candidate: float(candidate[1]))
     except (TypeError, ValueError) as error:
-        raise UsageError("--within needs an axis of numbers, which have a smallest one") from error
+        raise UsageError(f"--within: {best[1]!r} is no number; take an axis that has a smallest one") from error
 
 
 def _best_of(groups, axis, within):
@@ -156,6 +155,8 @@ def _table(methods):
 
 def run(options):
     """Prints the tables."""
+    if options.within is not None and (not options.best or options.within < 0):
+        raise UsageError(f"--within {options.within:g}: 0 or more, and only with --best")
     runs = [run for source in options.source for run in (read_rows(source) if source.is_file() else read_ended(source))]
     if options.csv:
         write_rows(runs, sys.stdout)
