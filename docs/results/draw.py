@@ -268,26 +268,31 @@ def training_step():
 
 
 OUTER_FAMILIES = (
-    ("gossip_outer, at random", lambda name: "at random" in name and name.startswith("gossip_outer")),
+    ("gossip_outer, drawn events", lambda name: "at random" in name and name.startswith("gossip_outer")),
     ("gossip_outer, asynchronous", lambda name: "asynchronous" in name),
+    ("gossip_outer, events", lambda name: name.startswith("gossip_outer") and ("events" in name or "scale" in name)),
     ("gossip_outer", lambda name: name.startswith("gossip_outer")),
     ("DiLoCo", lambda name: name.startswith("DiLoCo")),
     ("SparseLoCo", lambda name: name.startswith("SparseLoCo")),
     ("NoLoCo, GASLoC", lambda name: name.startswith(("NoLoCo", "GASLoC"))),
     ("others", lambda name: True),
 )
-OUTER_TABLES = ("outer-every-step", "outer")
+OUTER_TABLES = ("outer-every-step", "outer", "outer-events")
+OUTER_DEALINGS = {"iid": "dealt evenly", "shards": "each its own part"}
 
 
 def outer_runs():
-    """All finished runs with paragraphs dealt evenly."""
-    runs = (run for table in OUTER_TABLES for run in read_rows(HERE / f"tables/{table}.csv"))
-    return [run for run in runs if run.finished and run.axis.get("data.partition.name", "iid") == "iid"]
+    """{(ranks, dealing): all finished runs}"""
+    cells = {}
+    for run in (run for table in OUTER_TABLES for run in read_rows(HERE / f"tables/{table}.csv")):
+        if run.finished:
+            cells.setdefault((run.ranks, run.axis.get("data.partition.name", "iid")), []).append(run)
+    return cells
 
 
 def outer_points(runs):
-    """{place in OUTER_FAMILIES: [(bytes, % of the all-reduce's; validation loss)]}, means over seeds, of runs on as
-    many ranks. Left out: whose worst rank is worse than 2.4."""
+    """{place in OUTER_FAMILIES: [(bytes, % of the all-reduce's; validation loss)]}, means over seeds, of one cell's
+    runs. Left out: whose worst rank is worse than 2.4."""
     groups, points = {}, {}
     for run in runs:
         groups.setdefault(run.method, []).append(run.summary)
@@ -302,16 +307,15 @@ def outer_points(runs):
 
 
 def local_steps():
-    """Validation loss against bytes, those of the all-reduce being 100, a panel a number of ranks."""
-    runs = outer_runs()
-    counts = sorted({run.ranks for run in runs if run.method == "all-reduce"})
-    plot, panels = canvas(4.2, len(counts), sharey=True)
-    for axes, ranks in zip(panels, counts):
-        for place, points in sorted(outer_points([run for run in runs if run.ranks == ranks]).items()):
+    """Validation loss against bytes, those of the all-reduce being 100, a panel a number of ranks and a dealing."""
+    cells = outer_runs()
+    plot, panels = canvas(4.2, len(cells), sharey=True)
+    for axes, ((ranks, dealing), runs) in zip(panels, sorted(cells.items())):
+        for place, points in sorted(outer_points(runs).items()):
             label = OUTER_FAMILIES[place][0]
             mark = style.marker(place + place // len(style.SERIES))
             axes.scatter(*zip(*points), 26, style.colour(place), mark, label=label, zorder=3)
-        axes.set_title(f"{ranks} ranks", loc="left")
+        axes.set_title(f"{ranks} ranks, {OUTER_DEALINGS[dealing]}", loc="left")
         per_cent_axis(axes, "bytes, % of the all-reduce's", (0.02, 0.1, 0.5, 2, 10, 50))
     panels[0].set_ylabel("validation loss, nats a character")
     legend_below(plot, panels[0])
