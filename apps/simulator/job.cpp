@@ -16,6 +16,7 @@ namespace {
 SimulatedJob synthetic_job(const Config& root, SimulationPlan simulation, int processes, const std::string& command) {
   const auto run = std::make_shared<SyntheticRun>(read_synthetic_run(root, std::move(simulation), processes, command));
   const auto folder = std::make_shared<RunFolder>(run->report);
+  say_warnings(*run->exchange, *run->topology);
   run->run_id = folder->id();
   return {.scale = run->simulation.scale, .threads = false, .run = [run, folder](mpi::Environment& mpi) {
             const auto say = [&](const Summary& summary) {
@@ -36,6 +37,10 @@ SimulatedJob synthetic_job(const Config& root, SimulationPlan simulation, int pr
 }
 
 }  // namespace
+
+void say_warnings(const ExchangePlan& exchange, const Topology& topology) {
+  for (const std::string& warning : exchange.warnings(topology)) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+}
 
 void Fate::began() {
   start_ = mpi::clock()();

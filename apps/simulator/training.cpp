@@ -15,11 +15,12 @@ namespace hearsay {
 SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, int processes,
                                const std::string& command) {
   const auto run = std::make_shared<ChosenRun>(root);
-  static_cast<void>(run->plan().topology(processes));
+  const Topology topology = run->plan().topology(processes);
   simulation.settle_failures(processes, run->plan().parts().on_failure);
   run->check();
   run->share_data();
   const auto folder = std::make_shared<RunFolder>(run->plan().report());
+  say_warnings(*run->plan().parts().exchange, topology);
   const auto cluster = std::make_shared<SimulationPlan>(std::move(simulation));
   return {.scale = cluster->scale, .run = [run, cluster, command, folder](mpi::Environment& mpi) {
             const RunPlan& plan = run->plan();

@@ -102,6 +102,9 @@ for exchange in '{name: diloco, local_steps: 3}' '{name: diloco, local_steps: 3,
   esac
 done
 
+expect 0 "what a user should know is said" "^warning: exchange.consensus: from 2 on" outer.yaml --platform "$ethernet" \
+  -n 6 -o swings --set "exchange={name: noloco, local_steps: 3, consensus: 2}"
+
 # Communication beside computing is no waiting: 6 steps of 10 ms are 60 ms of computing whatever goes on meanwhile, and
 # what was neither computed nor waited for has taken no time.
 for delay in 0 1; do
