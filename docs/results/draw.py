@@ -277,17 +277,17 @@ OUTER_FAMILIES = (
     ("NoLoCo, GASLoC", lambda name: name.startswith(("NoLoCo", "GASLoC"))),
     ("others", lambda name: True),
 )
-OUTER_TABLES = ("outer-every-step", "outer", "outer-events")
+OUTER_TABLES = ("outer-every-step", "outer", "outer-events", "outer-studies")
 OUTER_DEALINGS = {"iid": "dealt evenly", "shards": "each its own part"}
 
 
 def outer_runs():
-    """{(ranks, dealing): all finished runs}"""
+    """{(ranks, dealing): all finished runs}, where an all-reduce is among them."""
     cells = {}
     for run in (run for table in OUTER_TABLES for run in read_rows(HERE / f"tables/{table}.csv")):
         if run.finished:
             cells.setdefault((run.ranks, run.axis.get("data.partition.name", "iid")), []).append(run)
-    return cells
+    return {cell: runs for cell, runs in cells.items() if any(run.method == "all-reduce" for run in runs)}
 
 
 def outer_points(runs):
