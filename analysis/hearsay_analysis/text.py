@@ -17,11 +17,18 @@ def significant(x, digits):
     return f"{x:.{digits}g}" if is_number(x) else NO_NUMBER
 
 
+def _decimals_of(x):
+    """So many show two digits that count, one at least: 43.8, 1.2, 0.43, 0.043."""
+    return 1 if x == 0 or not is_number(x) else max(1, 1 - math.floor(math.log10(abs(x))))
+
+
 def spread(values, decimals=2):
-    """ "97.56 ± 0.17": mean and sample standard deviation of what is not None, the latter where there are several."""
+    """ "97.56 ± 0.17": mean and sample standard deviation of what is not None, the latter where there are several.
+    decimals: None for as many as show two digits of the mean, one at least."""
     values = [value for value in values if value is not None]
     if not values:
         return NO_NUMBER
+    decimals = _decimals_of(statistics.mean(values)) if decimals is None else decimals
     deviation = f" ± {statistics.stdev(values):.{decimals}f}" if len(values) > 1 else ""
     return fixed(statistics.mean(values), decimals) + deviation
 

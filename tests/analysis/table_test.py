@@ -50,6 +50,14 @@ class Table(FolderTest):
             self.assertEqual(code, 2)
             self.assertIn("only with --best", err)
 
+    def test_few_bytes_are_not_rounded_to_none(self):
+        for file in self.folder.glob("0.1/bold/*/summary.json"):
+            file.write_text(json.dumps({**json.loads(file.read_text()), "bytes_fraction": 0.000432}))
+        code, out, _ = run_analysis("table", self.folder)
+        self.assertEqual(code, 0)
+        self.assertIn("| 0.043 ± 0.000 |", out)
+        self.assertNotIn("| 0.0 ± 0.0 |", out)
+
     def test_rows_make_the_same_tables(self):
         rows = self.folder / "rows.csv"
         code, out, _ = run_analysis("table", self.folder, "--csv")

@@ -24,9 +24,9 @@ from hearsay_analysis.runs.quality import ACCURACY, quality_of
 from hearsay_analysis.runs.rows import read_rows, write_rows
 
 PACKAGES = ()
-_TRAFFIC = [  # head, figure of a summary, decimals
-    ("messages, %", lambda s: _scaled(s, "messages_fraction", 100), 1),
-    ("bytes, %", lambda s: _scaled(s, "bytes_fraction", 100), 1),
+_TRAFFIC = [  # head, figure of a summary, decimals (None: two digits that count)
+    ("messages, %", lambda s: _scaled(s, "messages_fraction", 100), None),
+    ("bytes, %", lambda s: _scaled(s, "bytes_fraction", 100), None),
 ]
 _DISTANCE = [("consensus distance", lambda s: s.get("consensus_distance"), 2)]
 _TIME = [("an iteration, s", lambda s: s.get("time_per_iteration_s"), 3)]
