@@ -30,6 +30,12 @@ std::string percent(double fraction, int decimals) {
   return std::isfinite(fraction) ? fixed(100.0 * fraction, decimals) + " %" : no_number;
 }
 
+std::string percent(double fraction) {
+  const double x = std::abs(100.0 * fraction);
+  return percent(fraction,
+                 std::isfinite(x) && x > 0.0 ? std::max(1, 1 - static_cast<int>(std::floor(std::log10(x)))) : 1);
+}
+
 std::string with_separators(std::uint64_t n) {
   std::string text = std::to_string(n);
   for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {

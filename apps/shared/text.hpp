@@ -13,6 +13,7 @@ namespace hearsay {
 std::string fixed(double x, int decimals);           ///< 0.0123
 std::string significant(double x, int digits);       ///< 1.23e-05, 0.123; "–" if not finite
 std::string percent(double fraction, int decimals);  ///< 31.2 %
+std::string percent(double fraction);                ///< two digits that count, a decimal at least: 31.2 %, 0.043 %
 std::string with_separators(std::uint64_t n);        ///< 1,234,567
 std::string byte_count(double bytes);                ///< 4.12 MB (decimal units)
 std::string duration(double seconds);                ///< 812 µs, 1.23 ms, 12.3 s, 3 min 20 s, 2 h 5 min

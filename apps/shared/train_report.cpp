@@ -89,8 +89,8 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
     text += line("consensus distance", significant(s.consensus_distance, 3));
     const bool neighbours = s.messages_possible > 0;
     text += line("messages", with_separators(s.totals.messages) +
-                                 (neighbours ? " (" + percent(s.messages_fraction(), 1) + " of D-PSGD's)" : ""));
-    text += line("bytes", byte_count(static_cast<double>(s.totals.bytes())) + " (" + percent(s.bytes_fraction(), 1) +
+                                 (neighbours ? " (" + percent(s.messages_fraction()) + " of D-PSGD's)" : ""));
+    text += line("bytes", byte_count(static_cast<double>(s.totals.bytes())) + " (" + percent(s.bytes_fraction()) +
                               (neighbours ? " of D-PSGD's)" : " of a dense ring all-reduce's)"));
     if (s.staleness_max) text += staleness_text(s);
     const auto [fewest, most] = s.rank_iterations;

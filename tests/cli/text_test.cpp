@@ -75,6 +75,11 @@ TEST_CASE("numbers carry three digits that count and a unit") {
   CHECK(duration(std::numeric_limits<double>::infinity()) == "–");
   CHECK(percent(0.3125, 1) == "31.2 %");
   CHECK(percent(not_a_number, 1) == "–");
+  CHECK(percent(0.3125) == "31.2 %");
+  CHECK(percent(0.0043) == "0.43 %");
+  CHECK(percent(0.000432) == "0.043 %");
+  CHECK(percent(0.0) == "0.0 %");
+  CHECK(percent(not_a_number) == "–");
   CHECK(counted(1, "rank") == "1 rank");
   CHECK(counted(1200, "rank") == "1,200 ranks");
 }
