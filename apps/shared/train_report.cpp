@@ -1,6 +1,7 @@
 #include "apps/shared/train_report.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 #include <system_error>
 
@@ -111,6 +112,10 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
   if (saved_model && std::filesystem::exists(directory / "model.pt", unknown))
     text += line("averaged model", (directory / "model.pt").string());
   return text + line("run folder", directory.string());
+}
+
+void say_warnings(const ExchangePlan& exchange, const Topology& topology) {
+  for (const std::string& warning : exchange.warnings(topology)) std::fprintf(stderr, "warning: %s\n", warning.c_str());
 }
 
 void require_all_written(const Summary& summary) {

@@ -1,5 +1,5 @@
 #pragma once
-// What `hearsay train` prints on stdout.
+// What `hearsay train` prints, and `hearsay simulate` as well.
 #include <filesystem>
 #include <string>
 
@@ -11,6 +11,9 @@ namespace hearsay {
 std::string dry_run_text(const DryRun& run, const Topology& topology);
 /// `saved_model`: whether the run has written the averaged model.
 std::string outcome_text(const Summary& summary, const std::filesystem::path& directory, bool saved_model);
+
+/// On stderr, a line each: what a user should know before the run.
+void say_warnings(const ExchangePlan& exchange, const Topology& topology);
 
 /// Throws DataError that names them if files of the run could not be written: the run is fine, its report is not.
 void require_all_written(const Summary& summary);

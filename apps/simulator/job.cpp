@@ -38,10 +38,6 @@ SimulatedJob synthetic_job(const Config& root, SimulationPlan simulation, int pr
 
 }  // namespace
 
-void say_warnings(const ExchangePlan& exchange, const Topology& topology) {
-  for (const std::string& warning : exchange.warnings(topology)) std::fprintf(stderr, "warning: %s\n", warning.c_str());
-}
-
 void Fate::began() {
   start_ = mpi::clock()();
   if (const auto after_s = failures_.fails_after_s(process_)) mpi::fail_after(*after_s);

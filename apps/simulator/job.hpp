@@ -6,7 +6,6 @@
 
 #include "apps/shared/options.hpp"
 #include "apps/simulator/plan.hpp"
-#include "runtime/exchange/exchange.hpp"
 #include "runtime/mpi/environment.hpp"
 
 namespace hearsay {
@@ -20,9 +19,6 @@ struct SimulatedJob {
 /// Reads the configuration and prepares the run folder. `command` goes into the manifest. Throws ConfigError,
 /// DataError.
 SimulatedJob read_job(const SimulateArguments& arguments, const std::string& command);
-
-/// Says what a user should know before the run, as `hearsay train` does.
-void say_warnings(const ExchangePlan& exchange, const Topology& topology);
 
 /// What happens to one process of a job. `began` is called when training begins: it fails then or later, or not at all.
 class Fate {

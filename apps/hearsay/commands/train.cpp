@@ -78,8 +78,7 @@ int dry_run_command(const TrainArguments& arguments, const mpi::Environment& mpi
     const Topology topology = run.plan().topology(ranks);
     if (mpi.rank() != 0) return;
     text = dry_run_text(dry_run(run.plan(), ranks), topology);
-    for (const std::string& warning : run.plan().parts().exchange->warnings(topology))
-      std::fprintf(stderr, "warning: %s\n", warning.c_str());
+    say_warnings(*run.plan().parts().exchange, topology);
   });
   if (code == 0) std::printf("%s", text.c_str());
   return code;
