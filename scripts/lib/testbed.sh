@@ -11,11 +11,11 @@ launcher=$subnet.254   # this machine's own address, where mpirun is reached
 segment_bytes=16000 # the longest run of frames that the kernel sends as one
 bucket_bytes=20000
 
-namespace() { echo "$prefix-h$1"; }
-port() { echo "$prefix-p$1"; } # the switch's end of a host's cable
+host_prefix=$prefix-h # of a host's namespace, before its number
+port_prefix=$prefix-p # of the switch's end of its cable
 
 # How many hosts there are: they are numbered without gaps.
-host_count() { ip netns list 2>/dev/null | awk -v p="$prefix-h" 'index($1, p) == 1' | wc -l; }
+host_count() { ip netns list 2>/dev/null | awk -v p="$host_prefix" 'index($1, p) == 1' | wc -l; }
 
 need_rate() { [[ $1 =~ ^[1-9][0-9]*[kmg]bit$ ]] || fail 2 "a rate is a whole number of kbit, mbit or gbit, not '$1'"; }
 
@@ -58,7 +58,9 @@ make_switch() {
 # that is off while there is a testbed; its switch remembers whether it was on.
 sessions=/proc/sys/kernel/sched_autogroup_enabled
 share_processors_evenly() {
-  [[ -w $sessions && $(<$sessions) == 1 ]] || return 0
+  local dealt=0
+  [[ ! -w $sessions ]] || read -r dealt <$sessions
+  [[ $dealt == 1 ]] || return 0
   { echo 0 >$sessions; } 2>/dev/null || return 0
   ip link set "$bridge" alias autogroup
 }
@@ -70,10 +72,10 @@ deal_to_sessions_again() {
   if [[ -n $other ]]; then ip link set "$other" alias autogroup; else echo 1 >$sessions; fi
 }
 
-# make_host NUMBER RATE
+# make_host NUMBER RATE. What `up` calls has no command substitutions: a signal that comes while bash 5.2 reads one ends
+# its trap with a syntax error, and `up` with another exit code than the signal's.
 make_host() {
-  local host port
-  host=$(namespace "$1") port=$(port "$1")
+  local host=$host_prefix$1 port=$port_prefix$1
   ip netns add "$host"
   ip link add "$port" type veth peer name eth0 netns "$host"
   # IPv6 talks of its own accord, which would be counted.
@@ -88,15 +90,15 @@ make_host() {
 # set_rate NUMBER RATE: in both directions. The bucket holds little more than one segment as the kernel hands it over,
 # so that even a message of 64 kB travels at the rate; what waits longer than 50 ms is dropped, as a switch would.
 set_rate() {
-  ip netns exec "$(namespace "$1")" tc qdisc replace dev eth0 root tbf rate "$2" burst $bucket_bytes latency 50ms
-  tc qdisc replace dev "$(port "$1")" root tbf rate "$2" burst $bucket_bytes latency 50ms
+  ip netns exec "$host_prefix$1" tc qdisc replace dev eth0 root tbf rate "$2" burst $bucket_bytes latency 50ms
+  tc qdisc replace dev "$port_prefix$1" root tbf rate "$2" burst $bucket_bytes latency 50ms
 }
 
 # The folder of a host's processor limit: cgroup version 1 or 2, whichever this machine has.
 limit_folder() {
   local base=/sys/fs/cgroup
   [[ -d $base/cpu ]] && base=$base/cpu
-  echo "$base/$(namespace "$1")"
+  echo "$base/$host_prefix$1"
 }
 
 # throttle NUMBER CORES: CORES of the processor for what is started on the host from now on; `off` lifts it.
@@ -125,7 +127,7 @@ enter() {
   folder=$(limit_folder "${host#h}")
   [[ ! -d $folder ]] || echo $BASHPID >"$folder/cgroup.procs"
   # shellcheck disable=SC2016  # expanded by the inner shell
-  exec ip netns exec "$(namespace "${host#h}")" unshare --uts \
+  exec ip netns exec "$host_prefix${host#h}" unshare --uts \
     bash -c 'hostname "$0" && exec bash -c "$*"' "$prefix-$host" "$@"
 }
 
@@ -187,8 +189,8 @@ status() {
   done
 }
 
-counter() { ip netns exec "$(namespace "$1")" cat "/sys/class/net/eth0/statistics/$2"; }
-rate_of() { tc qdisc show dev "$(port "$1")" | sed -nE 's/.* rate ([0-9]+[KMG]bit).*/\1/p' | tr KMG kmg; }
+counter() { ip netns exec "$host_prefix$1" cat "/sys/class/net/eth0/statistics/$2"; }
+rate_of() { tc qdisc show dev "$port_prefix$1" | sed -nE 's/.* rate ([0-9]+[KMG]bit).*/\1/p' | tr KMG kmg; }
 cores_of() {
   local folder
   folder=$(limit_folder "$1")
@@ -204,14 +206,14 @@ cores_of() {
 # Removes hosts, cables and switch, and ends what still runs on the hosts.
 tear_down() {
   local host pids
-  for host in $(ip netns list | awk -v p="$prefix-h" 'index($1, p) == 1 { print $1 }'); do
+  for host in $(ip netns list | awk -v p="$host_prefix" 'index($1, p) == 1 { print $1 }'); do
     pids=$(ip netns pids "$host")
     # shellcheck disable=SC2086  # one word a process
     [[ -z $pids ]] || { kill -KILL $pids 2>/dev/null || true; sleep 0.2; }
     ip netns del "$host"
-    [[ ! -d $(limit_folder "${host#"$prefix"-h}") ]] || rmdir "$(limit_folder "${host#"$prefix"-h}")" || true
+    [[ ! -d $(limit_folder "${host#"$host_prefix"}") ]] || rmdir "$(limit_folder "${host#"$host_prefix"}")" || true
   done
-  for host in $(ip -o link show | sed -nE "s/^[0-9]+: ($prefix-p[0-9]+)@.*/\1/p"); do ip link del "$host" 2>/dev/null \
+  for host in $(ip -o link show | sed -nE "s/^[0-9]+: ($port_prefix[0-9]+)@.*/\1/p"); do ip link del "$host" 2>/dev/null \
     || true; done
   deal_to_sessions_again
   ip link del "$bridge" 2>/dev/null || true
