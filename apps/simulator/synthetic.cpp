@@ -187,8 +187,9 @@ Summary SyntheticRank::finish(const RankResult& result) {
   else
     member_.settle();
   Summary total = summary();
-  total.ranks_lost = survivors_.lost(seconds());
-  total.ranks_joined = survivors_.joined(seconds());
+  const double began_s = survivors_.began_s(seconds());
+  total.ranks_lost = survivors_.lost(began_s);
+  total.ranks_joined = survivors_.joined(began_s);
   total.message = survivors_.parts_text();
   complete_summary(total, communicator_,
                    {.ledger = member_.ledger(),

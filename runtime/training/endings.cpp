@@ -96,8 +96,9 @@ double Endings::all_done() {
 Summary Endings::summary_of_run(double job_done) {
   const Survivors& survivors = rank_.survivors;
   Summary summary = rank_.log->summary("finished", job_done, rank_.reports());
-  summary.ranks_lost = survivors.lost(rank_.log->seconds());
-  summary.ranks_joined = survivors.joined(rank_.log->seconds());
+  const double began_s = survivors.began_s(rank_.log->seconds());
+  summary.ranks_lost = survivors.lost(began_s);
+  summary.ranks_joined = survivors.joined(began_s);
   summary.message = survivors.parts_text();
   if (summary.message.empty() && rank_.spares() > 0 && survivors.left_waiting())
     summary.message = "a place stayed empty though a spare was there: none of its neighbours lived, to give it a model";

@@ -135,10 +135,7 @@ void FailureDetector::look(std::chrono::nanoseconds now) {
 }
 
 void FailureDetector::listen(int rank, std::chrono::nanoseconds now) {
-  if (is_spare(rank)) {
-    const std::uint32_t said = value_of_word(word(rank, row_.size() - 1)).value_or(0);
-    if ((said & ~role(rank)) != 0 && static_cast<int>(said & ~part_bit) <= places_in_graph_) note_role(rank, said);
-  }
+  if (is_spare(rank)) learn_role(rank, now);
   const auto value = value_of_word(word(rank, 0));
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   const std::uint32_t beats = value.value_or(0) & ~left_bit;
@@ -147,6 +144,17 @@ void FailureDetector::listen(int rank, std::chrono::nanoseconds now) {
   peer.heard = now;
   stopped_for_.reset();
   if ((*value & left_bit) != 0) left_[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
+}
+
+/// What a spare says of itself. Who takes a place says with it that the holder is dead, which comes first here, too:
+/// both may have come while this rank was away.
+void FailureDetector::learn_role(int spare, std::chrono::nanoseconds now) {
+  const std::uint32_t said = value_of_word(word(spare, row_.size() - 1)).value_or(0);
+  const int place = static_cast<int>(said & ~part_bit) - 1;
+  if ((said & ~role(spare)) == 0 || place >= places_in_graph_) return;
+  const int before = holder(place);
+  if (before < spare && before != rank_ && alive(before)) bury(before, now);
+  note_role(spare, said);
 }
 
 /// Of a rank that is held for dead: what it had sent before comes soon; beats that come later are those of a rank that

@@ -118,6 +118,7 @@ class FailureDetector {
   std::uint64_t word(int row, std::size_t at) const;
   void look(std::chrono::nanoseconds now);
   void listen(int rank, std::chrono::nanoseconds now);
+  void learn_role(int spare, std::chrono::nanoseconds now);
   void believe(int rank, std::chrono::nanoseconds now);
   void bury(int rank, std::chrono::nanoseconds now);
   void notice_life(int rank, std::chrono::nanoseconds now);

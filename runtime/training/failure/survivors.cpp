@@ -70,32 +70,30 @@ bool Survivors::reports() const {
   return !all.empty() && participant_.process() == all.front();
 }
 
-/// A time of the failure detector's, by the run's clock, which shows `seconds` now.
-double Survivors::run_clock(double at_s, double seconds) const {
-  const double now = std::chrono::duration<double>(participant_.ledger().since_start()).count();
-  return std::max(0.0, seconds - (now - at_s));
+double Survivors::began_s(double seconds) const {
+  return std::chrono::duration<double>(participant_.ledger().since_start()).count() - seconds;
 }
 
-std::vector<LostRank> Survivors::lost(double seconds) const {
+std::vector<LostRank> Survivors::lost(double began_s) const {
   std::vector<LostRank> all;
   FailureDetector* failures = participant_.failures();
   if (failures == nullptr) return all;
   for (const FailureDetector::Death& death : failures->deaths())
     all.push_back({.rank = failures->place_of(death.rank),
                    .process = death.rank,
-                   .at_s = run_clock(death.at_s, seconds),
+                   .at_s = std::max(0.0, death.at_s - began_s),
                    .iterations = static_cast<Iteration>(participant_.batches_of(death.rank))});
   return all;
 }
 
-std::vector<JoinedRank> Survivors::joined(double seconds) const {
+std::vector<JoinedRank> Survivors::joined(double began_s) const {
   std::vector<JoinedRank> all;
   FailureDetector* failures = participant_.failures();
   if (failures == nullptr) return all;
   for (const FailureDetector::Join& join : failures->joins())
     all.push_back({.rank = join.place,
                    .process = join.rank,
-                   .at_s = run_clock(join.at_s, seconds),
+                   .at_s = std::max(0.0, join.at_s - began_s),
                    .iterations = static_cast<Iteration>(participant_.batches_of(join.rank))});
   return all;
 }

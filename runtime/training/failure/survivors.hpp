@@ -45,9 +45,11 @@ class Survivors {
 
   /// Whether this rank writes what one rank writes: rank 0, or the first process that lives and takes part.
   bool reports() const;
-  /// Who has died, as far as this rank knows, and who has come. `seconds`: of the run's clock, now.
-  std::vector<LostRank> lost(double seconds) const;
-  std::vector<JoinedRank> joined(double seconds) const;
+  /// On the ledger's clock, when the run's clock began, which shows `seconds` now.
+  double began_s(double seconds) const;
+  /// Who has died, as far as this rank knows, and who has come; when, is by the run's clock, which began at `began_s`.
+  std::vector<LostRank> lost(double began_s) const;
+  std::vector<JoinedRank> joined(double began_s) const;
   /// Ranks whose place nobody has who has a model, ascending.
   std::vector<int> missing() const;
   /// Whether a spare lives that has no place, and a place is empty that it cannot take: no neighbour there lives.
@@ -59,7 +61,6 @@ class Survivors {
  private:
   Participant& participant_;
   mpi::Communicator& communicator_;
-  double run_clock(double at_s, double seconds) const;
   bool somebody_has_left() const;
 
   std::atomic<int> known_{0};                                  // what had changed when the attempt began

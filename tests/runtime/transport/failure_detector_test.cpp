@@ -18,7 +18,7 @@ using namespace test;
 using namespace std::chrono_literals;
 
 constexpr auto timeout = 2000ms;
-std::chrono::nanoseconds now{};  // what the ledgers take for the time
+std::chrono::nanoseconds now{};  // what the ledgers take for the time, which passes while they look
 
 /// Over TCP a put to a rank that has died, or is stopped, is never complete; and no short put leaves before somebody
 /// asks whether it has arrived.
@@ -62,7 +62,7 @@ struct Job {
   explicit Job(int ranks, int spare = 0) : sizes(make_sizes(ranks, spare)), blocks(sizes) {
     for (int r = 0; r < ranks; ++r) {
       memories.push_back(std::make_unique<DeafMemory>(blocks, r, deaf, keeps_back));
-      ledgers.push_back(std::make_unique<Ledger>(static_cast<std::size_t>(ranks), 1, [] { return now; }));
+      ledgers.push_back(std::make_unique<Ledger>(static_cast<std::size_t>(ranks), 1, [] { return now += 1ns; }));
       std::vector<std::size_t> places;
       std::vector<int> slots;
       for (int other = 0; other < ranks; ++other) {
@@ -261,6 +261,39 @@ TEST_CASE("spares take the places of the dead in their order, one each, and all 
       CHECK(job[r].changes() == 3 * spares);
     }
   }
+}
+
+TEST_CASE("a rank that was away learns of a death before it learns who came, one after the other in one place") {
+  constexpr int places = 4, spares = 2;
+  const auto near = [](int place) { return beside(place, places); };
+  const auto took = [&](Job& job, int spare, int place) {
+    REQUIRE(job[spare].place_to_take(near) == place);
+    job[spare].take(place);
+    job[spare].take_part();
+  };
+  Job job(places + spares, spares);
+  job.pass(3s);
+  job.pass(timeout - 100ms, {2});
+  job.pass(300ms, {0, 2});
+  REQUIRE(job[0].dead() == 0);
+  took(job, 4, 2);
+  job.pass(100ms, {0, 2});
+  job.pass(20ms, {2});
+  REQUIRE(job[0].deaths().size() == 1);
+  REQUIRE(job[0].joins().size() == 1);
+  CHECK(job[0].deaths()[0].rank == 2);
+  CHECK(job[0].joins()[0].rank == 4);
+  CHECK(job[0].deaths()[0].at_s < job[0].joins()[0].at_s);
+
+  job.pass(timeout - 100ms, {2, 4});
+  job.pass(300ms, {0, 2, 4});
+  took(job, 5, 2);
+  job.pass(100ms, {0, 2, 4});
+  job.pass(20ms, {2, 4});
+  REQUIRE(job[0].deaths().size() == 2);
+  CHECK(job[0].deaths()[1].rank == 4);
+  CHECK(job[0].holder(2) == 5);
+  CHECK(job[0].deaths()[1].at_s < job[0].joins().at(1).at_s);
 }
 
 TEST_CASE("a place is taken only where a neighbour has a model to give; a dead or useless spare is passed over") {
