@@ -213,8 +213,9 @@ tear_down() {
     ip netns del "$host"
     [[ ! -d $(limit_folder "${host#"$host_prefix"}") ]] || rmdir "$(limit_folder "${host#"$host_prefix"}")" || true
   done
-  for host in $(ip -o link show | sed -nE "s/^[0-9]+: ($port_prefix[0-9]+)@.*/\1/p"); do ip link del "$host" 2>/dev/null \
-    || true; done
+  for host in $(ip -o link show | sed -nE "s/^[0-9]+: (${port_prefix}[0-9]+)@.*/\1/p"); do
+    ip link del "$host" 2>/dev/null || true
+  done
   deal_to_sessions_again
   ip link del "$bridge" 2>/dev/null || true
 }
