@@ -31,14 +31,15 @@ std::span<const PositionCoderEntry> position_coders() {
 }
 
 QuantiserEntry fp16_quantiser();
+QuantiserEntry fp4_quantiser();
 QuantiserEntry int8_quantiser();
 QuantiserEntry none_quantiser();
 QuantiserEntry one_bit_quantiser();
 QuantiserEntry two_bit_quantiser();
 
 std::span<const QuantiserEntry> quantisers() {
-  static const std::array table{none_quantiser(), fp16_quantiser(), int8_quantiser(), two_bit_quantiser(),
-                                one_bit_quantiser()};
+  static const std::array table{none_quantiser(), fp16_quantiser(),    int8_quantiser(),
+                                fp4_quantiser(),  two_bit_quantiser(), one_bit_quantiser()};
   return table;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// What quantisers with shared levels have in common: walking groups, packing bits, reading levels.
+// What quantisers with shared levels have in common: walking groups, their largest value, packing bits, reading
+// levels.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,7 +10,9 @@
 #include <span>
 #include <string>
 
+#include "base/loops/vector_code.hpp"
 #include "sparsify/bytes.hpp"
+#include "sparsify/magnitude.hpp"
 #include "sparsify/quantisers/rounding.hpp"
 
 namespace hearsay {
@@ -22,6 +25,15 @@ void for_each_group(std::span<const std::size_t> group_ends, Visit visit) {
     visit(group, first, group_ends[group]);
     first = group_ends[group];
   }
+}
+
+/// max |v|; 0 of no values. They are finite.
+inline float largest_magnitude(std::span<const float> values) {
+  return float_of(in_vector_code([=]() __attribute__((always_inline)) {
+    std::int32_t most = 0;
+    for (const float value : values) most = std::max(most, magnitude_bits(value));
+    return most;
+  }));
 }
 
 /// Writes code(i), of Width bits, as the i-th field of `bits` for i in [first, end); all bits there must have been 0. A

@@ -5,20 +5,11 @@
 // Error: |v − q(v)| ≤ scale / 2 ≤ max |v| · 0.00394.
 // Cost: 1 byte a value and 4 a group; 2 passes; no state.
 #include "base/loops/vector_code.hpp"
-#include "sparsify/magnitude.hpp"
 #include "sparsify/quantisers/groups.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {
 namespace {
-
-float scale_of(std::span<const float> values) {
-  return int8_scale(float_of(in_vector_code([=]() __attribute__((always_inline)) {
-    std::int32_t most = 0;
-    for (const float value : values) most = std::max(most, magnitude_bits(value));
-    return most;
-  })));
-}
 
 class Int8 final : public Quantiser {
  public:
@@ -30,7 +21,7 @@ class Int8 final : public Quantiser {
     require_room("quantiser int8", bytes(values.size(), group_ends.size()), out.size());
     const std::size_t numbers = sizeof(float) * group_ends.size();
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
-      const float scale = scale_of(values.subspan(first, end - first));
+      const float scale = int8_scale(largest_magnitude(values.subspan(first, end - first)));
       store(scale, out, sizeof(float) * group);
       std::byte* const to = out.data() + numbers;
       in_vector_code([=]() __attribute__((always_inline)) {

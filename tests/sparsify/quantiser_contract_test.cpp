@@ -37,6 +37,7 @@ double stated_error(const std::string& yaml, std::span<const float> group, float
   if (is("none")) return 0.0;
   if (is("fp16")) return std::abs(v) >= 0x1p-14F ? 0x1p-11 * std::abs(static_cast<double>(v)) : 0x1p-25;
   if (is("int8")) return most * 0.00394;
+  if (is("fp4")) return std::max(std::abs(static_cast<double>(v)) / 3, (1 + 0x1p-11) * most / 128);
   const double rounding = 0x1p-12 * most;
   if (is("threshold")) return std::abs(static_cast<double>(v)) - least + rounding;
   return most - least + rounding;

@@ -73,7 +73,7 @@ TEST_CASE("fp16: little endian; infinities and NaN are refused") {
 TEST_CASE("a level that is not finite or below zero is refused") {
   const std::size_t ends[]{1};
   std::vector<float> back(1);
-  for (const std::string name : {"int8", "two_bit", "one_bit"}) {
+  for (const std::string name : {"int8", "fp4", "two_bit", "one_bit"}) {
     CAPTURE(name);
     const auto quantiser = make_quantiser("name: " + name);
     for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), -1.0F}) {
@@ -93,6 +93,38 @@ TEST_CASE("int8: a scale of a 127th of the largest, and integers") {
   const std::size_t ends[]{3};
   CHECK(quantised_bytes(*make_quantiser("name: int8"), std::span(values).first(3), ends) ==
         bytes_of({0, 0, 0x80, 0x3f, 127, 0x81, 1}));
+}
+
+TEST_CASE("fp4: the nearest of 0 and seven halvings of the largest") {
+  const std::vector<float> levels{64, -64, 32, 16, 8, 4, 2, 1, -1, 0};
+  CHECK(quantised(*make_quantiser("name: fp4"), levels) == levels);
+  for (float high = 64; high > 1; high /= 2) {
+    const float middle = 0.75F * high;
+    const std::vector<float> around{64, std::nextafter(middle, 0.0F), -middle, std::nextafter(middle, high)};
+    CHECK(quantised(*make_quantiser("name: fp4"), around) == std::vector<float>{64, high / 2, -high, high});
+  }
+  CHECK(quantised(*make_quantiser("name: fp4"), std::vector<float>{64, 0.49F, -0.51F}) ==
+        std::vector<float>{64, 0, -1});
+}
+
+TEST_CASE("fp4: two values a byte, the first in its low half; groups may meet in one") {
+  const std::vector<float> values{64, -1, 0.1F, 2, 2};
+  const std::size_t ends[]{3, 5};
+  CHECK(quantised_bytes(*make_quantiser("name: fp4"), values, ends) ==
+        bytes_of({0, 0, 0x80, 0x42, 0, 0, 0, 0x40, 0x97, 0x70, 0x07}));
+  CHECK(make_quantiser("name: fp4")->bytes(1001, 1) == 4 + 501);
+}
+
+TEST_CASE("fp4: what was left over shrinks by two thirds with every send") {
+  const auto quantiser = make_quantiser("name: fp4");
+  std::vector<float> rest = normal_values(4, 777);
+  for (int send = 0; send < 8; ++send) {
+    float most = 0.0F, left = 0.0F;
+    for (const float x : rest) most = std::max(most, std::abs(x));
+    const auto q = quantised(*quantiser, rest);
+    for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= q[i], left = std::max(left, std::abs(rest[i]));
+    CHECK(left <= most / 3 * (1 + 1e-5F));
+  }
 }
 
 TEST_CASE("one_bit: the smallest magnitude, zeros apart") {

@@ -72,6 +72,7 @@ constexpr const char* a_tenth = "{selector: {name: topk, density: 0.1}}";
 inline std::vector<std::string> rounding_choices() {
   return {"{quantiser: {name: fp16}}",
           "{quantiser: {name: int8}}",
+          "{quantiser: {name: fp4}}",
           "{selector: {name: topk, density: 0.5}, quantiser: {name: fp16}, codec: {name: delta}}",
           "{selector: {name: topk, density: 0.3}, quantiser: {name: two_bit}}",
           "{selector: {name: topk, density: 0.3, dense_below: 50}, quantiser: {name: one_bit, centre: row_mean}}",

@@ -278,6 +278,7 @@ TEST_CASE("what is learnt of a move falls with the optimizer's lag and with the 
   CHECK(first_step(corrected_dpsgd(1.0), 0.5) == 4.0F + 1.0F);  // η / (1 − μ) = 2, and a lag of 2
   CHECK(first_step(whole, 0.0) == 4.0F + 20.0F);
   CHECK(first_step(whole + "sparsify: {quantiser: {name: int8}}\n", 0.0) == doctest::Approx(24.0).epsilon(1e-2));
+  CHECK(first_step(whole + "sparsify: {quantiser: {name: fp4}}\n", 0.0) == 4.0F + 10.0F);
   CHECK(first_step(whole + "sparsify: {quantiser: {name: two_bit}}\n", 0.0) == 4.0F + 2.0F);
   CHECK(first_step(whole + "sparsify: {quantiser: {name: one_bit, centre: mean}}\n", 0.0) == 4.0F + 1.0F);
 }
