@@ -2,7 +2,7 @@
 //   top = max |v|, rounded up to 12 significant bits
 //   q(v) = sign(v) · top · 2^−k, k = 0 … 6, or 0: the nearest of them
 // As Streaming DiLoCo sends what an outer step is made of (douillard2025streaming).
-// Deviates from the paper in: exponents count from the group's largest value; the paper does not say from where.
+// Deviates from the paper in: exponents count from the group's largest value.
 // Error: |v − q(v)| ≤ |v| / 3, but top / 128 below that. So the largest values arrive as well as the others, and what
 // is left over shrinks by two thirds with every send.
 // Cost: half a byte a value and 4 bytes a group; 2 passes; no state.
@@ -17,6 +17,7 @@ namespace {
 
 constexpr unsigned width = 4;
 constexpr unsigned minus = 8;  // the sign's bit, above the exponent's three
+constexpr int code_of_top = 7;
 
 float top_of(std::span<const float> values) {
   constexpr float largest = 0x1.ffep127F;  // of 12 digits
@@ -26,7 +27,7 @@ float top_of(std::span<const float> values) {
 std::array<float, 1U << width> levels_of(float top) {
   std::array<float, 1U << width> levels{};
   for (unsigned code = 1; code < minus; ++code) {
-    levels[code] = std::ldexp(top, static_cast<int>(code) - 7);
+    levels[code] = std::ldexp(top, static_cast<int>(code) - code_of_top);
     levels[minus | code] = -levels[code];
   }
   return levels;
@@ -35,11 +36,11 @@ std::array<float, 1U << width> levels_of(float top) {
 /// `top` is above 0. Between levels 2^−k and 2^−k−1 of it, 3/4 · 2^−k is the middle: from there on 4/3 of the value has
 /// exponent −k.
 [[gnu::always_inline]] inline unsigned code_of(float value, float top) {
-  constexpr int exponent_of_top = 127, codes_below_top = 7;
+  constexpr int exponent_of_one = 127;
   const float part = std::abs(value) / top;
   const int exponent = static_cast<int>(std::bit_cast<std::uint32_t>(part * (4.0F / 3.0F)) >> 23);
   const int least = part >= 0x1p-7F ? 1 : 0;
-  const int code = std::clamp(exponent - exponent_of_top + codes_below_top, least, codes_below_top);
+  const int code = std::clamp(exponent - exponent_of_one + code_of_top, least, code_of_top);
   return static_cast<unsigned>(code) | (value < 0.0F ? minus : 0U);
 }
 
@@ -69,8 +70,8 @@ class Fp4 final : public Quantiser {
       store(top, out, sizeof(float) * group);
       if (top == 0.0F) return;
       const auto code = [&](std::size_t i) { return code_of(values[i], top); };
-      const std::size_t begin = std::min(end, first + first % 2),
-                        pairs = (end - begin) / 2;  // a byte may have two groups
+      // A byte may have values of two groups.
+      const std::size_t begin = std::min(end, first + first % 2), pairs = (end - begin) / 2;
       pack<width>(bits, first, begin, code);
       const auto whole = values.subspan(begin, 2 * pairs);
       std::byte* const to = bits.data() + begin / 2;

@@ -95,7 +95,7 @@ TEST_CASE("int8: a scale of a 127th of the largest, and integers") {
         bytes_of({0, 0, 0x80, 0x3f, 127, 0x81, 1}));
 }
 
-TEST_CASE("fp4: the nearest of 0 and seven halvings of the largest") {
+TEST_CASE("fp4: the nearest of 0, the largest and six halvings of it") {
   const std::vector<float> levels{64, -64, 32, 16, 8, 4, 2, 1, -1, 0};
   CHECK(quantised(*make_quantiser("name: fp4"), levels) == levels);
   for (float high = 64; high > 1; high /= 2) {
