@@ -278,43 +278,52 @@ OUTER_FAMILIES = (
     ("others", lambda name: True),
 )
 OUTER_TABLES = ("outer-every-step", "outer", "outer-events", "outer-studies")
+OUTER_MNIST_TABLES = ("outer-mnist-every-step", "outer-mnist", "outer-mnist-events")
 OUTER_DEALINGS = {"iid": "dealt evenly", "shards": "each its own part"}
+OUTER_MNIST_DEALINGS = {"shards": "label-sorted shares", "dirichlet": "Dirichlet shares, α 0.1"}
 
 
-def outer_runs():
+def outer_runs(tables):
     """{(ranks, dealing): all finished runs}, where an all-reduce is among them."""
     cells = {}
-    for run in (run for table in OUTER_TABLES for run in read_rows(HERE / f"tables/{table}.csv")):
+    for run in (run for table in tables for run in read_rows(HERE / f"tables/{table}.csv")):
         if run.finished:
-            cells.setdefault((run.ranks, run.axis.get("data.partition.name", "iid")), []).append(run)
+            axis = run.axis.get("data.partition", {}).get("name") or run.axis.get("data.partition.name", "iid")
+            cells.setdefault((run.ranks, axis), []).append(run)
     return {cell: runs for cell, runs in cells.items() if any(run.method == "all-reduce" for run in runs)}
 
 
 def outer_points(runs):
-    """{place in OUTER_FAMILIES: [(bytes, % of the all-reduce's; validation loss)]}, means over seeds, of one cell's
-    runs. Left out: whose worst rank is worse than 2.4."""
+    """{place in OUTER_FAMILIES: [(bytes, % of the all-reduce's; loss or accuracy, of the averaged model and of the
+    worst rank)]}, means over seeds, of one cell's runs."""
     groups, points = {}, {}
     for run in runs:
-        groups.setdefault(run.method, []).append(run.summary)
-    all_reduce = statistics.mean(summary["bytes_sent"] for summary in groups["all-reduce"])
-    for method, summaries in groups.items():
+        groups.setdefault((run.method, run.axis.get("exchange.local_steps")), []).append(run.summary)
+    all_reduce = statistics.mean(summary["bytes_sent"] for summary in groups[("all-reduce", None)])
+    for (method, _), summaries in groups.items():
         place = next(i for i, (_, belongs) in enumerate(OUTER_FAMILIES) if belongs(method))
         across = 100 * statistics.mean(summary["bytes_sent"] for summary in summaries) / all_reduce
         up, worst = (statistics.mean(s["metrics"][0][of] for s in summaries) for of in ("mean_model", "rank_worst"))
-        if worst < 2.4:
-            points.setdefault(place, []).append((across, up))
+        points.setdefault(place, []).append((across, up, worst))
     return points
 
 
+def scatter_families(axes, points):
+    """Points as `outer_points` has them, a colour and a marker a family; the worst rank is not drawn."""
+    for place, of_family in sorted(points.items()):
+        mark = style.marker(place + place // len(style.SERIES))
+        across, up, _ = zip(*of_family)
+        axes.scatter(across, up, 26, style.colour(place), mark, label=OUTER_FAMILIES[place][0], zorder=3)
+
+
 def local_steps():
-    """Validation loss against bytes, those of the all-reduce being 100, a panel a number of ranks and a dealing."""
-    cells = outer_runs()
+    """Validation loss against bytes, those of the all-reduce being 100, a panel a number of ranks and a dealing. Left
+    out: whose worst rank is worse than 2.4."""
+    cells = outer_runs(OUTER_TABLES)
     plot, panels = canvas(4.2, len(cells), sharey=True)
     for axes, ((ranks, dealing), runs) in zip(panels, sorted(cells.items())):
-        for place, points in sorted(outer_points(runs).items()):
-            label = OUTER_FAMILIES[place][0]
-            mark = style.marker(place + place // len(style.SERIES))
-            axes.scatter(*zip(*points), 26, style.colour(place), mark, label=label, zorder=3)
+        points = outer_points(runs)
+        scatter_families(axes, {place: kept for place in points if (kept := [p for p in points[place] if p[2] < 2.4])})
         axes.set_title(f"{ranks} ranks, {OUTER_DEALINGS[dealing]}", loc="left")
         per_cent_axis(axes, "bytes, % of the all-reduce's", (0.02, 0.1, 0.5, 2, 10, 50))
     panels[0].set_ylabel("validation loss, nats a character")
@@ -322,10 +331,26 @@ def local_steps():
     return plot
 
 
+def local_steps_mnist():
+    """Accuracy of the averaged model against bytes, a panel a dealing. Left out: below 80 %."""
+    cells = outer_runs(OUTER_MNIST_TABLES)
+    plot, panels = canvas(4.2, len(cells), sharey=True)
+    for axes, dealing in zip(panels, OUTER_MNIST_DEALINGS):
+        points = outer_points(next(runs for (_, of), runs in cells.items() if of == dealing))
+        shown = {place: [(x, 100 * y, w) for x, y, w in points[place] if y > 0.8] for place in points}
+        scatter_families(axes, {place: kept for place, kept in shown.items() if kept})
+        axes.set_title(OUTER_MNIST_DEALINGS[dealing], loc="left")
+        per_cent_axis(axes, "bytes, % of the all-reduce's", (0.05, 0.2, 1, 5, 20, 100))
+    panels[0].set_ylabel("accuracy of the averaged model, %")
+    legend_below(plot, panels[0])
+    return plot
+
+
 def main():
     style.apply()
     output.write_picture(HERE / "accuracy-bytes.svg", accuracy_bytes())
-    for draw in (mixing_rules, worst_rank, skew_front, skew_cells, global_bytes, training_step, local_steps):
+    figures = (mixing_rules, worst_rank, skew_front, skew_cells, global_bytes, training_step, local_steps)
+    for draw in (*figures, local_steps_mnist):
         output.write_picture(HERE / "figures" / f"{draw.__name__.replace('_', '-')}.svg", draw())
 
 

@@ -85,6 +85,9 @@ class Exchange {
   /// into a new one before its first `start`, which has the next k. Asynchronous ranks have settled before
   /// (Participant::settle). What a lockstep rank has sent, and nobody has used, it sends again when it loads.
   virtual void state(Archive& archive) { static_cast<void>(archive); }
+  /// Where ranks take local steps, φ on the processor: what x has gone from there, in a round that has not ended, this
+  /// rank's own data have made alone. So what this rank's model is worth is what φ is worth. Empty: what x is worth.
+  virtual std::span<const float> round_model() const { return {}; }
   /// What only this algorithm can say of itself, summed up since the start on this rank.
   virtual std::vector<Share> shares() const { return {}; }
 };

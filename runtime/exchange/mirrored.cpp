@@ -57,6 +57,7 @@ class Mirrored final : public Exchange {
     archive.values("mirror", mirror_.values.span());
     exchange_->state(archive);
   }
+  std::span<const float> round_model() const override { return exchange_->round_model(); }
   std::vector<Share> shares() const override { return exchange_->shares(); }
 
  private:

@@ -42,7 +42,7 @@ Summary Endings::finish() {
   evaluations_.of_snapshots();
   const double done = all_done();
   evaluations_.at_end(done, times_.wall_s);
-  const Evaluator::Ranks ranks = rank_.evaluator.every_rank();
+  const Evaluator::Ranks ranks = rank_.evaluator.every_rank(rank_.participant.exchange().round_model());
   if (rank_.plan.parts().save_model) {
     const std::filesystem::path folder = rank_.plan.report().directory;
     rank_.write([&] { rank_.evaluator.save_mean_model(folder / "model.pt", folder / "state_dict.pt", rank_.run_id); });

@@ -80,6 +80,7 @@ class OuterGossip final : public Exchange {
   std::span<const std::uint8_t> events() const override {
     return fires_ ? exchange_->events() : std::span<const std::uint8_t>(none_fired_);
   }
+  std::span<const float> round_model() const override { return model_.span(); }
   std::vector<Share> shares() const override { return exchange_->shares(); }
 
  private:
