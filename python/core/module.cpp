@@ -284,11 +284,6 @@ void define_facts(MemberClass& member) {
   member.def("iterations_per_epoch", [](MemberHandle& h, Iteration length) { (*h).iterations_per_epoch(length); })
       .def("warnings", [](MemberHandle& h) { return (*h).warnings(); })
       .def("neighbours", [](MemberHandle& h) { return (*h).participant().neighbourhood().neighbours; })
-      .def("round_model",
-           [](MemberHandle& h) {
-             const auto model = (*h).participant().exchange().round_model();
-             return py::array_t<float>(static_cast<py::ssize_t>(model.size()), model.data());
-           })
       .def("events",
            [](MemberHandle& h) {
              const auto events = (*h).participant().exchange().events();

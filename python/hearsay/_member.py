@@ -206,32 +206,18 @@ class Member:
         finally:
             self._load(np.concatenate([before, more]), state)
 
-    @contextmanager
-    def _of_last_round(self):
-        """Inside the block the parameters are those with which this rank began its round of local steps."""
-        model = self._core.round_model()
-        before = self._block.values.copy()
-        try:
-            if len(model):
-                self._block.values[:] = model
-            yield
-        finally:
-            self._block.values[:] = before
-
     def evaluate(self, score: Callable[[], Mapping[str, Any]]) -> Dict[str, float]:
         """Collective, between two steps: how good the averaged model is, and every rank's own.
 
         `score()` tests the model as it stands and returns `{"accuracy": fraction, "loss": number}`, either of them or
-        both. A torch module is in evaluation mode meanwhile. Every rank scores its own model, with local steps that of
-        its last round, and rank 0 the averaged one. The numbers go into the run folder and are returned:
-        accuracy_mean_model, loss_mean_model, accuracy_rank_min, accuracy_rank_mean (NaN where the score has none),
-        consensus_distance.
+        both. A torch module is in evaluation mode meanwhile. Every rank scores its own model, and rank 0 the averaged
+        one. The numbers go into the run folder and are returned: accuracy_mean_model, loss_mean_model,
+        accuracy_rank_min, accuracy_rank_mean (NaN where the score has none), consensus_distance.
         """
         self._require_whole(between_steps=True)
         start = time.perf_counter()
         with _evaluating(self._block):
-            with self._of_last_round():
-                own = _checked_score(score())
+            own = _checked_score(score())
             with self.averaged() as distance:
                 of_mean = _checked_score(score()) if self.rank == 0 else {}
         accuracy, loss, least, mean = self._core.evaluated(

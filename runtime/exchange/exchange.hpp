@@ -56,6 +56,12 @@ class Exchange {
   /// sends what has fired and could not go. `has_to_answer`: whether there is any of that.
   virtual void answer(Iteration k) { static_cast<void>(k); }
   virtual bool has_to_answer() const { return false; }
+  /// Training is over on this rank: where it is asynchronous and takes local steps, x is the model of its last round
+  /// from here on. What it still sends, the `drain` that follows on all ranks takes in.
+  virtual void end() {}
+  /// Takes the drift correction off the gradient, as `finish` does, with what has been learnt since. For outer steps,
+  /// whose difference is their gradient.
+  virtual void correct() {}
   /// Everything that any rank has posted has arrived: takes in what is left. After the last iteration, or, where ranks
   /// are asynchronous, between two of them.
   virtual void drain() {}
@@ -85,9 +91,6 @@ class Exchange {
   /// into a new one before its first `start`, which has the next k. Asynchronous ranks have settled before
   /// (Participant::settle). What a lockstep rank has sent, and nobody has used, it sends again when it loads.
   virtual void state(Archive& archive) { static_cast<void>(archive); }
-  /// Where ranks take local steps, φ on the processor: what x has gone from there, in a round that has not ended, this
-  /// rank's own data have made alone. So what this rank's model is worth is what φ is worth. Empty: what x is worth.
-  virtual std::span<const float> round_model() const { return {}; }
   /// What only this algorithm can say of itself, summed up since the start on this rank.
   virtual std::vector<Share> shares() const { return {}; }
 };

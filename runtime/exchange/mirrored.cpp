@@ -40,6 +40,10 @@ class Mirrored final : public Exchange {
     put(mirror_.values.span(), there_.values.span());
     return steps;
   }
+  void end() override {
+    exchange_->end();
+    put(mirror_.values.span(), there_.values.span());
+  }
   void drain() override {
     exchange_->drain();
     put(mirror_.values.span(), there_.values.span());
@@ -57,7 +61,6 @@ class Mirrored final : public Exchange {
     archive.values("mirror", mirror_.values.span());
     exchange_->state(archive);
   }
-  std::span<const float> round_model() const override { return exchange_->round_model(); }
   std::vector<Share> shares() const override { return exchange_->shares(); }
 
  private:

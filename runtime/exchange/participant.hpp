@@ -109,6 +109,11 @@ class Participant {
     return exchange_->idle(k);
   }
 
+  /// Training is over on this rank (Exchange::end); before the last `settle`, on all ranks that take part in that.
+  void end() {
+    follow_changes();
+    exchange_->end();
+  }
   /// Waits until everything posted has been sent; what was for a dead neighbour counts as sent.
   void flush();
   /// After the last iteration: everything that any rank has posted has arrived and is taken in. Collective: no rank

@@ -37,12 +37,13 @@ Summary Endings::finish_alive() {
 }
 
 Summary Endings::finish() {
+  rank_.participant.end();
   settle();
   rank_.write_trace();
   evaluations_.of_snapshots();
   const double done = all_done();
   evaluations_.at_end(done, times_.wall_s);
-  const Evaluator::Ranks ranks = rank_.evaluator.every_rank(rank_.participant.exchange().round_model());
+  const Evaluator::Ranks ranks = rank_.evaluator.every_rank();
   if (rank_.plan.parts().save_model) {
     const std::filesystem::path folder = rank_.plan.report().directory;
     rank_.write([&] { rank_.evaluator.save_mean_model(folder / "model.pt", folder / "state_dict.pt", rank_.run_id); });

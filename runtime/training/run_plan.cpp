@@ -138,6 +138,7 @@ RunLength RunPlan::length(std::size_t examples, int ranks) const {
   length.iterations = parts_.epochs * length.iterations_per_epoch;
   if (parts_.most_iterations > 0) length.iterations = std::min(length.iterations, parts_.most_iterations);
   length.budget = parts_.budget;
+  length.round = parts_.exchange->local_steps();
   return length;
 }
 

@@ -23,9 +23,16 @@ std::string divergence_message(const std::string& reason, int rank, Iteration k,
 
 }  // namespace
 
+/// How far the job is when ranks begin nothing more: on average they have half a round before them then.
+double Trainer::job_limit(const RunLength& length) const {
+  const auto iterations = static_cast<double>(length.iterations);
+  return length.iterations < length.round ? iterations : iterations - static_cast<double>(length.round - 1) / 2.0;
+}
+
 bool Trainer::is_spent(Iteration k, const RunLength& length) const {
-  const double done = length.budget == RunLength::Budget::rank ? k : progress(k);
-  return done >= static_cast<double>(length.iterations);
+  if (length.budget == RunLength::Budget::rank) return k >= length.iterations;
+  const bool within_a_round = length.iterations >= length.round && k % length.round != 0;
+  return !within_a_round && progress(k) >= job_limit(length);
 }
 
 Iteration Trainer::run(const RunLength& length, const Observer& observe, const MayWait& may_wait) {
@@ -57,7 +64,7 @@ void Trainer::accompany(const RunLength& length, const MayWait& may_wait) {
   const double worked = std::chrono::duration<double>(since - began_).count();
   const double step =
       std::clamp(worked / static_cast<double>(std::max<Iteration>(1, done_ - resumed_at_)), least_s, most_s);
-  for (Iteration k = done_; progress(k) < static_cast<double>(length.iterations) && may_wait(); ++k) {
+  for (Iteration k = done_; progress(k) < job_limit(length) && may_wait(); ++k) {
     serve(k);
     parts_.participant.pass_time(step);
     idle_ = ledger.now() - since;

@@ -19,6 +19,8 @@ struct RunLength {
   Iteration iterations_per_epoch = 1;
   Iteration iterations = 0;
   Budget budget = Budget::rank;
+  /// H. Of a job's budget ranks begin no round that is less than half paid for, and end all others.
+  Iteration round = 1;
   double epoch(double iterations_done) const { return iterations_done / static_cast<double>(iterations_per_epoch); }
 };
 
@@ -59,6 +61,7 @@ class Trainer {
 
  private:
   bool is_spent(Iteration k, const RunLength& length) const;
+  double job_limit(const RunLength& length) const;
   double iterate(Iteration k, const RunLength& length);
   void serve(Iteration k);
   void accompany(const RunLength& length, const MayWait& may_wait);

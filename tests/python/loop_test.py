@@ -189,30 +189,6 @@ class LoopTest(JobCase):
         self.assertAlmostEqual(summary["accuracy_mean_model"], 0.2, places=6)
         self.assertAlmostEqual(summary["consensus_distance"], (8 / 3) ** 0.5, places=5)
 
-    def test_with_local_steps_a_ranks_own_model_is_that_of_its_last_round(self):
-        job = self.good_job(
-            """
-            import json
-            import numpy as np, hearsay
-            member = hearsay.join(
-                {"exchange": {"name": "diloco", "local_steps": 2, "outer": {"learning_rate": 1, "momentum": 0}}},
-                {"x": np.zeros(4, np.float32)},
-            )
-            x = member.parameters["x"]
-            def update(): x[...] += member.rank + 1
-            for k in range(3):
-                with member.step(update): pass
-            said = member.evaluate(lambda: {"accuracy": float(x[0]) / 10})
-            print(json.dumps({"rank": member.rank, "x": float(x[0]), **said}))
-            """,
-            ranks=2,
-        )
-        self.assertEqual([said["x"] for said in sorted(job.said, key=lambda said: said["rank"])], [4, 5])
-        for said in job.said:
-            self.assertAlmostEqual(said["accuracy_rank_min"], 0.3, places=6)
-            self.assertAlmostEqual(said["accuracy_rank_mean"], 0.3, places=6)
-            self.assertAlmostEqual(said["accuracy_mean_model"], 0.45, places=6)
-
     def test_the_time_of_a_step_is_without_evaluations(self):
         """Wherever they stand: before the first step, between two, after the last."""
         job = self.good_job(

@@ -55,6 +55,9 @@ class EventGrad final : public Exchange {
   }
   void finish(Iteration k) override {
     if (strategy_ == Strategy::consensus) mix(k);
+    correct();
+  }
+  void correct() override {
     if (drift_) drift_->correct(context_.replica.gradients.span());
   }
   bool idle(Iteration k) override {

@@ -53,7 +53,6 @@ class DiLoCo final : public Exchange {
     }
     if (asked_ >= 0 && k == answer_due_) end_round(fragments_[static_cast<std::size_t>(asked_)]);
   }
-  std::span<const float> round_model() const override { return phi_.span(); }
   // What is under way has been sent by all ranks that are at this iteration: it comes without anybody's next step.
   void state(Archive& archive) override {
     queue_.wait();

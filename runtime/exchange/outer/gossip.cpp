@@ -52,9 +52,21 @@ class OuterGossip final : public Exchange {
     begin_round();
     end_round();
   }
+  // In lockstep all are at the same step of a round, and what they have made alone adds up. Else it does not: each has
+  // gone another part of the way to the minimum of its own data.
+  void end() override {
+    if (waits_) return;
+    if (!due_) {
+      std::ranges::copy(model_.span(), context_.replica.values.span().begin());
+      return;
+    }
+    begin_round();
+    end_round();
+  }
   // Between two rounds, whatever the local steps have done so far, x moves as the round's model does.
   bool idle(Iteration) override {
     apart([&] { exchange_->idle(round_++); });
+    due_ = false;
     return false;
   }
   void lose(std::optional<std::size_t> edge) override { exchange_->lose(edge); }
@@ -67,7 +79,6 @@ class OuterGossip final : public Exchange {
   }
   void state(Archive& archive) override {
     archive.values("outer model", model_.span());
-    archive.values("correction of the round", correction_.span());
     archive.values("outer model of the round before", before_.span());
     step_.state(archive);
     archive.value("rounds", round_);
@@ -80,7 +91,6 @@ class OuterGossip final : public Exchange {
   std::span<const std::uint8_t> events() const override {
     return fires_ ? exchange_->events() : std::span<const std::uint8_t>(none_fired_);
   }
-  std::span<const float> round_model() const override { return model_.span(); }
   std::vector<Share> shares() const override { return exchange_->shares(); }
 
  private:
@@ -97,9 +107,12 @@ class OuterGossip final : public Exchange {
             .step = {.learning_rate = options_.learning_rate, .momentum = options_.momentum},
             .interrupted = context.interrupted};
   }
+  /// By the v that is known by now: asynchronously it is newer than what the round began with.
   void take_step() {
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const auto phi = model_.span(), x = context_.replica.values.span(), minus_v = correction_.span();
+    std::ranges::fill(minus_v, 0.0F);
+    exchange_->correct();
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = (phi[i] - x[i]) + minus_v[i];
     step_.step(x, 0, phi);
     std::ranges::copy(phi, x.begin());
@@ -109,7 +122,6 @@ class OuterGossip final : public Exchange {
     fires_ = true;
   }
   void end_round() {
-    std::ranges::fill(correction_.span(), 0.0F);
     exchange_->finish(round_);
     const PhaseTimer timer(context_.ledger, Phase::mix);
     if (before_.size() != 0) keep_moving();

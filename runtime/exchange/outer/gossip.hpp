@@ -8,7 +8,8 @@
 // All three in stepped(k), as the other outer steps have it: the next gradient is of φ_i. With `overlap`, and where
 // ranks are asynchronous and wait for nothing, the round begins in start(k + 1) and ends in finish(k + 1): packets
 // travel while a gradient of z_i is computed, which is then applied to φ_i, as dpsgd's do. Between rounds asynchronous
-// ranks answer: φ_i mixes with what comes, x_i with it, and what could not go at the round's end goes.
+// ranks answer: φ_i mixes with what comes, x_i with it, and what could not go at the round's end goes. Where training
+// ends within a round, x_i is φ_i.
 // u_i is z_i, or halfway from there to mix(z_i). If mixing is x ← W x and λ an eigenvalue of W, what models differ by
 // along its eigenvector falls by √μ a round with the first, by √(μ (1 + λ)/2) with the other, where it swings; neither
 // swings up on any graph. With u_i = mix(z_i) it would be √(μ λ), but swing up where λ < −1 / (1 + 2 μ).

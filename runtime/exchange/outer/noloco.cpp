@@ -67,7 +67,6 @@ class NoLoCo final : public Exchange {
     optimizer_.step(theirs_.span(), 0, phi_.span());
     std::ranges::copy(phi_.span(), context_.replica.values.span().begin());
   }
-  std::span<const float> round_model() const override { return phi_.span(); }
   void state(Archive& archive) override {
     archive.values("outer model", phi_.span());
     optimizer_.state(archive);

@@ -64,7 +64,6 @@ class SparseLoCo final : public Exchange {
   }
   void add_residual(std::span<float> block) const override { sum_->add_residual(block); }
   void take_residual(std::span<const float> sum) override { sum_->take_residual(sum); }
-  std::span<const float> round_model() const override { return phi_.span(); }
   std::vector<Share> shares() const override { return sum_->shares(); }
   void state(Archive& archive) override {
     archive.values("outer model", phi_.span());

@@ -136,10 +136,9 @@ Evaluator::MeanModel Evaluator::mean_model() {
           .consensus_distance = std::sqrt(sums_[count + 2] / static_cast<double>(ranks))};
 }
 
-Evaluator::Ranks Evaluator::every_rank(std::span<const float> round_model) {
+Evaluator::Ranks Evaluator::every_rank() {
   const PhaseTimer timer(ledger_, Phase::evaluate);
   const Untouched untouched(model_);
-  if (!round_model.empty()) load(model_, round_model);
   model_.module().eval();
   Ranks ranks;
   ranks.worst = ranks.mean = values_of(model_.objective(), score(0, test_.size));

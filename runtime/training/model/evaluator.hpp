@@ -2,7 +2,6 @@
 // What the network as a whole has learnt: the averaged model x̄ = (1/P) Σ x_i, how far the ranks are from it, and what
 // each rank's own model is worth.
 #include <filesystem>
-#include <span>
 #include <vector>
 
 #include "runtime/mpi/communicator.hpp"
@@ -35,8 +34,8 @@ class Evaluator {
   struct Ranks {
     std::vector<MetricValue> worst{}, mean{};  ///< over ranks; one a measure
   };
-  /// Every rank tests its own model on the whole test set: the replica, or this one, of n floats, where there is one.
-  Ranks every_rank(std::span<const float> round_model = {});
+  /// Every rank tests its own model on the whole test set.
+  Ranks every_rank();
 
   /// Rank 0 writes x̄ with averaged buffers, as Model::save does, and as Model::save_state_dict does where that has a
   /// name.

@@ -17,7 +17,6 @@ namespace hearsay::test {
 /// What one rank did.
 struct RankOutcome {
   std::vector<float> x;                   ///< after the last step
-  std::vector<float> round_model;         ///< then, too (Exchange::round_model)
   std::uint64_t hash = 0;                 ///< of x
   std::vector<std::vector<bool>> events;  ///< (iterations, segments)
   std::vector<std::uint64_t> segment_events, segment_messages, segment_payload_bytes;
@@ -98,8 +97,6 @@ class RankTrainer {
   }
   /// Ends the participant.
   RankOutcome outcome() {
-    const auto round_model = member_.exchange().round_model();
-    outcome_.round_model.assign(round_model.begin(), round_model.end());
     member_.leave();
     outcome_.x = fetched(*replica_.device, replica_.values.span());
     outcome_.hash = replica_hash(outcome_.x);

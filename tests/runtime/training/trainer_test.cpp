@@ -65,6 +65,10 @@ struct Rehearsal {
 
   Iteration run(
       Iteration iterations, const Trainer::Observer& observe = [](Iteration, double) { return true; }) {
+    return run({.iterations_per_epoch = 2, .iterations = iterations}, observe);
+  }
+  Iteration run(
+      const RunLength& length, const Trainer::Observer& observe = [](Iteration, double) { return true; }) {
     Trainer trainer({.participant = rank->member,
                      .loss_and_gradient =
                          [this] {
@@ -74,8 +78,7 @@ struct Rehearsal {
                      .optimizer = optimizer,
                      .learning_rate = learning_rate,
                      .rank = 3});
-    const Iteration done =
-        trainer.run({.iterations_per_epoch = 2, .iterations = iterations}, observe, [] { return true; });
+    const Iteration done = trainer.run(length, observe, [] { return true; });
     CHECK(done == trainer.iterations_done());
     return done;
   }
@@ -105,6 +108,20 @@ TEST_CASE("an iteration is start, gradient, finish, step, stepped") {
   CHECK(rehearsal.record.calls == Calls{"start 0", "gradient", "finish 0", "step", "stepped 0",  //
                                         "start 1", "gradient", "finish 1", "step", "stepped 1"});
   CHECK(observed == std::vector<std::pair<Iteration, double>>{{0, 1.0}, {1, 2.0}});
+}
+
+TEST_CASE("of a job's budget whole rounds are done, so many that the budget is met within half of one") {
+  const auto done = [](Iteration iterations, Iteration round) {
+    Rehearsal rehearsal(std::vector<double>(20, 1.0));
+    return rehearsal.run(RunLength{.iterations = iterations, .budget = RunLength::Budget::job, .round = round});
+  };
+  for (Iteration iterations = 4; iterations < 16; ++iterations) {
+    CAPTURE(iterations);
+    CHECK(done(iterations, 1) == iterations);
+    CHECK(done(iterations, 4) % 4 == 0);
+    CHECK(std::abs(done(iterations, 4) - iterations) <= 2);
+  }
+  CHECK(done(3, 4) == 3);  // less than one round
 }
 
 TEST_CASE("the observer ends training after the iteration that it was told of") {
@@ -186,6 +203,10 @@ TEST_CASE("an empty configuration is a whole run, and its dump gives the same pl
 TEST_CASE("asynchronous ranks share a budget and are evaluated on their way; lockstep ranks have one each") {
   const RunPlan plan(Config::from_text("exchange: {schedule: asynchronous}"), task_without_model());
   CHECK(plan.parts().budget == RunLength::Budget::job);
+  CHECK(plan.length(100, 1).round == 1);
+  const RunPlan rounds(Config::from_text("exchange: {name: gossip_outer, schedule: asynchronous, local_steps: 7}"),
+                       task_without_model());
+  CHECK(rounds.length(100, 1).round == 7);
   CHECK(plan.parts().evaluate_every_epochs == 1);
   CHECK_THROWS_WITH_AS(RunPlan(Config::from_text("train: {budget: job}"), task_without_model()),
                        doctest::Contains("schedule: asynchronous"), ConfigError);

@@ -111,8 +111,10 @@ void DriftCorrection::begin_edge(std::size_t edge, Iteration last) {
   std::ranges::fill(rhythms_[edge].last, last);
 }
 
+// By turns a value may move more than once an iteration, and v still pushes once: then each move counts for a part.
 double DriftCorrection::interval(double silence, double values_a_crossing) const {
-  return std::max(sends_ * silence / values_a_crossing, least_interval_);
+  constexpr double shortest = 1.0 / 16.0;
+  return std::max(sends_ * silence / values_a_crossing, least_interval_ / std::clamp(silence, shortest, 1.0));
 }
 
 // Of 8 significant bits: what moves are made of is then learnt exactly, and what i learns of an edge j unlearns.

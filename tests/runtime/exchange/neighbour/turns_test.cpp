@@ -223,6 +223,46 @@ TEST_CASE("an event moves its sender before the gradient is taken, and the other
   }
 }
 
+// What a rank tells the other end is its gain, the learning rate of 1/2, times the iterations that a move counts for.
+TEST_CASE("a move counts for an iteration, where an edge has two in each for twice as long, and for a silence") {
+  const Topology topology = quarter_ring_of(2);
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  const IdlePlan plan(65536);
+  const LocalJob job{
+      .topology = topology, .layout = layout, .initial = initial, .plan = plan, .step = {.learning_rate = 0.5}};
+  const auto rule = rule_named("{name: arrival}");
+  const std::vector<std::uint8_t> fires(layout.count(), 1), rests(layout.count(), 0);
+  struct Member {
+    explicit Member(LocalRank& rank)
+        : context(rank.context()), link(context, turns, sparsifier(whole)), drift(0.5, context, link.settling(), 1.0) {}
+    ExchangeContext context;
+    NeighbourLink link;
+    DriftCorrection drift;
+  };
+  constexpr Iteration iterations = 240;
+  const auto told = [&](Iteration period, bool both) {
+    LocalWorld world(job);
+    const auto a = world.make_rank(0), b = world.make_rank(1);
+    Member first(*a), second(*b);
+    for (Iteration k = 0; k < iterations; ++k) {
+      for (Member* member : {&first, &second}) member->link.say_gains(0, member->drift.gains(0, k));
+      send_by_turns(k, k % period == 0 ? fires : rests, first.link, *rule, &first.drift, first.context);
+      a->member.flush();
+      b->mailbox.progress();
+      hear_by_turns(k, second.link, *rule, &second.drift, second.context);
+      send_by_turns(k, both && k % period == 0 ? fires : rests, second.link, *rule, &second.drift, second.context);
+      b->member.flush();
+      a->mailbox.progress();
+      hear_by_turns(k, first.link, *rule, &first.drift, first.context);
+    }
+    return first.drift.gains(0, iterations)[0] / 0.5F;
+  };
+  CHECK(told(1, false) == 1.0F);
+  CHECK(told(1, true) == doctest::Approx(2.0).epsilon(0.15));
+  CHECK(told(4, false) == doctest::Approx(4.0).epsilon(0.05));
+}
+
 TEST_CASE("the same to rounding after many iterations, whatever travels") {
   for (const std::string& body : every_kind_of_body()) {
     for (const std::string mixing : {"{name: arrival}", "{name: difference, gamma: 0.5}"}) {

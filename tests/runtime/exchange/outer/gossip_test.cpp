@@ -237,6 +237,48 @@ TEST_CASE("drift correction learns from outer steps, too: ranks with unlike data
   }
 }
 
+// Each edge has two events an iteration: both ends end a round, and answer before the next one does.
+TEST_CASE("by turns, too, ranks with unlike data reach the minimum of their sum, and no momentum is needed for it" *
+          doctest::test_suite("arithmetic")) {
+  Layout layout;
+  layout.append("a", {5});
+  const std::vector<float> initial(layout.size(), 0.0F);
+  for (const int ranks : {4, 8}) {
+    const Unlike problem(ranks, layout.size());
+    const Plan plan(ring +
+                    gossip("schedule: asynchronous, local_steps: 2, correction: {name: drift}, "
+                           "outer: {learning_rate: 1, momentum: 0}") +
+                    everything);
+    const Topology topology = plan.topology(ranks);
+    const LocalJob job{.topology = topology,
+                       .layout = layout,
+                       .initial = initial,
+                       .plan = plan.exchange(),
+                       .step = {.learning_rate = 0.02}};
+    LocalWorld world(job);
+    std::vector<std::unique_ptr<LocalRank>> members;
+    for (int r = 0; r < ranks; ++r) members.push_back(world.make_rank(r));
+    for (Iteration k = 0; k < 4000; ++k) {
+      for (const auto& rank : members) {
+        rank->member.start(k);
+        rank->member.flush();
+        problem.gradient(rank->rank(), k, rank->replica.values.span(), rank->replica.gradients.span());
+        rank->member.finish(k);
+        for (std::size_t e = 0; e < layout.size(); ++e)
+          rank->replica.values.span()[e] -= 0.02F * rank->replica.gradients.span()[e];
+        rank->member.stepped(k);
+      }
+    }
+    JobOutcome outcome{.ranks = std::vector<RankOutcome>(static_cast<std::size_t>(ranks))};
+    for (const auto& rank : members) {
+      rank->member.end();
+      const auto x = rank->replica.values.span();
+      outcome.ranks[static_cast<std::size_t>(rank->rank())].x.assign(x.begin(), x.end());
+    }
+    CHECK(problem.distance(outcome) < 0.02);
+  }
+}
+
 // By the places of models it would not: what is under way when momentum is taken is missing from them.
 TEST_CASE("asynchronously, too, the mean takes DiLoCo's outer steps, whatever the rounds' times") {
   const Layout layout = reference::small_layout();
@@ -264,7 +306,8 @@ TEST_CASE("asynchronously, too, the mean takes DiLoCo's outer steps, whatever th
     std::vector<std::vector<float>> x(ranks);
     run_local_ranks(job, [&](LocalRank& rank) {
       const auto values = rank.replica.values.span(), g = rank.replica.gradients.span();
-      for (Iteration k = 0; k < iterations; ++k) {
+      // Some end within a round, which then does not count.
+      for (Iteration k = 0; k < iterations + rank.rank() % 3; ++k) {
         rank.member.start(k);
         whole_numbers(rank.rank(), k, 1, g);
         rank.member.finish(k);
@@ -272,6 +315,7 @@ TEST_CASE("asynchronously, too, the mean takes DiLoCo's outer steps, whatever th
         rank.member.stepped(k);
         if (k % (2 + rank.rank()) == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
       }
+      rank.member.end();
       rank.member.settle();
       x[static_cast<std::size_t>(rank.rank())].assign(values.begin(), values.end());
       rank.member.leave();
@@ -314,6 +358,33 @@ TEST_CASE("an idle rank's model moves by what it mixes, and keeps its local step
   const double sum = static_cast<double>(a->replica.values.span()[0]) + b->replica.values.span()[0];
   CHECK(std::abs(sum - (4 * 64 + 12 * 128)) < 1.0);
   CHECK(std::abs(a->replica.values.span()[0] - 4 * 64) > 64.0F);
+}
+
+TEST_CASE("where training ends with a round, it is sent; where it ends within one, its steps are taken back") {
+  const std::string yaml =
+      ring + gossip(std::string("schedule: asynchronous, local_steps: 3, ") + plain_outer) + everything;
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  const Plan plan(yaml);
+  const Topology topology = plan.topology(2);
+  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan.exchange()};
+  for (const Iteration iterations : {3, 5}) {
+    LocalWorld world(job);
+    const auto first = world.make_rank(0);  // it has the turn
+    const auto second = world.make_rank(1);
+    for (Iteration k = 0; k < iterations; ++k) {
+      first->member.start(k);
+      first->member.finish(k);
+      for (float& value : first->replica.values.span()) value += 64.0F;
+      first->member.stepped(k);
+    }
+    CHECK(first->member.counts().packets == (iterations == 3 ? 0 : 1));
+    first->member.end();
+    first->member.flush();
+    CHECK(first->member.counts().packets == 1);
+    // The event has taken it halfway to the other one.
+    for (const float value : first->replica.values.span()) CHECK(value == 96.0F);
+  }
 }
 
 // Rank 0 has the first turn, and ends its first round before or after rank 1 does.

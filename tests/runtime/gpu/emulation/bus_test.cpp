@@ -69,23 +69,6 @@ TEST_CASE("whole segments in 8 bits: the changes out, back into the own copy and
   }
 }
 
-TEST_CASE("the model of a round of local steps lies with the mirror that gossip_outer works on") {
-  const std::string yaml =
-      ring + std::string("exchange: {name: gossip_outer, local_steps: 8}\ntrigger: {name: always}\n");
-  const Layout layout = reference::small_layout();
-  const reference::Quadratic problem(layout, ranks, 7);
-  const auto train_on = [&](auto device) {
-    return train_locally(yaml, layout, problem.initial(), problem,
-                         {.ranks = ranks, .iterations = iterations, .run = Ranks::threads, .device = device});
-  };
-  const JobOutcome there = train_on([](int) { return emulated_device(1, 4096); });
-  const JobOutcome here = train_on([](int) { return processor(); });
-  for (std::size_t r = 0; r < here.ranks.size(); ++r) {
-    CHECK(there.ranks[r].round_model == here.ranks[r].round_model);
-    CHECK(here.ranks[r].round_model != here.ranks[r].x);
-  }
-}
-
 /// The same on the global path, of `iterations` iterations.
 std::uint64_t global_bytes(const std::string& yaml, GlobalOutcome& outcome) {
   const std::uint64_t block = reference::small_layout().size() * sizeof(float);

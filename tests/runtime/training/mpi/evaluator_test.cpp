@@ -113,24 +113,6 @@ TEST_CASE("minimum and mean over ranks are those of every rank's own model") {
   CHECK(result.mean.at(0).value == doctest::Approx(sum / f.ranks).epsilon(1e-12));
 }
 
-TEST_CASE("where ranks give another model than the replica, that is tested, and the replica stays") {
-  Fixture f;
-  const std::vector<float> before = parameters_of(*f.layers);
-  const torch::nn::Sequential given = network_of(f.ranks);
-  const Evaluator::Ranks result = f.evaluator.every_rank(parameters_of(*given));
-  double minimum = 1.0;
-  for (int rank = 0; rank < f.ranks; ++rank) {  // with buffers of its own
-    const torch::nn::Sequential expected = network_of(rank);
-    const torch::NoGradGuard no_gradient;
-    auto to = expected->parameters(), from = given->parameters();
-    for (std::size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i]);
-    const Score own = score_alone(expected, f.data);
-    minimum = std::min(minimum, own.sums.at(0) / own.targets);
-  }
-  CHECK(result.worst.at(0).value == minimum);
-  CHECK(parameters_of(*f.layers) == before);
-}
-
 TEST_CASE("the worst rank by a loss is the one that has the highest, and each metric has its own") {
   Fixture f;
   DataSet data = image_classification(f.data);
