@@ -237,6 +237,13 @@ void define_loop(MemberClass& member) {
 /// What all ranks do together.
 void define_meetings(MemberClass& member) {
   member
+      .def("end",
+           [](MemberHandle& h) {
+             waiting(h, [](Member& m_) {
+               m_.participant().end();
+               m_.participant().settle();
+             });
+           })
       .def("broadcast",
            [](MemberHandle& h, py::array_t<std::uint8_t, py::array::c_style> bytes) {
              const auto span =

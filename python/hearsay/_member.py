@@ -206,6 +206,13 @@ class Member:
         finally:
             self._load(np.concatenate([before, more]), state)
 
+    def end(self) -> None:
+        """Collective, behind the last step: all that any rank has sent is taken in. Where ranks are asynchronous and
+        take local steps, the parameters are those of this rank's last round from here on: call it before the last
+        `evaluate`."""
+        self._require_whole(between_steps=True)
+        self._core.end()
+
     def evaluate(self, score: Callable[[], Mapping[str, Any]]) -> Dict[str, float]:
         """Collective, between two steps: how good the averaged model is, and every rank's own.
 

@@ -189,6 +189,27 @@ class LoopTest(JobCase):
         self.assertAlmostEqual(summary["accuracy_mean_model"], 0.2, places=6)
         self.assertAlmostEqual(summary["consensus_distance"], (8 / 3) ** 0.5, places=5)
 
+    def test_an_asynchronous_loop_with_local_steps_ends_with_the_last_rounds_model(self):
+        job = self.good_job(
+            """
+            import json
+            import numpy as np, hearsay
+            member = hearsay.join(
+                {"exchange": {"name": "gossip_outer", "schedule": "asynchronous", "local_steps": 3,
+                              "outer": {"learning_rate": 1, "momentum": 0}}, "trigger": {"name": "always"}},
+                {"x": np.zeros(4, np.float32)},
+            )
+            x = member.parameters["x"]
+            def update(): x[...] += 1
+            for k in range(5):
+                with member.step(update): pass
+            member.end()
+            print(json.dumps({"rank": member.rank, "x": x.tolist()}))
+            """,
+            ranks=2,
+        )
+        self.assertAlmostEqual(sum(said["x"][0] for said in job.said), 2 * 3, places=5)  # mixing keeps the sum
+
     def test_the_time_of_a_step_is_without_evaluations(self):
         """Wherever they stand: before the first step, between two, after the last."""
         job = self.good_job(
