@@ -10,8 +10,8 @@
 // DiLoCo's outer step whatever fires and whenever rounds end, for the v_i add up to 0. With every trigger firing and
 // `velocity: own`, where u_i is z_i, it is gasloc.
 // `warmup_iterations`, `maximum_silence`, `delay` and thresholds that fall with k count rounds. Asynchronous ranks end
-// rounds by their own iterations. At any iteration they mix with what has come, and send what their last round has made
-// as soon as it is their turn (turns.hpp); x_i moves with φ_i then.
+// rounds by their own iterations, and training with a whole one. At any iteration they mix with what has come, and send
+// what their last round has made as soon as it is their turn (turns.hpp); x_i moves with φ_i then.
 // Cost: eventgrad's, 1/H of it an iteration; memory: eventgrad's, and three blocks.
 #include "runtime/exchange/neighbour/eventgrad.hpp"
 #include "runtime/exchange/outer/gossip.hpp"
