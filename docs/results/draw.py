@@ -333,6 +333,255 @@ def local_steps():
 
 def local_steps_mnist():
     """Accuracy of the averaged model against bytes, a panel a dealing. Left out: below 80 %."""
+    cells = {dealing: runs for (_, dealing), runs in outer_runs(OUTER_MNIST_TABLES).items()}
+    plot, panels = canvas(4.2, len(cells), sharey=True)
+    for axes, (dealing, title) in zip(panels, OUTER_MNIST_DEALINGS.items()):
+        points = outer_points(cells[dealing])
+        shown = {place: [(x, 100 * y, w) for x, y, w in points[place] if y > 0.8] for place in points}
+        scatter_families(axes, {place: kept for place, kept in shown.items() if kept})
+        axes.set_title(title, loc="left")
+        per_cent_axis(axes, "bytes, % of the all-reduce's", (0.05, 0.2, 1, 5, 20, 100))
+    panels[0].set_ylabel("accuracy of the averaged model, %")
+    legend_below(plot, panels[0])
+    return plot
+
+
+def mixing_rules():
+    plot, panels = canvas(3.2, 2, sharey=True)
+    rules = ("arrival", "difference 0.5", "stale")
+    for axes, ranks in zip(panels, (4, 8)):
+        rows = mnist_rows(f"P = {ranks}, iid shares")
+        for place, rule in enumerate(rules):
+            found = [row for row in rows if row["method"].endswith(f", {rule}") and "top-k" not in row["method"]]
+            points = sorted((number(row["messages, %"]), number(row["accuracy of the mean model, %"])) for row in found)
+            points = [point for point in points if point[1] >= 84]
+            axes.plot(*zip(*points), color=style.colour(place), marker=style.marker(place), markersize=5, label=rule)
+        [dpsgd] = [number(row["accuracy of the mean model, %"]) for row in rows if row["method"] == "D-PSGD"]
+        axes.axhline(dpsgd, color=style.MUTED, linewidth=1, linestyle=":", label="D-PSGD")
+        axes.set_title(f"P = {ranks}, iid shares", loc="left")
+        per_cent_axis(axes, "messages, % of D-PSGD's")
+    panels[0].set_ylabel("accuracy of the averaged model, %")
+    legend_below(plot, panels[0], 4)
+    return plot
+
+
+def worst_rank():
+    plot, panels = canvas(3.5, 2, sharey=True)
+    columns = ("accuracy of the mean model, %", "worst rank, %")
+    for axes, column, words in zip(panels, columns, ("the averaged model", "the worst rank's model")):
+        scatter(axes, mnist_rows("P = 4, label-sorted shares"), "bytes, %", column)
+        axes.set_title(words, loc="left")
+        per_cent_axis(axes, "bytes, % of D-PSGD's")
+    panels[0].set_ylabel("accuracy, %")
+    legend_below(plot, panels[0])
+    return plot
+
+
+def skew_family(method):
+    """Which mark a method of skew.csv has."""
+    if method.startswith("2 bits"):
+        return "2 bits"
+    if method.startswith("int8"):
+        return "8 bits"
+    return "whole tensors"
+
+
+def skew_front():
+    """Filled: corrected. Round: every iteration or events; square: periods."""
+    tables = ("skew", "skew-whole")  # what there is with even batches is in the first one only
+    runs = [run for table in tables for run in read_rows(HERE / f"tables/{table}.csv")]
+    runs = [run for run in runs if run.ranks == 8 and run.finished]
+    runs = [run for run in runs if run.axis["data.partition"]["name"] == "shards"]
+    groups = {}
+    for run in runs:
+        correction = run.axis.get("exchange.correction.name")
+        if correction and not run.method.startswith("top-k"):
+            groups.setdefault((run.method, correction), []).append(run.summary)
+    plot, panels = canvas(3.7, 2)
+    families = ("whole tensors", "8 bits", "2 bits")
+    for axes, key in zip(panels, ("accuracy_mean_model", "accuracy_rank_min")):
+        for (method, correction), summaries in groups.items():
+            colour = style.colour(families.index(skew_family(method)))
+            across = 100 * statistics.mean(summary["bytes_fraction"] for summary in summaries)
+            up = 100 * statistics.mean(summary[key] for summary in summaries)
+            filled = correction == "drift"
+            axes.scatter(
+                across,
+                up,
+                60 if method == "D-PSGD" else 26,
+                marker="s" if "every" in method else "o",
+                facecolors=colour if filled else "none",
+                edgecolors=colour,
+                zorder=3 if filled else 2,
+            )
+        dense = [run.summary["accuracy_mean_model"] for run in runs if run.method == "all-reduce"]
+        if dense:
+            axes.axhline(100 * statistics.mean(dense), color=style.MUTED, linewidth=1, linestyle=":")
+        per_cent_axis(axes, "bytes, % of D-PSGD's")
+    panels[0].set_title("the averaged model", loc="left")
+    panels[1].set_title("the worst rank's model", loc="left")
+    panels[0].set_ylabel("accuracy, %")
+    handles = [Line2D([], [], linestyle="", marker="o", color=style.colour(i)) for i in range(len(families))]
+    hollow = Line2D([], [], linestyle="", marker="o", color=style.INK, markerfacecolor="none")
+    square = Line2D([], [], linestyle="", marker="s", color=style.INK)
+    line = Line2D([], [], color=style.MUTED, linewidth=1, linestyle=":")
+    names = (*families, "without correction", "periods", "all-reduce")
+    plot.legend([*handles, hollow, square, line], names, loc="lower center", ncols=3, frameon=False, fontsize=8)
+    room = 0.48 / plot.get_size_inches()[1]
+    plot.get_layout_engine().set(rect=(0, room, 1, 1 - room))
+    return plot
+
+
+def draw_cell(axes, methods):
+    """The averaged model, and a thin line down to the worst rank; the all-reduce dotted. A method keeps its colour."""
+    for place, (method, correction) in enumerate(front.METHODS):
+        finished = [run for run in methods.get((method, correction), []) if run.finished]
+        if not finished:
+            continue
+        model, worst = (statistics.mean(front.per_cent(finished, key)) for key in front.ACCURACIES)
+        if method == "all-reduce":
+            axes.axhline(model, color=style.MUTED, linewidth=1, linestyle=":")
+            continue
+        across = 100 * statistics.mean(run.summary["bytes_fraction"] for run in finished)
+        filled = style.colour(place) if correction == "drift" else "none"
+        axes.vlines(across, worst, model, style.colour(place), linewidth=1)
+        axes.scatter(across, model, 26, marker="o", facecolors=filled, edgecolors=style.colour(place), zorder=3)
+
+
+def skew_cells():
+    """A panel for every kind of shares, graph and number of ranks."""
+    plot = matplotlib.figure.Figure(figsize=(7.2, 6), layout="constrained")
+    columns = [(graph, ranks) for ranks in front.RANKS for graph in front.GRAPHS]
+    panels = plot.subplots(len(front.SHARES), len(columns), sharex=True, sharey=True)
+    cells = front.cells()
+    for row, (shares, name) in zip(panels, front.SHARES.items()):
+        row[0].set_ylabel(f"{name}: accuracy, %")
+        for axes, (graph, ranks) in zip(row, columns):
+            draw_cell(axes, cells[shares, graph, ranks])
+            per_cent_axis(axes, "", (1, 5, 20, 100))
+    panels[0][0].set_ylim(10, 100)
+    for axes, (graph, ranks) in zip(panels[0], columns):
+        axes.set_title(f"{graph}, P = {ranks}", loc="left")
+    for axes in panels[-1]:
+        axes.set_xlabel("bytes, % of D-PSGD's")
+    marks = []
+    for place, (method, correction) in enumerate(front.METHODS):
+        filled = style.colour(place) if correction == "drift" else "none"
+        line = method == "all-reduce"
+        marks += [
+            Line2D([], [], color=style.MUTED, linewidth=1, linestyle=":")
+            if line
+            else Line2D([], [], linestyle="", marker="o", color=style.colour(place), markerfacecolor=filled)
+        ]
+    names = [name.replace("`", "") for name in front.METHODS.values()]
+    plot.legend(marks, names, loc="lower center", ncols=3, frameon=False, fontsize=8)
+    plot.get_layout_engine().set(rect=(0, 0.07, 1, 0.93))
+    return plot
+
+
+def global_bytes():
+    plot, panels = canvas(3.6, 2, sharey=True)
+    headings = {
+        "density 1 %": ("P = 8, 20 epochs (as many iterations as at P = 4), and 10 epochs", "P = 8"),
+        "density 0.1 % after a warm-up": ("P = 8, 20 epochs, the gTop-k paper's 0.1 %", "P = 8, 0.1 %"),
+    }
+    methods = [row["P = 8"] for row in read_table("global-training", headings["density 1 %"][0])]
+    for axes, (title, (heading, column)) in zip(panels, headings.items()):
+        by_method = {row[column]: row for row in read_table("global-training", heading)}
+        for place, method in enumerate(methods):
+            row = by_method.get(method, {})
+            across = [number(row["bytes, %"])] if row else []
+            down = [number(row["less dense"])] if row else []
+            mark = style.marker(place + place // len(style.SERIES))
+            axes.plot(across, down, mark, color=style.colour(place), markersize=6, label=method)
+        axes.set_title(title, loc="left")
+        per_cent_axis(axes, "bytes, % of a dense ring's", (1, 2, 5, 10, 20, 50, 100))
+    panels[0].set_ylabel("points behind the dense sum")
+    legend_below(plot, panels[0])
+    return plot
+
+
+def training_step():
+    plot, panels = canvas(2.6, 2, sharex=True, width_ratios=(1, 1))
+    for axes, model in zip(panels, ("resnet20", "mnist_cnn")):
+        text = (HERE / "tables/training-step.md").read_text(encoding="utf-8")
+        block = next(part for part in text.split("\n\n") if part.startswith(f"| {model} "))
+        rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.strip().split("\n")[2:]]
+        axes.barh([row[0] for row in rows], [number(row[2]) for row in rows], height=0.6, color=style.colour(0))
+        axes.axvline(1.0, color=style.INK, linewidth=1)
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+        axes.set_title(model, loc="left")
+        axes.set_xlabel("time of a step, of the bare loop's")
+    return plot
+
+
+OUTER_FAMILIES = (
+    ("gossip_outer, drawn events", lambda name: "at random" in name and name.startswith("gossip_outer")),
+    ("gossip_outer, asynchronous", lambda name: "asynchronous" in name),
+    ("gossip_outer, events", lambda name: name.startswith("gossip_outer") and ("events" in name or "scale" in name)),
+    ("gossip_outer", lambda name: name.startswith("gossip_outer")),
+    ("DiLoCo", lambda name: name.startswith("DiLoCo")),
+    ("SparseLoCo", lambda name: name.startswith("SparseLoCo")),
+    ("NoLoCo, GASLoC", lambda name: name.startswith(("NoLoCo", "GASLoC"))),
+    ("others", lambda name: True),
+)
+OUTER_TABLES = ("outer-every-step", "outer", "outer-events", "outer-studies")
+OUTER_MNIST_TABLES = ("outer-mnist-every-step", "outer-mnist", "outer-mnist-events")
+OUTER_DEALINGS = {"iid": "dealt evenly", "shards": "each its own part"}
+OUTER_MNIST_DEALINGS = {"shards": "label-sorted shares", "dirichlet": "Dirichlet shares, α 0.1"}
+
+
+def outer_runs(tables):
+    """{(ranks, dealing): all finished runs}, where an all-reduce is among them."""
+    cells = {}
+    for run in (run for table in tables for run in read_rows(HERE / f"tables/{table}.csv")):
+        if run.finished:
+            axis = run.axis.get("data.partition", {}).get("name") or run.axis.get("data.partition.name", "iid")
+            cells.setdefault((run.ranks, axis), []).append(run)
+    return {cell: runs for cell, runs in cells.items() if any(run.method == "all-reduce" for run in runs)}
+
+
+def outer_points(runs):
+    """{place in OUTER_FAMILIES: [(bytes, % of the all-reduce's; loss or accuracy, of the averaged model and of the
+    worst rank)]}, means over seeds, of one cell's runs."""
+    groups, points = {}, {}
+    for run in runs:
+        groups.setdefault((run.method, run.axis.get("exchange.local_steps")), []).append(run.summary)
+    all_reduce = statistics.mean(summary["bytes_sent"] for summary in groups[("all-reduce", None)])
+    for (method, _), summaries in groups.items():
+        place = next(i for i, (_, belongs) in enumerate(OUTER_FAMILIES) if belongs(method))
+        across = 100 * statistics.mean(summary["bytes_sent"] for summary in summaries) / all_reduce
+        up, worst = (statistics.mean(s["metrics"][0][of] for s in summaries) for of in ("mean_model", "rank_worst"))
+        points.setdefault(place, []).append((across, up, worst))
+    return points
+
+
+def scatter_families(axes, points):
+    """Points as `outer_points` has them, a colour and a marker a family; the worst rank is not drawn."""
+    for place, of_family in sorted(points.items()):
+        mark = style.marker(place + place // len(style.SERIES))
+        across, up, _ = zip(*of_family)
+        axes.scatter(across, up, 26, style.colour(place), mark, label=OUTER_FAMILIES[place][0], zorder=3)
+
+
+def local_steps():
+    """Validation loss against bytes, those of the all-reduce being 100, a panel a number of ranks and a dealing. Left
+    out: whose worst rank is worse than 2.4."""
+    cells = outer_runs(OUTER_TABLES)
+    plot, panels = canvas(4.2, len(cells), sharey=True)
+    for axes, ((ranks, dealing), runs) in zip(panels, sorted(cells.items())):
+        points = outer_points(runs)
+        scatter_families(axes, {place: kept for place in points if (kept := [p for p in points[place] if p[2] < 2.4])})
+        axes.set_title(f"{ranks} ranks, {OUTER_DEALINGS[dealing]}", loc="left")
+        per_cent_axis(axes, "bytes, % of the all-reduce's", (0.02, 0.1, 0.5, 2, 10, 50))
+    panels[0].set_ylabel("validation loss, nats a character")
+    legend_below(plot, panels[0])
+    return plot
+
+
+def local_steps_mnist():
+    """Accuracy of the averaged model against bytes, a panel a dealing. Left out: below 80 %."""
     cells = outer_runs(OUTER_MNIST_TABLES)
     plot, panels = canvas(4.2, len(cells), sharey=True)
     for axes, dealing in zip(panels, OUTER_MNIST_DEALINGS):
