@@ -21,18 +21,19 @@ std::string divergence_message(const std::string& reason, int rank, Iteration k,
   return text.str();
 }
 
+/// H; a budget of less than one round has none.
+Iteration round_of(const RunLength& length) { return length.iterations < length.round ? 1 : length.round; }
+
 }  // namespace
 
 /// How far the job is when ranks begin nothing more: on average they have half a round before them then.
 double Trainer::job_limit(const RunLength& length) const {
-  const auto iterations = static_cast<double>(length.iterations);
-  return length.iterations < length.round ? iterations : iterations - static_cast<double>(length.round - 1) / 2.0;
+  return static_cast<double>(length.iterations) - static_cast<double>(round_of(length) - 1) / 2.0;
 }
 
 bool Trainer::is_spent(Iteration k, const RunLength& length) const {
   if (length.budget == RunLength::Budget::rank) return k >= length.iterations;
-  const bool within_a_round = length.iterations >= length.round && k % length.round != 0;
-  return !within_a_round && progress(k) >= job_limit(length);
+  return k % round_of(length) == 0 && progress(k) >= job_limit(length);
 }
 
 Iteration Trainer::run(const RunLength& length, const Observer& observe, const MayWait& may_wait) {

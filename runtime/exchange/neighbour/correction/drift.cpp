@@ -36,10 +36,10 @@
 // docs/method/drift_events.py and on MNIST; so they do not.
 // Gradients that the optimizer clips move x by less than η says, by the factor s of the clipping: v then learns s times
 // as fast, which is never too fast, and comes to rest at the same place. An optimizer that normalises divides s out.
-// Asynchronously each end counts by its own iterations and tells the other τ times the gain; both take the larger
-// product of the two. A slow rank's edges then learn by the many steps that a fast one makes between two moves. Three
-// fifths of c count, because the pair of copies is older than in lockstep: in docs/method/turns.py no pattern of
-// events, delays and speeds diverges then.
+// By turns an iteration may have several moves: τ is at least as many times that. Asynchronously each end counts by its
+// own iterations and tells the other τ times the gain; both take the larger product of the two. A slow rank's edges
+// then learn by the many steps that a fast one makes between two moves. Three fifths of c count, because the pair of
+// copies is older than in lockstep: in docs/method/turns.py no pattern of events, delays and speeds diverges then.
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>

@@ -69,6 +69,32 @@ TEST_CASE("whole segments in 8 bits: the changes out, back into the own copy and
   }
 }
 
+TEST_CASE(
+    "gossip_outer works on a mirror, and where training ends within a round the steps are taken back there, too") {
+  const Plan plan(std::string(ring) + "exchange: {name: gossip_outer, schedule: asynchronous, local_steps: 3}\n" +
+                  "trigger: {name: always}\n");
+  const Topology topology = plan.topology(1);
+  const Layout layout = reference::small_layout();
+  const reference::Quadratic problem(layout, 1, 7);
+  const auto ended_on = [&](const std::shared_ptr<Device>& device) {
+    const LocalJob job{.topology = topology,
+                       .layout = layout,
+                       .initial = problem.initial(),
+                       .plan = plan.exchange(),
+                       .device = [&](int) { return device; }};
+    LocalWorld world(job);
+    const auto rank = world.make_rank(0);
+    RankTrainer trainer(rank->member, problem, {});
+    for (Iteration k = 0; k < 5; ++k) trainer.start(k), trainer.finish(k);
+    const auto within = fetched(*device, rank->replica.values.span());
+    rank->member.end();
+    auto ended = fetched(*device, rank->replica.values.span());
+    CHECK(ended != within);
+    return ended;
+  };
+  CHECK(ended_on(emulated_device(1)) == ended_on(processor()));
+}
+
 /// The same on the global path, of `iterations` iterations.
 std::uint64_t global_bytes(const std::string& yaml, GlobalOutcome& outcome) {
   const std::uint64_t block = reference::small_layout().size() * sizeof(float);
