@@ -38,4 +38,11 @@ ended() {
   [ "${#left[@]}" = 0 ] || kill -KILL "${left[@]}"
 }
 
+# unbegun EXCHANGE: how many iterations of the budget may stay: ranks begin no round that is less than half paid for.
+unbegun() {
+  local steps=1
+  [[ $1 != *local_steps:* ]] || steps=$(sed -E 's/.*local_steps: ([0-9]+).*/\1/' <<<"$1")
+  echo $(((steps - 1) / 2))
+}
+
 nap() { sleep "$(printf '0.%03d' $((SRANDOM % 1000)))"; }

@@ -27,9 +27,10 @@ sys.exit(not (len(rows) == 2 and all(int(row["samples"]) > 0 for row in rows)))
 PY
 }
 
-# returned FOLDER VICTIM PROCESS…: the job has finished with everybody; the victim's place is the process's.
+# returned FOLDER VICTIM PROCESS ITERATIONS: the job has finished with everybody; the victim's place is the process's;
+# the job has made that many iterations or more.
 returned() {
-  local folder=$1 victim=$2 process=$3
+  local folder=$1 victim=$2 process=$3 iterations=$4
   cp "$folder/summary.json" output 2>/dev/null
   holds "$folder: finished" says "$folder" "s['status'] == 'finished' and s['ranks'] == 4"
   holds "$folder: who died" says "$folder" \
@@ -40,7 +41,7 @@ returned() {
     "s['ranks_lost'][0]['at_s'] <= s['ranks_joined'][0]['at_s'] < s['wall_time_s']"
   holds "$folder: and trained" says "$folder" "s['ranks_joined'][0]['iterations'] > 20"
   holds "$folder: and mixed" mixed "$folder" "$victim"
-  holds "$folder: the job's budget is spent" says "$folder" "s['iterations'] >= 300 * 32"
+  holds "$folder: the job's budget is spent" says "$folder" "s['iterations'] >= $iterations"
   holds "$folder: it has learnt" says "$folder" "s['accuracy_mean_model'] > 0.8 and s['accuracy_rank_min'] > 0.6"
   holds "$folder: four models" says "$folder" "len(s['replica_hash']) == 4"
   holds "$folder: four lines" test "$(cut -d, -f1 "$folder/ranks.csv" | tail -n +2 | sort | tr '\n' ' ')" = "0 1 2 3 "
@@ -65,7 +66,7 @@ for victim in 0 $((SRANDOM % 3 + 1)); do
     nap
     kill -KILL "${pids[$victim]}"
     ended "$folder"
-    returned "$folder" "$victim" 4
+    returned "$folder" "$victim" 4 $((300 * 32 - $(unbegun "$exchange")))
   done
 done
 

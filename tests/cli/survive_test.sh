@@ -38,7 +38,8 @@ for victim in 0 $((SRANDOM % 3 + 1)); do
     holds "$folder: who died" says "$folder" "[r['rank'] for r in s['ranks_lost']] == [$victim]"
     holds "$folder: while it trained" says "$folder" "0 < s['ranks_lost'][0]['at_s'] < s['wall_time_s']"
     holds "$folder: its share is done by others" says "$folder" "s['rank_iterations_max'] > 100 * 32"
-    holds "$folder: the job's budget is spent" says "$folder" "s['iterations'] >= 100 * 32"
+    holds "$folder: the job's budget is spent" says "$folder" \
+      "s['iterations'] >= 100 * 32 - $(unbegun "$exchange")"
     holds "$folder: it has learnt" says "$folder" "s['accuracy_mean_model'] > 0.8 and s['accuracy_rank_min'] > 0.6"
     holds "$folder: three models" says "$folder" "len(s['replica_hash']) == 3"
     holds "$folder: the lines of the living" test "$(cut -d, -f1 "$folder/ranks.csv" | grep -c "^[0-3]\$")" = 3
