@@ -109,7 +109,7 @@ std::uint64_t FailureDetector::word(int row, std::size_t at) const {
 // First what has come, then who is missed: after a pause of this rank's own all that has come meanwhile counts.
 void FailureDetector::look(std::chrono::nanoseconds now) {
   const bool was_away = now - looked_ > timeout_ / 4;
-  if (now - looked_ > timeout_ && looked_.count() > 0) stopped_for_ = now - looked_;
+  if (now - looked_ > timeout_ && looked_.count() > 0) stop_ = {.length = now - looked_, .end = now};
   looked_ = now;
   for (int r = 0; r < ranks(); ++r) {
     if (r == rank_) continue;
@@ -125,9 +125,9 @@ void FailureDetector::look(std::chrono::nanoseconds now) {
     if (r == rank_ || !alive(r) || has_left(r) || peer.beats == 0) continue;
     if (was_away) peer.heard = now;
     if (now - peer.heard <= timeout_) continue;
-    if (stopped_for_)
+    if (stop_)
       throw TakenForDead("rank " + std::to_string(rank_) + " was stopped for " +
-                         std::to_string(std::chrono::duration_cast<std::chrono::seconds>(*stopped_for_).count()) +
+                         std::to_string(std::chrono::duration_cast<std::chrono::seconds>(stop_->length).count()) +
                          " s, longer than train.failure_timeout_s, and hears of nobody since: the others have gone on "
                          "or ended without it, and it ends");
     bury(r, now);
@@ -142,7 +142,7 @@ void FailureDetector::listen(int rank, std::chrono::nanoseconds now) {
   if (!value || beats <= peer.beats) return;
   peer.beats = beats;
   peer.heard = now;
-  stopped_for_.reset();
+  if (stop_ && now - stop_->end > timeout_ / 4) stop_.reset();
   if ((*value & left_bit) != 0) left_[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
 }
 

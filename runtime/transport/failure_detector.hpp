@@ -9,7 +9,8 @@
 // itself and throws TakenForDead. What it still writes goes to places that nobody reads any more.
 // A rank that has itself not looked for a while believes nobody's silence from before: it may have been the one that
 // was stopped. If it was stopped for longer than `timeout` and then hears of nobody, the others have gone on or ended
-// without it, and it does not go on alone beside them: it throws TakenForDead, too.
+// without it, and it does not go on alone beside them: it throws TakenForDead, too. What comes in the first quarter of
+// `timeout` after it goes on may have been sent before it was stopped (sockets hold it), and says nothing.
 // Only ranks that have been heard of once can be missed, so slow starts kill nobody.
 // Where there are spares (topology/places.hpp), whose rank is P or more, a row also says whose place its sender has:
 //   a spare takes a place           once, and says so; spares do so in their order, so that nobody has to agree
@@ -147,9 +148,12 @@ class FailureDetector {
   std::vector<Join> joins_;
   std::uint32_t beats_ = 0;
   std::chrono::nanoseconds next_beat_{}, looked_{};
-  std::optional<std::chrono::nanoseconds> stopped_for_{};  // longer than the time-out, and nobody was heard of since
-  int told_ = 0;                                           // deaths in the last row
-  std::uint32_t told_role_ = 0;                            // and what it said of this rank
+  struct Stop {
+    std::chrono::nanoseconds length, end;
+  };
+  std::optional<Stop> stop_{};   // was longer than the time-out, and nobody was heard of since
+  int told_ = 0;                 // deaths in the last row
+  std::uint32_t told_role_ = 0;  // and what it said of this rank
 };
 
 }  // namespace hearsay

@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 run() { "$MPIEXEC" -n "$1" ${mpiexec_args[@]+"${mpiexec_args[@]}"} "${@:2}"; }
 mpiexec_args=()
-if "$MPIEXEC" --version 2>&1 | grep -qE 'Open MPI|OpenRTE'; then mpiexec_args=(--oversubscribe --bind-to none); fi
+if grep -qE 'Open MPI|OpenRTE' < <("$MPIEXEC" --version 2>&1); then mpiexec_args=(--oversubscribe --bind-to none); fi
 fail() { echo "FAILED: $1"; exit 1; }
 
 # Ranks with even numbers see a slope of 1.5, the others one of 2.5: alone they would stay there, together they meet.

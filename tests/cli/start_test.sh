@@ -20,7 +20,7 @@ YAML
 pid_of() {
   local pid
   for pid in $(pgrep -f "^$hearsay train .*--output $2( |\$)"); do
-    tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$pid" && return
+    grep -qzx "OMPI_COMM_WORLD_RANK=$1" "/proc/$pid/environ" 2>/dev/null && echo "$pid" && return
   done
   return 1
 }

@@ -30,7 +30,7 @@ equal_replicas() {  # equal_replicas NAME RATE
 # short_rounds EXCHANGE: its setting; of one with local steps, rounds of which the last ends with the run.
 short_rounds() {
   local more=''
-  if "$program" describe "$1" | grep -q local_steps; then more=', local_steps: 2'; fi
+  if grep -q local_steps < <("$program" describe "$1"); then more=', local_steps: 2'; fi
   echo "exchange={name: $1$more}"
 }
 

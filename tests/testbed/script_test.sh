@@ -63,7 +63,7 @@ refused 3 "root" setpriv --reuid=65534 --clear-groups "$TESTBED" status
 "$TESTBED" down
 [[ $(traces) -eq 0 ]] || failed "down has left something: $(ip netns list; ip -o link show)"
 [[ $(by_sessions) == "$before" ]] || failed "processors were dealt to sessions: $before, and now $(by_sessions)"
-ip netns list | grep -q someone-elses || failed "down has removed a namespace that was not its own"
+grep -q someone-elses < <(ip netns list) || failed "down has removed a namespace that was not its own"
 refused 2 "no testbed" "$TESTBED" run -np 2 -- hostname
 passed "down removes everything, running programs included, and nothing else"
 
@@ -71,7 +71,7 @@ passed "down removes everything, running programs included, and nothing else"
 # loses one that comes in the instant in which a command of its has ended.
 env --default-signal=INT "$TESTBED" up 100 1gbit >/dev/null 2>&1 &
 pid=$!
-until ip netns list | grep -q hearsay99-h5; do sleep 0.01; done
+until grep -q hearsay99-h5 < <(ip netns list); do sleep 0.01; done
 while kill -INT "$pid" 2>/dev/null; do sleep 0.2; done
 code=0
 wait "$pid" || code=$?

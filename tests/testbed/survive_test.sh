@@ -21,7 +21,7 @@ YAML
 pid_of() {
   local pid
   for pid in $(pgrep -f "^$program train .*--output $folder/run( |\$)"); do
-    if tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$1"; then echo "$pid"; fi
+    if grep -qzx "OMPI_COMM_WORLD_RANK=$1" "/proc/$pid/environ"; then echo "$pid"; fi
   done
 }
 
@@ -83,9 +83,9 @@ for victim in 0 2; do
   signalled $victim KILL
   gone_on "rank $victim is killed, and a spare comes" $victim $hosts
 done
-begun $hosts --set "$long" --set train.epochs=200
+begun $hosts --set "$long" --set train.epochs=400
 signalled 1 STOP
-sleep 4
+sleep 2.5 # the others have taken it for dead, and train on: long enough on a fast machine, too
 signalled 1 CONT
 gone_on "rank 1 stands still for longer than the time-out" 1
 grep -q "rank 1 was not heard of for train.failure_timeout_s and was taken for dead" "$folder/log" ||

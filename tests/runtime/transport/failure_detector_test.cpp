@@ -44,6 +44,13 @@ class DeafMemory final : public RemoteMemory {
     return memory_.flush(target);
   }
   void sync() override { memory_.sync(); }
+  /// The oldest of what was kept back for `target` arrives, and nothing else.
+  void deliver_oldest(int target) {
+    const auto oldest = std::ranges::find(kept_, target, &Put::target);
+    REQUIRE(oldest != kept_.end());
+    memory_.put(oldest->bytes, target, oldest->offset);
+    kept_.erase(oldest);
+  }
 
  private:
   struct Put {
@@ -190,6 +197,33 @@ TEST_CASE("a rank that was stopped until the others had ended does not go on alo
   job.pass(100ms, {2});
   CHECK_THROWS_WITH_AS(job.pass(3 * timeout, {0, 1, 3}), doctest::Contains("hears of nobody since"), TakenForDead);
   CHECK(job[2].dead() == 0);
+}
+
+TEST_CASE("what was sent before a rank was stopped, and comes when it goes on, is no sign of life") {
+  Job job(4);
+  job.pass(5s);
+  job.keeps_back = true;
+  job.deaf = {2};
+  job.pass(2 * timeout, {2});
+  for (const int r : {0, 1, 3}) job[r].leave();
+  job.pass(100ms, {2});
+  job.pass(50ms, {0, 1, 3});
+  for (const int r : {0, 1, 3}) job.memories[static_cast<std::size_t>(r)]->deliver_oldest(2);
+  CHECK_THROWS_WITH_AS(job.pass(3 * timeout, {0, 1, 3}), doctest::Contains("hears of nobody since"), TakenForDead);
+  CHECK(job[2].dead() == 0);
+}
+
+TEST_CASE("two ranks that were stopped together take a third that died meanwhile for dead, and go on") {
+  Job job(3);
+  job.pass(5s);
+  now += 2 * timeout;
+  job.pass(timeout / 2, {2});
+  CHECK(job[0].dead() == 0);
+  job.pass(timeout, {2});
+  for (const int r : {0, 1}) {
+    CHECK(job[r].dead() == 1);
+    CHECK(!job[r].alive(2));
+  }
 }
 
 TEST_CASE("where all are stopped together, nobody is dead") {
