@@ -54,9 +54,9 @@ def mnist_rows(heading):
     return [row for row in read_table("mnist", heading) if "bytes, %" in row and row["bytes, %"]]
 
 
-def canvas(height_in, columns=1, width_in=7.2, **options):
+def canvas(height_in, columns=1, width_in=7.2, rows=1, **options):
     plot = matplotlib.figure.Figure(figsize=(width_in, height_in), layout="constrained")
-    return plot, plot.subplots(1, columns, squeeze=False, **options)[0]
+    return plot, plot.subplots(rows, columns, squeeze=False, **options).ravel()
 
 
 def per_cent_axis(axes, what, ticks=(1, 2, 5, 10, 20, 50, 100)):
@@ -317,16 +317,18 @@ def scatter_families(axes, points):
 
 
 def local_steps():
-    """Validation loss against bytes, those of the all-reduce being 100, a panel a number of ranks and a dealing. Left
-    out: whose worst rank is worse than 2.4."""
+    """Validation loss against bytes, those of the all-reduce being 100, a row a number of ranks, a column a dealing.
+    Left out: whose worst rank is worse than 2.4."""
     cells = outer_runs(OUTER_TABLES)
-    plot, panels = canvas(4.2, len(cells), sharey=True)
+    plot, panels = canvas(7.2, len(OUTER_DEALINGS), rows=len({ranks for ranks, _ in cells}), sharey=True)
     for axes, ((ranks, dealing), runs) in zip(panels, sorted(cells.items())):
         points = outer_points(runs)
         scatter_families(axes, {place: kept for place in points if (kept := [p for p in points[place] if p[2] < 2.4])})
         axes.set_title(f"{ranks} ranks, {OUTER_DEALINGS[dealing]}", loc="left")
         per_cent_axis(axes, "bytes, % of the all-reduce's", (0.02, 0.1, 0.5, 2, 10, 50))
-    panels[0].set_ylabel("validation loss, nats a character")
+        axes.set_xlim(0.012, 200)
+    for axes in panels[:: len(OUTER_DEALINGS)]:
+        axes.set_ylabel("validation loss, nats a character")
     legend_below(plot, panels[0])
     return plot
 
