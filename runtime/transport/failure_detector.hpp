@@ -106,6 +106,10 @@ class FailureDetector {
     std::vector<std::uint64_t> farewell{};  // the last row, to one that is held for dead
     bool lives = false;                     // one that is held for dead: it must hear of that
   };
+  /// Of this rank.
+  struct Stop {
+    std::chrono::nanoseconds length, end;
+  };
   static constexpr std::uint32_t left_bit = std::uint32_t{1} << 31;
   /// Of what a spare says of itself: its place + 1, or 0, and whether it takes part.
   static constexpr std::uint32_t part_bit = std::uint32_t{1} << 31;
@@ -148,10 +152,7 @@ class FailureDetector {
   std::vector<Join> joins_;
   std::uint32_t beats_ = 0;
   std::chrono::nanoseconds next_beat_{}, looked_{};
-  struct Stop {
-    std::chrono::nanoseconds length, end;
-  };
-  std::optional<Stop> stop_{};   // was longer than the time-out, and nobody was heard of since
+  std::optional<Stop> stop_{};   // the last that was longer than the time-out, if nobody was heard of since
   int told_ = 0;                 // deaths in the last row
   std::uint32_t told_role_ = 0;  // and what it said of this rank
 };

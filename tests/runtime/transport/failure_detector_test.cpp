@@ -187,26 +187,26 @@ TEST_CASE("a rank that was stopped is told, where puts leave only when somebody 
   CHECK(job[2].dead() == 0);
 }
 
-TEST_CASE("a rank that was stopped until the others had ended does not go on alone") {
-  Job job(4);
+/// Rank 2 is stopped until the others have taken it for dead and ended; what they sent it has not left.
+void end_without_rank_2(Job& job) {
   job.pass(5s);
   job.keeps_back = true;
   job.deaf = {2};
   job.pass(2 * timeout, {2});
   for (const int r : {0, 1, 3}) job[r].leave();
   job.pass(100ms, {2});
+}
+
+TEST_CASE("a rank that was stopped until the others had ended does not go on alone") {
+  Job job(4);
+  end_without_rank_2(job);
   CHECK_THROWS_WITH_AS(job.pass(3 * timeout, {0, 1, 3}), doctest::Contains("hears of nobody since"), TakenForDead);
   CHECK(job[2].dead() == 0);
 }
 
 TEST_CASE("what was sent before a rank was stopped, and comes when it goes on, is no sign of life") {
   Job job(4);
-  job.pass(5s);
-  job.keeps_back = true;
-  job.deaf = {2};
-  job.pass(2 * timeout, {2});
-  for (const int r : {0, 1, 3}) job[r].leave();
-  job.pass(100ms, {2});
+  end_without_rank_2(job);
   job.pass(50ms, {0, 1, 3});
   for (const int r : {0, 1, 3}) job.memories[static_cast<std::size_t>(r)]->deliver_oldest(2);
   CHECK_THROWS_WITH_AS(job.pass(3 * timeout, {0, 1, 3}), doctest::Contains("hears of nobody since"), TakenForDead);
