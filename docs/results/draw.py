@@ -128,56 +128,63 @@ def worst_rank():
     return plot
 
 
+SKEW_FAMILIES = ("whole tensors", "8 bits", "4 bits", "2 bits")
+CENTRAL = {  # (table, method): its name in the picture
+    ("outer-mnist-every-step", "PowerSGD, rank 2"): "PowerSGD",
+    ("outer-mnist-every-step", "Top-k 1 %"): "top-k",
+    ("outer-mnist-every-step", "gTop-k 1 %"): "gTop-k",
+    ("outer-mnist", "SparseLoCo 3 %, 2 bits, H = 5"): "SparseLoCo",
+}
+
+
 def skew_family(method):
-    """Which mark a method of skew.csv has."""
-    if method.startswith("2 bits"):
-        return "2 bits"
-    if method.startswith("int8"):
-        return "8 bits"
-    return "whole tensors"
+    """Which of SKEW_FAMILIES a method of skew-own-rates.csv belongs to."""
+    bits = {"int8": "8 bits", "fp4": "4 bits", "2 bits": "2 bits"}
+    return next((family for start, family in bits.items() if method.startswith(start)), "whole tensors")
+
+
+def skew_runs(table):
+    """{method: [summary]} of its runs on label-sorted shares that finished."""
+    found = {}
+    for run in read_rows(HERE / f"tables/{table}.csv"):
+        if run.finished and run.axis["data.partition"]["name"] == "shards":
+            found.setdefault(run.method, []).append(run.summary)
+    return found
 
 
 def skew_front():
-    """Filled: corrected. Round: every iteration or events; square: periods."""
-    tables = ("skew", "skew-whole")  # what there is with even batches is in the first one only
-    runs = [run for table in tables for run in read_rows(HERE / f"tables/{table}.csv")]
-    runs = [run for run in runs if run.ranks == 8 and run.finished]
-    runs = [run for run in runs if run.axis["data.partition"]["name"] == "shards"]
-    groups = {}
-    for run in runs:
-        correction = run.axis.get("exchange.correction.name")
-        if correction and not run.method.startswith("top-k"):
-            groups.setdefault((run.method, correction), []).append(run.summary)
+    """Round: along a ring, filled with drift correction. A cross: sums over all ranks. Dotted: the all-reduce."""
+    tables = {name: skew_runs(name) for name in ("skew-own-rates", "outer-mnist-every-step", "outer-mnist")}
+    corrected, plain = tables["skew-own-rates"], tables["outer-mnist-every-step"]["D-PSGD"]
+    full = statistics.mean(summary["bytes_sent"] for summary in plain)
     plot, panels = canvas(3.7, 2)
-    families = ("whole tensors", "8 bits", "2 bits")
     for axes, key in zip(panels, ("accuracy_mean_model", "accuracy_rank_min")):
-        for (method, correction), summaries in groups.items():
-            colour = style.colour(families.index(skew_family(method)))
-            across = 100 * statistics.mean(summary["bytes_fraction"] for summary in summaries)
-            up = 100 * statistics.mean(summary[key] for summary in summaries)
-            filled = correction == "drift"
-            axes.scatter(
-                across,
-                up,
-                60 if method == "D-PSGD" else 26,
-                marker="s" if "every" in method else "o",
-                facecolors=colour if filled else "none",
-                edgecolors=colour,
-                zorder=3 if filled else 2,
-            )
-        dense = [run.summary["accuracy_mean_model"] for run in runs if run.method == "all-reduce"]
-        if dense:
-            axes.axhline(100 * statistics.mean(dense), color=style.MUTED, linewidth=1, linestyle=":")
+
+        def place(summaries):
+            across = statistics.mean(summary["bytes_sent"] for summary in summaries) / full
+            return 100 * across, 100 * statistics.mean(summary[key] for summary in summaries)
+
+        for method, summaries in corrected.items():
+            if method != "gradient tracking":
+                colour = style.colour(SKEW_FAMILIES.index(skew_family(method)))
+                axes.scatter(*place(summaries), 60 if method == "D-PSGD" else 26, color=colour, zorder=3)
+        axes.scatter(*place(plain), 60, facecolors="none", edgecolors=style.colour(0), zorder=2)
+        for (table, method), name in CENTRAL.items():
+            across, up = place(tables[table][method])
+            axes.scatter(across, up, 22, marker="x", color=style.MUTED, zorder=2)
+            axes.annotate(name, (across, up), (3, 4), textcoords="offset points", fontsize=7, color=style.MUTED)
+        dense = tables["outer-mnist-every-step"]["all-reduce"]
+        axes.axhline(place(dense)[1], color=style.MUTED, linewidth=1, linestyle=":")
         per_cent_axis(axes, "bytes, % of D-PSGD's")
     panels[0].set_title("the averaged model", loc="left")
     panels[1].set_title("the worst rank's model", loc="left")
     panels[0].set_ylabel("accuracy, %")
-    handles = [Line2D([], [], linestyle="", marker="o", color=style.colour(i)) for i in range(len(families))]
-    hollow = Line2D([], [], linestyle="", marker="o", color=style.INK, markerfacecolor="none")
-    square = Line2D([], [], linestyle="", marker="s", color=style.INK)
+    filled = [Line2D([], [], linestyle="", marker="o", color=style.colour(i)) for i in range(len(SKEW_FAMILIES))]
+    hollow = Line2D([], [], linestyle="", marker="o", color=style.colour(0), markerfacecolor="none")
+    cross = Line2D([], [], linestyle="", marker="x", color=style.MUTED)
     line = Line2D([], [], color=style.MUTED, linewidth=1, linestyle=":")
-    names = (*families, "without correction", "periods", "all-reduce")
-    plot.legend([*handles, hollow, square, line], names, loc="lower center", ncols=3, frameon=False, fontsize=8)
+    names = (*SKEW_FAMILIES, "without correction", "sums over all ranks", "all-reduce")
+    plot.legend([*filled, hollow, cross, line], names, loc="lower center", ncols=4, frameon=False, fontsize=8)
     room = 0.48 / plot.get_size_inches()[1]
     plot.get_layout_engine().set(rect=(0, room, 1, 1 - room))
     return plot
