@@ -93,6 +93,9 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
                                  (neighbours ? " (" + percent(s.messages_fraction()) + " of D-PSGD's)" : ""));
     text += line("bytes", byte_count(static_cast<double>(s.totals.bytes())) + " (" + percent(s.bytes_fraction()) +
                               (neighbours ? " of D-PSGD's)" : " of a dense ring all-reduce's)"));
+    if (s.iterations < s.local_steps && s.totals.bytes() == 0)
+      text += "  warning: " + counted(s.iterations, "iteration") + ": a round has " + std::to_string(s.local_steps) +
+              " (exchange.local_steps), so the ranks have exchanged nothing\n";
     if (s.staleness_max) text += staleness_text(s);
     const auto [fewest, most] = s.rank_iterations;
     if (fewest < most)

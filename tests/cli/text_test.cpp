@@ -204,6 +204,21 @@ TEST_CASE("of a rank that dies between two rounds it is said which rounds miss i
         std::string::npos);
 }
 
+TEST_CASE("of a run that was shorter than a round it is said that nothing was exchanged") {
+  const auto said = [](std::int64_t iterations, std::int64_t local_steps, std::uint64_t bytes) {
+    Summary run = finished(10, 10);
+    run.ranks = 4;
+    run.iterations = iterations;
+    run.local_steps = local_steps;
+    run.totals = {.payload_bytes = bytes};
+    return outcome_text(run, "runs/outer", false).find("have exchanged nothing") != std::string::npos;
+  };
+  CHECK(said(12, 30, 0));
+  CHECK(!said(12, 30, 8));  // a fragment's round, or what asynchronous ranks have mixed
+  CHECK(!said(30, 30, 0));
+  CHECK(!said(12, 1, 0));
+}
+
 TEST_CASE("runs of a task with another metric are compared by it, and mixed ones are said to be so") {
   Summary text = finished(10, 10);
   text.accuracy_mean_model.reset(), text.accuracy_rank_min.reset();

@@ -46,6 +46,11 @@ same() {
 same eventgrad 3 digits/eventgrad.yaml --set trigger.warmup_iterations=2
 same gtopk 4 digits/gtopk.yaml
 same one-peer 4 digits/dpsgd.yaml --set topology.graph.name=one_peer_exponential
+same diloco 3 digits/diloco.yaml --set exchange.local_steps=4
+same noloco 3 digits/diloco.yaml --set "exchange={name: noloco, local_steps: 4}"
+same gossip-outer 3 digits/gossip-outer.yaml --set exchange.local_steps=4
+same sparseloco 3 digits/diloco.yaml --set "exchange={name: sparseloco, local_steps: 4}" \
+  --set "sparsify={selector: {name: chunked, density: 0.1}, quantiser: {name: two_bit}}"
 # Collectives in the middle of a backward pass, where ranks take turns.
 same lkgs 2 mnist/lkgs.yaml --set "data={name: synthetic_digits, batch_size: 16}"
 holds "eventgrad: some segment was silent" test "$(outcome eventgrad | sed -n 's/"messages"://p')" -lt 480

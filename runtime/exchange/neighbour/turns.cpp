@@ -24,7 +24,8 @@ void move_by_events(Iteration k, NeighbourLink& link, const MixingRule& rule, Dr
 void require_turns(Config& exchange, const LinkOptions& options) {
   exchange.require(!options.by_turns || options.in_flight == 1, "in_flight",
                    "where mixing keeps the mean, the two ends of an edge take turns: one packet of it is under way at "
-                   "most. Leave it at 1, or take mixing: {name: stale} without correction");
+                   "most. Leave it at 1; several are for eventgrad with mixing: {name: stale}, and for dpsgd without "
+                   "correction");
 }
 
 void send_by_turns(Iteration k, std::span<const std::uint8_t> fired, NeighbourLink& link, const MixingRule& rule,

@@ -46,7 +46,7 @@ TEST_CASE("a plain round keeps the sum exactly, and leaves pairs that agree, oth
 }
 
 TEST_CASE("the mean of the models takes DiLoCo's outer step with heavy-ball momentum, whoever meets whom") {
-  for (const int ranks : {2, 5, 8}) {
+  for (const int ranks : {1, 2, 5, 8}) {  // alone: Lookahead
     for (const std::string keys : {"", "consensus: 0.3, ", "consensus: 1.2, pairs_seed: 9, "}) {
       CAPTURE(ranks);
       CAPTURE(keys);

@@ -9,8 +9,9 @@ namespace {
 
 using namespace test;
 
-std::string sparseloco(const std::string& keys, const std::string& selector) {
-  return everybody + "exchange: {name: sparseloco, " + keys + "}\nsparsify: {selector: " + selector + "}\n";
+std::string sparseloco(const std::string& keys, const std::string& selector, const std::string& quantiser = "none") {
+  return everybody + "exchange: {name: sparseloco, " + keys + "}\nsparsify: {selector: " + selector +
+         ", quantiser: {name: " + quantiser + "}}\n";
 }
 
 TEST_CASE("where everything travels it is DiLoCo, to rounding") {
@@ -27,12 +28,12 @@ TEST_CASE("where everything travels it is DiLoCo, to rounding") {
   }
 }
 
-/// x after some rounds of three steps, and Σ over ranks of what they owe.
+/// x after some rounds of three steps along multiples of `unit`, and Σ over ranks of what they owe.
 struct Account {
   std::vector<double> x, owed;
   std::uint64_t payload_bytes = 0;
 };
-Account account(const std::string& yaml, int ranks, Iteration iterations) {
+Account account(const std::string& yaml, int ranks, Iteration iterations, int unit = 1) {
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 0.0F);
   const Plan plan(yaml);
@@ -44,7 +45,7 @@ Account account(const std::string& yaml, int ranks, Iteration iterations) {
     const auto x = rank.replica.values.span(), g = rank.replica.gradients.span();
     for (Iteration k = 0; k < iterations; ++k) {
       rank.member.start(k);
-      whole_numbers(rank.rank(), k, 1, g);
+      whole_numbers(rank.rank(), k, unit, g);
       rank.member.finish(k);
       for (std::size_t e = 0; e < x.size(); ++e) x[e] -= g[e];
       rank.member.stepped(k);
@@ -61,28 +62,55 @@ Account account(const std::string& yaml, int ranks, Iteration iterations) {
   return result;
 }
 
-// Whole numbers, and means over 2 or 4 ranks: exact.
+/// Σ over ranks and iterations of their gradients, multiples of `unit`.
+std::vector<double> made_by_all(int ranks, Iteration iterations, int unit, std::size_t n) {
+  std::vector<double> made(n);
+  std::vector<float> g(n);
+  for (int r = 0; r < ranks; ++r)
+    for (Iteration k = 0; k < iterations; ++k) {
+      whole_numbers(r, k, unit, g);
+      for (std::size_t e = 0; e < n; ++e) made[e] += static_cast<double>(g[e]);
+    }
+  return made;
+}
+
+// Multiples of the number of ranks: a mean is a whole number, so everything is exact.
 TEST_CASE("what is applied and what is owed are together what the local steps have made, exactly") {
   constexpr Iteration iterations = 15;
-  for (const int ranks : {1, 2, 4}) {
+  for (const int ranks : {1, 2, 3, 5, 6, 7, 8}) {
     for (const std::string selector : {"{name: topk, density: 0.1}", "{name: topk, density: 0.3, scope: per_segment}",
-                                       "{name: random, density: 0.2}"}) {
+                                       "{name: random, density: 0.2}", "{name: chunked, density: 0.1}",
+                                       "{name: chunked, density: 0.3, scope: per_segment}"}) {
       CAPTURE(ranks);
       CAPTURE(selector);
-      const Account sparse = account(sparseloco("local_steps: 3", selector), ranks, iterations);
-      std::vector<double> made(sparse.x.size());
-      std::vector<float> g(made.size());
-      for (int r = 0; r < ranks; ++r)
-        for (Iteration k = 0; k < iterations; ++k) {
-          whole_numbers(r, k, 1, g);
-          for (std::size_t e = 0; e < made.size(); ++e) made[e] += static_cast<double>(g[e]);
-        }
+      const Account sparse = account(sparseloco("local_steps: 3", selector), ranks, iterations, ranks);
+      const std::vector<double> made = made_by_all(ranks, iterations, ranks, sparse.x.size());
       double owed = 0.0;
       for (std::size_t e = 0; e < made.size(); ++e) {
         CHECK(sparse.owed[e] - ranks * sparse.x[e] == made[e]);
         owed += std::abs(sparse.owed[e]);
       }
       CHECK(owed > 0.0);
+    }
+  }
+}
+
+// Levels of 12 bits are no whole numbers, so sums of several of them round.
+TEST_CASE("what two bits leave out is owed, to rounding") {
+  constexpr Iteration iterations = 15;
+  for (const int ranks : {1, 2, 3, 5, 8}) {
+    for (const std::string selector : {"{name: chunked, density: 0.3, scope: per_segment}", "{name: dense}"}) {
+      CAPTURE(ranks);
+      CAPTURE(selector);
+      const Account sparse = account(sparseloco("local_steps: 3", selector, "two_bit"), ranks, iterations);
+      const std::vector<double> made = made_by_all(ranks, iterations, 1, sparse.x.size());
+      double owed = 0.0, worst = 0.0;
+      for (std::size_t e = 0; e < made.size(); ++e) {
+        worst = std::max(worst, std::abs(sparse.owed[e] - ranks * sparse.x[e] - made[e]));
+        owed = std::max(owed, std::abs(sparse.owed[e]));
+      }
+      CHECK(worst < 1e-3);
+      CHECK(owed > 1.0);
     }
   }
 }
