@@ -16,7 +16,10 @@ try:
     import torch
     from torch import nn
 except ImportError:
-    sys.exit("export_model.py: this Python has no torch (Debian: apt install python3-torch)")
+    if {"-h", "--help"} & set(sys.argv):
+        sys.exit(print(__doc__))
+    print("export_model.py: this Python has no torch (Debian: apt install python3-torch)", file=sys.stderr)
+    sys.exit(3)
 
 
 class Images(nn.Module):

@@ -137,8 +137,11 @@ fs::path find_file(const fs::path& folder, std::span<const std::string> names, s
   }
   std::error_code error;
   const std::string where = folder.string() + (fs::is_directory(folder, error) ? "" : " (no such folder)");
-  throw DataError("a file of the data set " + std::string(dataset) + " is missing in " + where + "; tried " + tried +
-                  ". Download it with `" + remedy(dataset) + "`" + (hint.empty() ? "" : ", or ") + std::string(hint));
+  throw DataError(
+      "a file of the data set" + (dataset.empty() ? "" : " " + std::string(dataset)) + " is missing in " + where +
+      "; tried " + tried +
+      (dataset.empty() ? ". " : ". Download it with `" + remedy(dataset) + "`" + (hint.empty() ? "" : ", or ")) +
+      std::string(hint));
 }
 
 fs::path data_folder(const fs::path& path, std::string_view dataset) {

@@ -16,6 +16,7 @@ std::vector<std::uint8_t> read_file(const std::filesystem::path& file);
 
 /// The first of `names` that exists in `folder`, plain or with `.gz` or `.xz`; a plain file comes first.
 /// Throws DataError that lists the names tried and how to get the data set, followed by `hint` (which may be empty).
+/// `dataset`: what scripts/get-data calls it; empty where that has none, then `hint` alone says what to do.
 std::filesystem::path find_file(const std::filesystem::path& folder, std::span<const std::string> names,
                                 std::string_view dataset, std::string_view hint = {});
 

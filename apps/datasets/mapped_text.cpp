@@ -40,7 +40,7 @@ Text mapped(const fs::path& file) {
   if (!S_ISREG(about.st_mode))
     throw DataError(file.string() + ": is no regular file, and texts are read from such only");
   const auto size = static_cast<std::size_t>(about.st_size);
-  if (size == 0) throw DataError(file.string() + ": is empty: there is no text to learn from");
+  if (size == 0) throw DataError(file.string() + ": is empty: there is nothing to learn from");
   void* const memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.number, 0);
   if (memory == MAP_FAILED) fail(file, "cannot be mapped into memory");
   return {file.string(), {static_cast<const char*>(memory), size}, {memory, [size](const void* mapping) {
@@ -60,7 +60,7 @@ Text text_of(std::string characters, std::string origin) {
 Text read_text(const fs::path& file) {
   if (!is_packed(file)) return mapped(file);
   const auto bytes = read_file(file);
-  if (bytes.empty()) throw DataError(file.string() + ": is empty: there is no text to learn from");
+  if (bytes.empty()) throw DataError(file.string() + ": is empty: there is nothing to learn from");
   return text_of({bytes.begin(), bytes.end()}, file.string());
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
 #include "runtime/training/model/learning_rate.hpp"
 #include "runtime/training/model/optimizer.hpp"
+#include "runtime/training/run_plan.hpp"
 #include "sparsify/sparsify.hpp"
 #include "topology/topology.hpp"
 #include "trigger/trigger.hpp"
@@ -71,6 +72,22 @@ std::vector<CatalogueKind> catalogue() {
       kind("codec", "sparsify.codec", position_coders(), make_alone),
       kind("quantiser", "sparsify.quantiser", quantisers(), make_alone),
   };
+}
+
+std::vector<CatalogueSection> catalogue_sections() {
+  Config root;
+  RunPlan(root, {.model_name = "", .dataset_name = "", .make_model = {}, .load_data = {}});
+  std::vector<CatalogueSection> sections = {
+      {"train", "how long, on what, and what happens when something fails", {}},
+      {"data", "batches and shares; a data set's own keys are under its name", {}},
+      {"optimizer", "the learning rate; of `name: sgd`, other optimizers' own keys are under their names", {}},
+      {"report", "what a run leaves behind", {}},
+  };
+  for (CatalogueSection& section : sections) {
+    section.keys = root.section(section.name).keys();
+    std::erase_if(section.keys, [](const KeyDescription& key) { return key.key == "name"; });
+  }
+  return sections;
 }
 
 const CatalogueKind& find_kind(const std::vector<CatalogueKind>& kinds, const std::string& name) {

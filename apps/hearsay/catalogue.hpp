@@ -31,6 +31,13 @@ struct CatalogueKind {
 /// In the order in which a configuration has them.
 std::vector<CatalogueKind> catalogue();
 
+/// A section whose keys are the same whatever is chosen by name.
+struct CatalogueSection {
+  std::string name, summary;
+  std::vector<KeyDescription> keys;
+};
+std::vector<CatalogueSection> catalogue_sections();
+
 /// The kind called `name`, in singular or plural. Throws ConfigError ("did you mean …?").
 const CatalogueKind& find_kind(const std::vector<CatalogueKind>& kinds, const std::string& name);
 

@@ -68,14 +68,20 @@ void add_train(CLI::App& app, TrainArguments& train) {
                                                   {"lines", ProgressMode::lines},
                                                   {"off", ProgressMode::off}};
   command.add_option("--progress", train.progress, "Progress on stderr: auto, bar, lines or off")
-      ->transform(CLI::CheckedTransformer(modes).description(""))
+      ->transform(CLI::Validator(
+          [modes](std::string& mode) -> std::string {
+            const auto known = modes.find(mode);
+            if (known == modes.end()) return "'" + mode + "' is none of auto, bar, lines and off";
+            mode = std::to_string(static_cast<int>(known->second));
+            return {};
+          },
+          ""))
       ->type_name("MODE")
       ->default_str("auto");
   CLI::Option* dry = command.add_flag("--dry-run", train.dry_run,
                                       "Say what the run would be (ranks, edges, parameters, bytes); train nothing");
   command.add_option("-n,--ranks", train.ranks, "Ranks of a dry run; as many as mpirun has started if left out")
-      ->type_name("P")
-      ->needs(dry);
+      ->type_name("P");
   command.add_flag("--dump-config", train.dump_config, "Print the complete configuration, defaults included, and stop")
       ->excludes(dry);
   command.footer(
@@ -103,13 +109,17 @@ void add_evaluate(CLI::App& app, EvaluateArguments& evaluate) {
 
 void add_list_and_describe(CLI::App& app, CommandLine& line) {
   CLI::App& list = *app.add_subcommand("list", "List what a configuration can choose from");
-  list.add_option("KIND", line.kind,
-                  "model, dataset, partition, optimizer, schedule, graph, weights, exchange, mixing, trigger, selector "
-                  "codec or quantiser; all of them if left out");
+  list.add_option(
+      "KIND", line.kind,
+      "model, dataset, partition, optimizer, schedule, graph, weights, exchange, mixing, correction, trigger, "
+      "selector, codec or quantiser; all of them if left out");
   list.footer("Examples:\n  hearsay list\n  hearsay list trigger");
   CLI::App& describe = *app.add_subcommand("describe", "Show equation, keys, defaults, ranges, cost and citation");
-  describe.add_option("NAME", line.names, "Names that `hearsay list` shows")->required();
-  describe.footer("Examples:\n  hearsay describe adaptive\n  hearsay describe ring metropolis");
+  describe
+      .add_option("NAME", line.names, "Names that `hearsay list` shows, or the sections train, data, optimizer, report")
+      ->required();
+  describe.footer(
+      "Examples:\n  hearsay describe adaptive\n  hearsay describe ring metropolis\n  hearsay describe train");
 }
 
 void add_topology(CLI::App& app, TopologyArguments& topology) {

@@ -8,6 +8,7 @@
 #include <exception>
 #include <new>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -62,6 +63,12 @@ Failure failure_in_flight() {
   } catch (const std::bad_alloc&) {
     return {static_cast<int>(ExitCode::bug), "out of memory"};
   } catch (const std::exception& bug) {
+    // LibTorch's allocator has an error of its own: a sentence, and then the stack.
+    const std::string_view said = bug.what();
+    if (const auto wanted = said.find("you tried to allocate "); wanted != std::string_view::npos)
+      return {static_cast<int>(ExitCode::bug),
+              "out of memory: " + std::string(said.substr(wanted, said.find_first_of(".\n", wanted) - wanted)) +
+                  ". Take a smaller model or data.batch_size, or fewer ranks on this host"};
     return {static_cast<int>(ExitCode::bug), std::string("internal error, please report it: ") + bug.what()};
   } catch (...) {
     return {static_cast<int>(ExitCode::bug), "internal error of an unknown kind, please report it"};

@@ -48,7 +48,7 @@ SimulationPlan read_simulation(Config& root, int processes) {
   simulate.require(plan.jitter == 0.0 || plan.spread == 0.0, "spread",
                    "give either jitter or spread: both say how long "
                    "an iteration takes");
-  plan.slow_ranks = simulate.integers("slow_ranks", {}, Range::at_least(0), "stragglers");
+  plan.slow_ranks = simulate.integers("slow_ranks", {}, Range::between(0, processes - 1), "stragglers");
   plan.slow_factor = simulate.real("slow_factor", 1.0, Range::above(0.0), "how many times as long stragglers compute");
   plan.scale = simulate.real("scale", 1.0, Range::at_least(1.0),
                              "all bandwidths are divided by it: a message then takes as long as one so many times as "

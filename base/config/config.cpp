@@ -91,7 +91,9 @@ void Config::Mapping::report_unknown_keys(std::vector<YamlProblem>& problems) co
   for (const Asked& a : asked) known.push_back(a.description.key);
   for (const YamlMember* member : unknown_members(false)) {
     std::string message = "unknown key";
-    if (const std::string near = nearest(member->key, known); !near.empty())
+    if (const auto reason = reasons.find(member->key); reason != reasons.end())
+      message = reason->second;
+    else if (const std::string near = nearest(member->key, known); !near.empty())
       message += ", did you mean '" + near + "'?";
     else if (!known.empty())
       message += "; known: " + comma_separated(known);
@@ -300,6 +302,10 @@ void Config::provide(const std::string& name, std::any thing) { document_->provi
 const std::any* Config::provided(const std::string& name) const {
   const auto found = document_->provided.find(name);
   return found == document_->provided.end() ? nullptr : &found->second;
+}
+
+void Config::explain_unknown(std::string_view key, const std::string& reason) {
+  mapping_->reasons.insert_or_assign(std::string(key), reason);
 }
 
 void Config::note(const std::string& sentence) { document_->notes.push_back(sentence); }

@@ -88,6 +88,9 @@ class Config {
   /// Records an error at `key`'s place (or at the mapping's, if the key is absent) unless `holds`.
   void require(bool holds, std::string_view key, const std::string& message);
 
+  /// What to say of `key` if the document has it and nobody asks for it: why that is so and what to do.
+  void explain_unknown(std::string_view key, const std::string& reason);
+
   /// Something of the program's own that is no YAML, for whoever reads the document and asks for it by this name: the
   /// trigger of trigger/trigger.hpp. `provided` is null if there is none.
   void provide(const std::string& name, std::any thing);

@@ -54,6 +54,7 @@ struct Config::Mapping {
   Position position;          // its place, or that of the nearest mapping around it
   std::deque<Asked> asked{};  // in order
   bool name_unknown = false;  // `name` asked for an algorithm that does not exist: its keys cannot be judged
+  std::map<std::string, std::string> reasons{};  // what to say of a key that nobody asks for
 
   const YamlMember* find(std::string_view key) const { return value == nullptr ? nullptr : value->find(key); }
   std::string full(std::string_view key) const {

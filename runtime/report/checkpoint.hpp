@@ -56,6 +56,8 @@ class CheckpointFolder {
   CheckpointFolder(std::filesystem::path directory, std::string run_id)
       : directory_(std::move(directory)), run_id_(std::move(run_id)) {}
 
+  const std::filesystem::path& directory() const { return directory_; }
+
   /// Writes a rank's state and then its manifest, of which `bytes` and `hash` are filled in. Throws DataError; what is
   /// left behind then is no complete checkpoint.
   /// `durable`: a machine that stops has it, too, and not only a process that is killed; the disk takes its time.

@@ -227,8 +227,8 @@ RunFolder RunFolder::resumed(const fs::path& directory) {
   }
   if (id.empty())
     throw ConfigError(directory.string() +
-                      ": holds no run that could be resumed (there is no manifest.json with a run's name); --resume "
-                      "takes the run folder of `hearsay train`");
+                      ": holds no run (there is no manifest.json with a run's name): name the run folder of a "
+                      "`hearsay train`");
   RunLock lock(directory, id);
   return {std::move(id), std::move(lock)};
 }

@@ -49,6 +49,16 @@ void read_exchange(Config& root, RunPlan::Parts& parts) {
   parts.topology = plan_topology(root, *parts.exchange);
 }
 
+/// Sections that some exchanges have and this one has not.
+void explain_sections(Config& root, const RunPlan::Parts& parts) {
+  for (const auto& [section, others] : {std::pair{"topology", "one along a graph (dpsgd, eventgrad)"},
+                                        {"trigger", "one with events (eventgrad, gossip_outer)"},
+                                        {"sparsify", "one that compresses (eventgrad, topk, sparseloco)"}})
+    root.explain_unknown(section, "exchange '" + parts.exchange_name +
+                                      "' does not use this section: leave it out, or " + "take " + others);
+  root.explain_unknown("simulate", "is for `hearsay simulate`, which takes this file as it is");
+}
+
 void read_failures(Config& train, RunPlan::Parts& parts) {
   parts.on_failure = read_on_failure(train, *parts.exchange);
   train.require(!parts.on_failure.others_go_on || parts.budget == RunLength::Budget::job, "on_failure",
@@ -58,8 +68,8 @@ void read_failures(Config& train, RunPlan::Parts& parts) {
 void read_train(Config& root, RunPlan::Parts& parts) {
   Config train = root.section("train");
   parts.epochs = train.integer("epochs", 10, Range::at_least(1), "passes over the training set");
-  parts.most_iterations =
-      train.integer("iterations", 0, Range::at_least(0), "stop after so many iterations; 0: no limit");
+  parts.most_iterations = train.integer("iterations", 0, Range::at_least(0),
+                                        "stop after so many iterations, if that is earlier; 0: no limit");
   const bool lockstep = parts.exchange->schedule() == Schedule::lockstep;
   parts.budget =
       train.choice("budget", lockstep ? "rank" : "job", {"rank", "job"},
@@ -96,7 +106,8 @@ void read_train(Config& root, RunPlan::Parts& parts) {
   parts.device =
       train.choice("device", "cpu", {"cpu", "cuda"},
                    "where the replica lives and is trained; cuda: on the host's GPUs, which its ranks share in turn "
-                   "(needs a LibTorch with CUDA; docs/guide/gpu.md says what crosses the bus)");
+                   "(needs a LibTorch with CUDA; docs/guide/gpu.md says what crosses the bus)",
+                   "; a GPU is cuda");
   parts.threads = static_cast<int>(train.integer(
       "threads", 1, Range::between(1, 1024), "threads per rank that compute: LibTorch's, and for mixing long blocks"));
 }
@@ -117,6 +128,7 @@ RunPlan::Parts read(Config root, Task task) {
   read_exchange(root, parts);
   read_train(root, parts);
   read_report(root, parts);
+  explain_sections(root, parts);
   root.throw_if_invalid();
   parts.config_yaml = root.dump();
   return parts;

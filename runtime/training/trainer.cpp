@@ -10,14 +10,16 @@
 namespace hearsay {
 namespace {
 
-std::string divergence_message(const std::string& reason, int rank, Iteration k, double epoch, double last_loss) {
+std::string divergence_message(std::string reason, int rank, Iteration k, double epoch, double last_loss) {
+  if (reason.ends_with('.')) reason.pop_back();
+  const bool has_remedy = reason.find("Lower ") != std::string::npos;
   std::ostringstream text;
   text << "rank " << rank << " diverged at iteration " << k << " (epoch " << epoch << "): " << reason << "; ";
   if (k > 0)
     text << "the last finite loss was " << last_loss << " at iteration " << k - 1;
   else
     text << "there was no finite loss before it";
-  text << ". Lower optimizer.learning_rate or use optimizer.warmup_epochs";
+  if (!has_remedy) text << ". Lower optimizer.learning_rate or use optimizer.warmup_epochs";
   return text.str();
 }
 

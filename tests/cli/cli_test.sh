@@ -26,7 +26,9 @@ expect 2 "no command" "^hearsay: no command.*--help" -- "$hearsay"
 expect 2 "unknown command" "^hearsay: .*(see hearsay --help)" -- "$hearsay" trian small.yaml
 expect 2 "unknown option" "^hearsay: .*--fast.*hearsay train --help" -- "$hearsay" train small.yaml --fast
 expect 2 "train without a configuration" "^hearsay: no CONFIG" -- "$hearsay" train
-expect 2 "unknown progress mode" "^hearsay: .*--progress" -- "$hearsay" train small.yaml --progress loud
+expect 2 "a job by -n" "^hearsay: -n 4: .*scripts/launch -n 4 hearsay train" -- "$hearsay" train small.yaml -n 4
+expect 2 "unknown progress mode" "^hearsay: --progress: 'loud' is none of auto, bar, lines and off" -- \
+  "$hearsay" train small.yaml --progress loud
 expect 2 "dry run and dump together" "^hearsay: " -- "$hearsay" train small.yaml --dry-run --dump-config
 
 # ---------------------------------------------------------------- list, describe
@@ -39,6 +41,11 @@ expect 2 "unknown kind" "unknown kind 'trigegr'.*did you mean 'trigger'" -- "$he
 expect 0 "describe a trigger" "^adaptive \(trigger\)" "equation +.*slope" "citation +ghosh2021eventgrad" "cost +" \
   "in YAML +trigger: \{name: adaptive\}" "^    horizon: 1" "number in \(0, .* — " "^    warmup_iterations: 30" \
   "^    maximum_silence: 0" -- "$hearsay" describe adaptive
+expect 0 "describe a section" "^train \(section\)" "^    epochs: 10" "^    checkpoint.every_s: " \
+  "all ranks drop the same units" -- "$hearsay" describe train
+expect 0 "describe what all data have" "^    shuffle: true" "^    batch_size: 64" -- "$hearsay" describe data
+expect 0 "describe the learning rate and the report" "^    learning_rate: " "^    overwrite: false" -- \
+  "$hearsay" describe optimizer report
 expect 0 "describe a selector" "^    density: 0.1" "in \(0, 1\]" -- "$hearsay" describe topk
 expect 0 "describe an exchange: its sections, and what else it uses" "^    residual: merger" \
   "^    feedback.momentum: 0" \
@@ -68,6 +75,8 @@ expect 0 "a long ring" "graph: ring of 16 " -- "$hearsay" advise small.yaml -n 1
 expect 0 "what is advised can be run" "parameters" -- "$hearsay" train advised.yaml --dry-run -n 4
 "$hearsay" advise advised.yaml --bytes-fraction 0.3 >again.yaml 2>stderr
 holds "advice on what was advised is the same" diff <(grep -v '^#' advised.yaml) <(grep -v '^#' again.yaml)
+expect 0 "advice keeps the schedule, and what it allows" "^  schedule: asynchronous" "^# Measured in lockstep" \
+  "^  on_failure: continue" -- "$hearsay" advise "$source_dir/configs/digits/storm.yaml"
 # What it says was measured is what the table says.
 results=$source_dir/docs/results/tables/skew.md
 reached() { # METHOD NUMBERS: a line of the table
@@ -171,6 +180,12 @@ expect 2 "errors say themselves once in a job" "1 error\)" "!rank 1" "!MPI_ABORT
   "${two_ranks[@]}" "${train[@]}" --set trigger.horizon=0
 holds "one message, not two" test "$(grep -c 'invalid configuration' output)" = 1
 
+sed 's/^exchange.*/exchange: {name: allreduce}/' small.yaml >idle.yaml
+expect 2 "sections that the exchange does not use" \
+  "idle.yaml:7:1: trigger: exchange 'allreduce' does not use this section: .*eventgrad" \
+  "idle.yaml:5:1: topology: exchange 'allreduce'" "!unknown key" -- "$hearsay" train idle.yaml
+expect 2 "a file of hearsay simulate" "simulate: is for .hearsay simulate" -- \
+  "${train[@]}" --set simulate.compute_s=1
 expect 0 "another trigger: the keys of the file's are left out" \
   "^note: small.yaml:7:27: trigger.horizon is left out: " \
   "!trigger.warmup_iterations" "^  name: constant" -- "${train[@]}" --set trigger.name=constant --dump-config

@@ -51,6 +51,7 @@ expect 2 "plan with a wrong network" "wrong.yaml:2:1: host: unknown key, did you
   -- "${plan[@]}" --network wrong.yaml
 expect 2 "plan for no ranks" "^hearsay: -n 0: .*at least 1 rank" -- "${plan[@]}" -n 0
 expect 2 "plan for no hosts" "^hearsay: --hosts 0: .*at least 1 host" -- "${plan[@]}" --hosts 0
+expect 2 "plan for more hosts than ranks" "^hearsay: --hosts 5: 4 ranks" -- "${plan[@]}" -n 4 --hosts 5
 expect 2 "plan at density 2" "^hearsay: --density 2: .*\(0, 1\]" -- "${plan[@]}" --density 2
 expect 2 "plan for -1 events" "^hearsay: --events -1: " -- "${plan[@]}" --events -1
 expect 2 "plan for less than no time" "^hearsay: --compute -1: " -- "${plan[@]}" --compute -1

@@ -112,7 +112,7 @@ damaged=${newest##*-}
 expect 0 "a damaged checkpoint is passed over" "goes on from checkpoint $((10#$damaged - 1)), " -- \
   "${three_ranks[@]}" "$hearsay" train --resume runs/damaged --progress lines
 rm -r runs/damaged/checkpoints
-expect 3 "no checkpoint" "there is no complete checkpoint" -- \
+expect 3 "no checkpoint" "checkpoints: there is no checkpoint.*begun anew with --overwrite" -- \
   "${three_ranks[@]}" "$hearsay" train --resume runs/damaged --progress off
 mkdir empty
 expect 2 "no run" "empty: there is no config.yaml" -- "$hearsay" train --resume empty

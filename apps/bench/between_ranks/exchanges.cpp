@@ -8,6 +8,7 @@
 
 #include "apps/bench/between_ranks/mass_balance.hpp"
 #include "apps/bench/between_ranks/variants.hpp"
+#include "base/error.hpp"
 #include "base/random.hpp"
 #include "base/timing.hpp"
 #include "runtime/exchange/participant.hpp"
@@ -181,6 +182,13 @@ std::vector<ExchangeTiming> measure_exchanges(const ExchangesOptions& options, c
   const Layout layout = even_layout(options.values, options.segments);
   Noise noise(options.seed, world.rank(), options.values);
   const auto chosen = candidates(options, layout, world.size(), hosts);
+  if (chosen.empty()) {
+    std::string known;
+    for (const ExchangeVariant& variant : exchange_variants(options.density, true))
+      known += (known.empty() ? "" : "; ") + variant.name;
+    throw ConfigError("--only " + options.only +
+                      ": no algorithm that ranks wait for has it in its name; known: " + known);
+  }
   std::vector<ExchangeTiming> timings;
   for (const Candidate& candidate : chosen) {
     begun({.index = static_cast<int>(timings.size()) + 1,

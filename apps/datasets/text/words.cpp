@@ -91,7 +91,10 @@ class WordsSource final : public DatasetSource {
 
   Text find(const std::string& part) const {
     const std::vector<std::string> names{"ptb." + part + ".txt", part + ".txt"};
-    return read_text(find_file(path_, names, "words"));
+    return read_text(
+        find_file(path_, names, "",
+                  "Put train.txt, valid.txt and test.txt there (Penn Treebank's format), or leave data.path "
+                  "out: the words are then made"));
   }
 
   std::uint64_t seed_;

@@ -97,19 +97,22 @@ int advise_command(const AdviseArguments& arguments) {
                       ": a fraction of D-PSGD's bytes is in (0, 1]; 0.05 is a twentieth");
   require_ranks(arguments.ranks);
   const auto& [file, set] = arguments.config;
-  const Situation now = situation(
-      read_configuration(file, set, [](Config root) { return ChosenRun(std::move(root)); }).plan().config_yaml(),
-      arguments.ranks);
+  const ChosenRun given = read_configuration(file, set, [](Config root) { return ChosenRun(std::move(root)); });
+  const Situation now = situation(given.plan().config_yaml(), arguments.ranks);
+  const bool asynchronous = given.plan().parts().exchange->schedule() == Schedule::asynchronous;
   const std::vector<MeasuredCell> cells = measured_cells();
   const MeasuredCell& cell = nearest_cell(cells, now.shares, now.gap);
   const MeasuredCell::Method& method = best_method(cell, arguments.bytes_fraction);
   std::vector<std::string> settings = set;
   for (std::string& setting : settings_of(method.name)) settings.push_back(std::move(setting));
+  if (asynchronous) settings.emplace_back("exchange.schedule=asynchronous");
   const std::string advised = read_configuration(file, settings, [](Config root) {
     static_cast<void>(ChosenRun(root));
     return root.given();
   });
-  std::printf("%s%s", reasons(arguments, now, cell, method).c_str(), advised.c_str());
+  std::printf("%s%s%s", reasons(arguments, now, cell, method).c_str(),
+              asynchronous ? "# Measured in lockstep; the schedule, asynchronous, is this configuration's own.\n" : "",
+              advised.c_str());
   return 0;
 }
 

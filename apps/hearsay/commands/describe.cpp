@@ -50,8 +50,17 @@ void print(const CatalogueKind& kind, const CatalogueEntry& entry) {
   for (const KeyDescription& key : keys.other) print_key(key);
 }
 
-[[noreturn]] void unknown(const std::string& name, const std::vector<CatalogueKind>& kinds) {
+void print(const CatalogueSection& section) {
+  std::printf("%s (section)\n", section.name.c_str());
+  print_field("summary", section.summary);
+  std::printf("  keys of `%s`, with defaults\n", section.name.c_str());
+  for (const KeyDescription& key : section.keys) print_key(key);
+}
+
+[[noreturn]] void unknown(const std::string& name, const std::vector<CatalogueKind>& kinds,
+                          const std::vector<CatalogueSection>& sections) {
   std::vector<std::string> names;
+  for (const CatalogueSection& section : sections) names.push_back(section.name);
   for (const CatalogueKind& kind : kinds) {
     for (const CatalogueEntry& entry : kind.entries) names.emplace_back(entry.name);
   }
@@ -64,6 +73,7 @@ void print(const CatalogueKind& kind, const CatalogueEntry& entry) {
 
 int describe_command(const std::vector<std::string>& names) {
   const auto kinds = catalogue();
+  const auto sections = catalogue_sections();
   bool first = true;
   for (const std::string& name : names) {
     bool found = false;
@@ -75,7 +85,13 @@ int describe_command(const std::vector<std::string>& names) {
         found = true;
       }
     }
-    if (!found) unknown(name, kinds);
+    for (const CatalogueSection& section : sections) {
+      if (section.name != name) continue;
+      if (!std::exchange(first, false)) std::printf("\n");
+      print(section);
+      found = true;
+    }
+    if (!found) unknown(name, kinds, sections);
   }
   return 0;
 }

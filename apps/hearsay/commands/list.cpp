@@ -30,7 +30,9 @@ int list_command(const std::optional<std::string>& wanted) {
     print(kind);
     std::printf("\n");
   }
-  std::printf("`hearsay describe NAME` shows equation, keys, cost and citation.\n");
+  std::printf(
+      "`hearsay describe NAME` shows equation, keys, cost and citation; `hearsay describe train` (data, "
+      "optimizer, report) the keys that all runs have.\n");
   return 0;
 }
 

@@ -41,6 +41,9 @@ int plan_command(const PlanArguments& arguments) {
   check(arguments);
   const Network network = read_network(arguments.network);
   const int ranks = arguments.ranks.value_or(network.ranks);
+  if (arguments.hosts && *arguments.hosts > ranks)
+    throw ConfigError("--hosts " + std::to_string(*arguments.hosts) + ": " + std::to_string(ranks) +
+                      " ranks fill so many hosts at most; -n P is the number of ranks");
   const int hosts = std::min(ranks, arguments.hosts.value_or(hosts_for(network, ranks)));
   const PlannedModel model = planned_model(arguments.config, ranks);
   const PlanSubject subject{.layout = model.layout,

@@ -197,6 +197,11 @@ PlannedModel planned_model(const ConfigArguments& config, int ranks) {
 int train_command(const TrainArguments& given, MpiSlot& mpi) {
   default_to_one_thread();
   TrainArguments arguments = given;
+  if (arguments.ranks && !arguments.dry_run) {
+    const std::string ranks = std::to_string(*arguments.ranks);
+    throw ConfigError("-n " + ranks + ": is the size of a --dry-run. Ranks are started with `scripts/launch -n " +
+                      ranks + " hearsay train …` or `mpirun -n " + ranks + " hearsay train …`");
+  }
   if (arguments.dump_config) {
     const std::string yaml = read_run(arguments).plan().config_yaml();
     if (launched_rank() == 0) std::printf("%s", yaml.c_str());

@@ -93,10 +93,15 @@ Resumption find_checkpoint(CommunicationEngine& engine, mpi::Communicator& commu
     folder.discard_after(found->number);
     return std::move(*found);
   }
-  throw DataError(
-      "there is no complete checkpoint that all ranks can read; a run writes them with train.checkpoint, and one when "
-      "a "
-      "signal ends it. All hosts must see the files of the ranks that ran there");
+  const std::size_t here = folder.numbers().size();
+  throw DataError(folder.directory().string() + ": " +
+                  (here == 0
+                       ? "there is no checkpoint. A run writes them with train.checkpoint, and one when a signal "
+                         "ends it; one that has finished can be begun anew with --overwrite"
+                       : "no checkpoint (" + std::to_string(here) +
+                             " here) is complete: files are missing or "
+                             "damaged, or on a host that the ranks have left; each host must see its ranks' files. "
+                             "Begin anew with --overwrite"));
 }
 
 void load_part(std::span<const std::byte> state, const char* name, const std::string& file,
