@@ -2,6 +2,7 @@
 import json
 import re
 import unittest
+import warnings
 
 from run_folders import COUNTERS, SEGMENTS, break_off, make_run, still_in_progress
 from support import FolderTest, Page, read_csv, run_analysis
@@ -231,6 +232,13 @@ class States(FolderTest):
             )
         row = Page(self.report(0, "page.html")).row("consensus distance", "run")
         self.assertEqual((row["staleness, mean"], row["oldest copy"]), ("–", "–"))
+
+    def test_one_rank_sends_nothing_and_is_drawn_without_a_warning(self):
+        make_run(self.folder / "alone", ranks=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            code, _, err = run_analysis("report", self.folder / "alone", "-o", self.folder / "alone.html")
+        self.assertEqual((code, err), (0, ""))
 
     def test_without_segment_records(self):
         for file in self.run.glob("metrics.*.jsonl"):

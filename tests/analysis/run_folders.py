@@ -116,7 +116,7 @@ def summary(ledger, iterations, status, accuracy):
         "consensus_distance": 0.125,
         "messages_possible": possible,
         "dense_payload_bytes": 64 * len(ledger.edges) * iterations,
-        "messages_fraction": counts["messages"] / possible,
+        "messages_fraction": counts["messages"] / possible if possible else 0.0,
         "bytes_fraction": 0.5,
         **counts,
         "wall_time_s": 2.5,
