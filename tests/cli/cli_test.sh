@@ -249,6 +249,8 @@ if ! ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
 fi
 expect 0 "dry run of ranks that nobody started" "ring of 16 ranks" "directed edges +32$" -- \
   "$hearsay" train small.yaml --dry-run -n 16
+expect 2 "dry run of too many ranks" "-n 100000000: a job has at most 1,000,000 ranks" -- \
+  "$hearsay" train small.yaml --dry-run -n 100000000
 expect 2 "dry run of no ranks" "-n 0: a job has at least 1 rank" -- "$hearsay" train small.yaml --dry-run -n 0
 expect 2 "mpirun says how many train" "^hearsay: .*--dry-run" -- "${train[@]}" -n 2
 expect 0 "dry run of two ranks" "ring of 2 ranks" "directed edges +2$" -- \

@@ -180,7 +180,9 @@ int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::o
 }  // namespace
 
 void require_ranks(int ranks) {
+  constexpr int most = 1'000'000;  // whose graph takes some 450 MB and seconds
   if (ranks < 1) throw ConfigError("-n " + std::to_string(ranks) + ": a job has at least 1 rank");
+  if (ranks > most) throw ConfigError("-n " + std::to_string(ranks) + ": a job has at most 1,000,000 ranks");
 }
 
 Topology planned_topology(const ConfigArguments& config, int ranks) { return read_run(config).plan().topology(ranks); }
