@@ -17,7 +17,8 @@ try:
     from torch import nn
 except ImportError:
     if {"-h", "--help"} & set(sys.argv):
-        sys.exit(print(__doc__))
+        print(__doc__)
+        sys.exit(0)
     print("export_model.py: this Python has no torch (Debian: apt install python3-torch)", file=sys.stderr)
     sys.exit(3)
 

@@ -67,7 +67,8 @@ class Cifar10 : public DatasetSource {
     std::vector<fs::path> files;
     for (const auto batch : batches_) {
       const std::vector<std::string> names{"data_batch_" + std::to_string(batch) + ".bin"};
-      files.push_back(find_file(folder, names, "cifar10", "use only the batches you have, e.g. data.batches=[1, 2]"));
+      files.push_back(find_file(folder, names, "cifar10",
+                                download("cifar10") + ", or use only the batches you have, e.g. data.batches=[1, 2]"));
     }
     return files;
   }

@@ -113,9 +113,11 @@ Bytes unpack_xz(const fs::path& file, const Bytes& in) {
   return out;
 }
 
-std::string remedy(std::string_view dataset) { return "scripts/get-data " + std::string(dataset) + " DIR"; }
+std::string command(std::string_view dataset) { return "scripts/get-data " + std::string(dataset) + " DIR"; }
 
 }  // namespace
+
+std::string download(std::string_view dataset) { return "Download it with `" + command(dataset) + "`"; }
 
 Bytes read_file(const fs::path& file) {
   Bytes bytes = read_raw(file);
@@ -125,7 +127,7 @@ Bytes read_file(const fs::path& file) {
 }
 
 fs::path find_file(const fs::path& folder, std::span<const std::string> names, std::string_view dataset,
-                   std::string_view hint) {
+                   std::string_view remedy) {
   std::string tried;
   for (const std::string_view ending : {"", ".gz", ".xz"}) {
     for (const auto& name : names) {
@@ -137,11 +139,8 @@ fs::path find_file(const fs::path& folder, std::span<const std::string> names, s
   }
   std::error_code error;
   const std::string where = folder.string() + (fs::is_directory(folder, error) ? "" : " (no such folder)");
-  throw DataError(
-      "a file of the data set" + (dataset.empty() ? "" : " " + std::string(dataset)) + " is missing in " + where +
-      "; tried " + tried +
-      (dataset.empty() ? ". " : ". Download it with `" + remedy(dataset) + "`" + (hint.empty() ? "" : ", or ")) +
-      std::string(hint));
+  throw DataError("a file of the data set " + std::string(dataset) + " is missing in " + where + "; tried " + tried +
+                  ". " + (remedy.empty() ? download(dataset) : std::string(remedy)));
 }
 
 fs::path data_folder(const fs::path& path, std::string_view dataset) {
@@ -151,7 +150,7 @@ fs::path data_folder(const fs::path& path, std::string_view dataset) {
   throw ConfigError("data.path is empty, so it is not known where the data set " + std::string(dataset) +
                     " is: set data.path (`--set data.path=DIR`), or set the environment variable HEARSAY_DATA to the "
                     "folder that has it in a subfolder " +
-                    std::string(dataset) + ". Download it with `" + remedy(dataset) + "`");
+                    std::string(dataset) + ". " + download(dataset));
 }
 
 std::size_t limited(std::int64_t limit, std::size_t available, std::string_view key) {
@@ -166,7 +165,7 @@ std::size_t limited(std::int64_t limit, std::size_t available, std::string_view 
 void malformed(const fs::path& file, std::size_t offset, std::string_view what, std::string_view found,
                std::string_view expected, std::string_view dataset) {
   throw DataError(file.string() + ": at byte " + std::to_string(offset) + ": " + std::string(what) + ": found " +
-                  std::string(found) + ", expected " + std::string(expected) + ". Fetch it again: " + remedy(dataset));
+                  std::string(found) + ", expected " + std::string(expected) + ". Fetch it again: " + command(dataset));
 }
 
 }  // namespace hearsay

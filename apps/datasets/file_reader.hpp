@@ -15,10 +15,11 @@ namespace hearsay {
 std::vector<std::uint8_t> read_file(const std::filesystem::path& file);
 
 /// The first of `names` that exists in `folder`, plain or with `.gz` or `.xz`; a plain file comes first.
-/// Throws DataError that lists the names tried and how to get the data set, followed by `hint` (which may be empty).
-/// `dataset`: what scripts/get-data calls it; empty where that has none, then `hint` alone says what to do.
+/// Throws DataError that lists the names tried and says what to do: `remedy`, or where it is empty to download them.
 std::filesystem::path find_file(const std::filesystem::path& folder, std::span<const std::string> names,
-                                std::string_view dataset, std::string_view hint = {});
+                                std::string_view dataset, std::string_view remedy = {});
+/// "Download it with `scripts/get-data DATASET DIR`".
+std::string download(std::string_view dataset);
 
 /// Where a data set lies: `path`, or `$HEARSAY_DATA/dataset` if that is empty. Throws ConfigError if neither is given.
 std::filesystem::path data_folder(const std::filesystem::path& path, std::string_view dataset);

@@ -31,11 +31,12 @@ struct CatalogueKind {
 /// In the order in which a configuration has them.
 std::vector<CatalogueKind> catalogue();
 
-/// A section whose keys are the same whatever is chosen by name.
+/// A section that all runs have, with the keys that stand in it whatever is chosen by name.
 struct CatalogueSection {
   std::string name, summary;
   std::vector<KeyDescription> keys;
 };
+/// Found by reading an empty configuration as a run does: keys of choices are those of the defaults.
 std::vector<CatalogueSection> catalogue_sections();
 
 /// The kind called `name`, in singular or plural. Throws ConfigError ("did you mean …?").

@@ -183,11 +183,12 @@ std::vector<ExchangeTiming> measure_exchanges(const ExchangesOptions& options, c
   Noise noise(options.seed, world.rank(), options.values);
   const auto chosen = candidates(options, layout, world.size(), hosts);
   if (chosen.empty()) {
+    ExchangesOptions every = options;
+    every.only.clear();
     std::string known;
-    for (const ExchangeVariant& variant : exchange_variants(options.density, true))
-      known += (known.empty() ? "" : "; ") + variant.name;
-    throw ConfigError("--only " + options.only +
-                      ": no algorithm that ranks wait for has it in its name; known: " + known);
+    for (const Candidate& candidate : candidates(every, layout, world.size(), hosts))
+      known += (known.empty() ? "" : "; ") + candidate.variant.name;
+    throw ConfigError("--only " + options.only + ": no algorithm has it in its name; known: " + known);
   }
   std::vector<ExchangeTiming> timings;
   for (const Candidate& candidate : chosen) {

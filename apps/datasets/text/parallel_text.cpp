@@ -198,7 +198,8 @@ class ParallelTextSource final : public DatasetSource {
   Pairs read(const std::string& name) const {
     const auto text = [&](const std::string& ending) {
       const std::vector<std::string> names{name + "." + ending};
-      return read_text(find_file(path_, names, "multi30k", "set data.train, data.test, data.source and data.target"));
+      return read_text(find_file(path_, names, "multi30k",
+                                 download("multi30k") + ", or set data.train, data.test, data.source and data.target"));
     };
     Text source = text(source_);
     return paired(std::move(source), text(target_));

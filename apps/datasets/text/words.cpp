@@ -92,7 +92,7 @@ class WordsSource final : public DatasetSource {
   Text find(const std::string& part) const {
     const std::vector<std::string> names{"ptb." + part + ".txt", part + ".txt"};
     return read_text(
-        find_file(path_, names, "",
+        find_file(path_, names, "words",
                   "Put train.txt, valid.txt and test.txt there (Penn Treebank's format), or leave data.path "
                   "out: the words are then made"));
   }

@@ -85,9 +85,14 @@ TEST_CASE("read_file: a flipped byte, a foreign format and bytes behind the end 
 TEST_CASE("find_file: plain before packed, and a miss lists what was tried and how to get it") {
   const TemporaryFolder folder;
   const std::vector<std::string> names{"images", "pictures"};
-  const auto message = message_of<DataError>([&] { find_file(folder.path(), names, "mnist", "do this"); });
-  for (const char* part : {"images, pictures", "images.gz", "pictures.xz", "scripts/get-data mnist DIR", "do this"})
+  const auto message = message_of<DataError>([&] { find_file(folder.path(), names, "mnist"); });
+  for (const char* part :
+       {"data set mnist", "images, pictures", "images.gz", "pictures.xz", "scripts/get-data mnist DIR"})
     CHECK(contains(message, part));
+  const auto other = message_of<DataError>([&] { find_file(folder.path(), names, "words", "Do this"); });
+  for (const char* part : {"data set words", "images, pictures", "images.gz", "pictures.xz", ". Do this"})
+    CHECK(contains(other, part));
+  CHECK(!contains(other, "get-data"));
   CHECK(contains(message_of<DataError>([&] { find_file(folder.path() / "x", names, "mnist"); }), "no such folder"));
   folder.write("images.xz", {});
   CHECK(find_file(folder.path(), names, "mnist") == folder.path() / "images.xz");
