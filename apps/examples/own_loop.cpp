@@ -1,4 +1,4 @@
-// A training loop of one's own: own data, own loss, own optimizer. No LibTorch. See README.md.
+// A training loop of one's own: own data, own loss, own optimizer. No LibTorch. See docs/guide/extending.md.
 //   mpirun -n 4 own_loop gossip.yaml
 #include <hearsay/participant.hpp>
 

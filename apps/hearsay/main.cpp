@@ -238,7 +238,7 @@ void add_bench(CLI::App& app, CommandLine& line) {
   command.add_flag("--json", arguments.json, "JSON instead of tables");
   command.footer(
       "The first call of each algorithm is checked against an oracle; a wrong result is exit code 1.\n"
-      "docs/guide/running.md explains the columns.\n"
+      "docs/guide/predict.md explains the columns.\n"
       "Examples:\n"
       "  mpirun -n 4 hearsay bench collectives\n"
       "  mpirun -n 8 hearsay bench collectives --values 25e6 --density 0.001,0.01,0.1 --calls 50 --json");

@@ -35,7 +35,7 @@ void add_simulate_options(CLI::App& command, SimulateArguments& arguments) {
       ->type_name("PROGRAM");
   command.footer(
       "All ranks run in one process, in simulated time: the same command gives the same run, to the last bit,\n"
-      "asynchronous ones included. Needs the build of the preset `simulator` (docs/guide/running.md).\n"
+      "asynchronous ones included. Needs the build of the preset `simulator` (docs/guide/simulate.md).\n"
       "Examples:\n"
       "  hearsay simulate configs/simulate/straggler.yaml --platform configs/platforms/ethernet-1g-32.xml -n 32\n"
       "  hearsay simulate configs/simulate/gtopk.yaml --platform configs/platforms/ethernet-1g-32.xml -n 32 \\\n"

@@ -18,7 +18,7 @@ CommunicationError corrupt(int sender, int receiver, const std::string& what) {
   return CommunicationError("mailbox: " + what + " from rank " + std::to_string(sender) + " to rank " +
                             std::to_string(receiver) +
                             " is corrupt, and was so for a thousand looks. The network or the window component damages "
-                            "data; try another component (docs/guide/running.md)");
+                            "data; try another component (docs/guide/network.md)");
 }
 
 CommunicationError corrupt_packet(int sender, int receiver, const PacketHeader& header) {

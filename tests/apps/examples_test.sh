@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The examples of the README run, do what they are there to show, and stand in the README as they are here.
+# The examples of the guide run, do what they are there to show, and stand there as they are here.
 # Usage: examples_test.sh OWN_LOOP SOURCE_DIR
 set -euo pipefail
 own_loop=$1 source_dir=$2
@@ -25,12 +25,12 @@ done
 echo 'exchange: {name: dpsgd, epochs: 3}' >wrong.yaml
 if run 2 "$own_loop" wrong.yaml >output 2>&1; then fail "a wrong key is taken"; fi
 grep -q 'wrong.yaml:1:.*exchange.epochs: unknown key' output || fail "the message of a wrong key"
-# The README's lines, but for their indentation and the comment beside #include, are the example's.
-sed -n '/<!-- own_loop -->/,/<!-- own_loop -->/p' "$source_dir/README.md" | grep -v '^<!--\|^```\|^$' |
+# The guide's lines, but for their indentation and the comment beside #include, are the example's.
+sed -n '/<!-- own_loop -->/,/<!-- own_loop -->/p' "$source_dir/docs/guide/extending.md" | grep -v '^<!--\|^```\|^$' |
   sed 's/^ *//; s|>  // no LibTorch$|>|' >shown
-[[ $(wc -l <shown) -ge 10 ]] || fail "the README shows no own_loop"
+[[ $(wc -l <shown) -ge 10 ]] || fail "the guide shows no own_loop"
 while IFS= read -r line; do
   grep -qF -- "$line" "$source_dir/apps/examples/own_loop.cpp" ||
-    fail "the README's own_loop has a line of its own: $line"
+    fail "the guide's own_loop has a line of its own: $line"
 done <shown
 echo "own_loop learns together under three exchanges, and says where a configuration is wrong"

@@ -54,7 +54,7 @@ std::string plan_text(const std::vector<PlanRow>& rows, const PlanSubject& subje
          "among all ranks, fastest:      " + fastest(rows, false) + "\n" +
          "with neighbours only, fastest: " + fastest(rows, true) + "\n" + "note: " +
          wrapped(
-             "predictions of the α-β model for one iteration (docs/guide/running.md). A faster iteration is not yet a "
+             "predictions of the α-β model for one iteration (docs/guide/predict.md). A faster iteration is not yet a "
              "faster training: sparse sums and old copies may need more of them. Local steps are shown with an "
              "iteration's part of their round. EventGraD is shown as if " +
                  percent(subject.assumptions.event_fraction, 0) + " of the segments fired (--events).",

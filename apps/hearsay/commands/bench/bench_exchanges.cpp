@@ -61,7 +61,7 @@ int bench_exchanges_command(const BenchExchangesArguments& arguments, const Word
               with_separators(options.values).c_str(), counted(options.segments, "segment").c_str(),
               significant(options.density, 4).c_str(), table(timings).c_str(),
               "sent: by a rank in an iteration. messages, own work: predicted, one after the other "
-              "(docs/guide/running.md).\n"
+              "(docs/guide/predict.md).\n"
               "measured: median on the slowest rank; off by: predicted against measured.\n");
   return 0;
 }
