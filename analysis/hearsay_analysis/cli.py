@@ -4,7 +4,7 @@ import os
 import sys
 
 from hearsay_analysis import interpreter
-from hearsay_analysis.commands import overlap, paper, progress, report, scaling, sweep, table, times, trace
+from hearsay_analysis.commands import overlap, progress, report, sweep, table, times, trace
 from hearsay_analysis.errors import AnalysisError
 
 # A subcommand is a file of commands/ and its line here. The file's docstring is its help, the first line its summary;
@@ -17,8 +17,6 @@ COMMANDS = {
     "progress": progress,
     "trace": trace,
     "overlap": overlap,
-    "paper": paper,
-    "scaling": scaling,
 }
 _ABOUT = "Make runs of sweeps, and draw, tabulate and compare the run folders of `hearsay train` and `simulate`."
 _EXIT_CODES = """Exit codes: 0 done, 1 a run of a sweep failed, 2 wrong usage or a wrong sweep file, 3 a run folder is

@@ -285,7 +285,7 @@ void add_advise(CLI::App& app, AdviseArguments& advise) {
       ->capture_default_str();
   command.add_option("-n,--ranks", advise.ranks, "Number of ranks")->type_name("P")->capture_default_str();
   command.footer(
-      "It knows what was measured (docs/results/skew.md) and goes by `data.partition` and the spectral gap of the\n"
+      "It knows what was measured (research/results/skew.md) and goes by `data.partition` and the spectral gap of the\n"
       "graph: ranks that see some classes only, or hear of each other late, need other settings. Out comes the whole\n"
       "configuration, reasons first.\n"
       "Examples:\n"

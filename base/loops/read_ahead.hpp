@@ -4,7 +4,7 @@
 // A processor's own prefetchers follow a stream only to the end of its page of 4 kB, so one that is read from end to
 // end waits once a page. Bare loops over 25 million values, 4 kB ahead: a read 14 to 18 GB/s, norms 11 to 17; 3 kB is
 // as good, and with several streams better. Asked for in the first-level cache, not the second, norms take 6 % less,
-// selection and mixing 3 to 10 % (docs/results/performance.md).
+// selection and mixing 3 to 10 %.
 #include <cstddef>
 
 namespace hearsay {

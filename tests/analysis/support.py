@@ -19,10 +19,10 @@ sys.path.insert(0, str(ANALYSIS))
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
 
-def run_analysis(*words):
-    """(exit code, stdout, stderr) of analysis/hearsay, run in this process: its imports take longer than its work."""
+def run_analysis(*words, program=PROGRAM):
+    """(exit code, stdout, stderr) of a Python program, run in this process: its imports take longer than its work."""
     out, err, before = io.StringIO(), io.StringIO(), sys.argv
-    sys.argv = [str(PROGRAM), *map(str, words)]
+    sys.argv = [str(program), *map(str, words)]
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             runpy.run_path(sys.argv[0], run_name="__main__")
@@ -109,7 +109,9 @@ class Page(html.parser.HTMLParser):
 
 
 class FolderTest(unittest.TestCase):
-    """A test with a temporary folder of its own, self.folder."""
+    """A test with a temporary folder of its own, self.folder, of the program PROGRAM."""
+
+    PROGRAM = PROGRAM
 
     @classmethod
     def temporary_folder(cls):
@@ -121,9 +123,9 @@ class FolderTest(unittest.TestCase):
         self.folder = self.temporary_folder()
 
     def expect(self, code, words, *arguments):
-        """Runs analysis/hearsay; it must exit with `code` and say `words` on stdout or stderr. Returns all it
+        """Runs the program; it must exit with `code` and say `words` on stdout or stderr. Returns all it
         printed."""
-        actual, out, err = run_analysis(*arguments)
+        actual, out, err = run_analysis(*arguments, program=self.PROGRAM)
         self.assertEqual(actual, code, out + err)
         self.assertIn(words, out + err)
         self.assertNotIn("Traceback", err)

@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from paper_runs import add_run, table_rows
+from swept_runs import add_run, table_rows
 from run_folders import make_run
 from support import FolderTest, read_csv
 

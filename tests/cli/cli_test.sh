@@ -63,7 +63,7 @@ holds "every entry says how YAML chooses it" test "$(grep -c '^  in YAML ' stdou
 
 # ---------------------------------------------------------------- advise
 expect 0 "advice says what it rests on" "^# hearsay advise small.yaml --bytes-fraction 0.05 -n 8$" \
-  "docs/results/skew.md" "taken for alike" "Graph: ring of 8, spectral gap 0.2" "^exchange:" "name: drift" -- \
+  "research/results/skew.md" "taken for alike" "Graph: ring of 8, spectral gap 0.2" "^exchange:" "name: drift" -- \
   "$hearsay" advise small.yaml
 expect 0 "advice for shares that differ" "^# Shares: dirichlet, alpha 0.1, unlike" \
   "Dirichlet shares, alpha 0.1, three" -- \
@@ -78,7 +78,7 @@ holds "advice on what was advised is the same" diff <(grep -v '^#' advised.yaml)
 expect 0 "advice keeps the schedule, and what it allows" "^  schedule: asynchronous" "^# Measured in lockstep" \
   "^  on_failure: continue" -- "$hearsay" advise "$source_dir/configs/digits/storm.yaml"
 # What it says was measured is what the table says.
-results=$source_dir/docs/results/tables/skew.md
+results=$source_dir/research/results/tables/skew.md
 reached() { # METHOD NUMBERS: a line of the table
   holds "$shares, $ranks ranks, $graph, $budget: '$1' has '$2' in the table of results" \
     grep -qE "^[|] $1 [|] $2( ± [0-9.]+)? [|]" "$results"

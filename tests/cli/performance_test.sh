@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # performance_test.sh HEARSAY SOURCE_DIR MAILBOX [KERNELS]: the programs that time kernels, packets and training steps
-# run, say what they measured, and scripts/check-performance compares it. Nothing here depends on how long something
-# takes.
+# run and say what they measured. Nothing here depends on how long something takes.
 mailbox=$(realpath "$3")
 kernels=${4:+$(realpath "$4")}
 source "$(dirname "$0")/expect.sh"
@@ -32,7 +31,6 @@ expect 0 "mailbox" "^mailbox/1MB +p50 .* copy .* ratio [0-9.]+, target ≤ 1.43:
   "^mailbox/64B .* put \+ flush " -- \
   "${packets[@]}"
 expect 0 "mailbox as JSON" '^\{"kernel":"mailbox/1MB","repetitions":2,.*"ratio":[0-9.]+' -- "${packets[@]}" --json
-cp stdout figures.jsonl
 expect 1 "mailbox with one rank" "^mailbox: needs two ranks: mpirun -n 2 mailbox" -- "$mailbox"
 
 # ---------------------------------------------------------------- kernels
@@ -49,29 +47,5 @@ if [ -n "$kernels" ]; then
     -- "${few[@]}" --filter merge/ --json nowhere/k.jsonl
 fi
 
-# ---------------------------------------------------------------- check-performance
-check=("$source_dir/scripts/check-performance")
-baseline=$source_dir/apps/bench/baseline.jsonl
-expect 0 "check-performance: help" "usage: check-performance" -- "${check[@]}" --help
-expect 0 "a run compared with itself" "^mailbox/1MB .* \+0%" "^0 of [0-9]+ slower by more than 25%" \
-  -- "${check[@]}" --new "$baseline"
-holds "every floor of the baseline is in it" python3 - "$baseline" <<'PY'
-import json, sys
-lines = [json.loads(line) for line in open(sys.argv[1])]
-names = {line["kernel"] for line in lines}
-floors = {line["floor"].split(" × ")[-1] for line in lines if "/" in line.get("floor", "")}
-sys.exit(not floors or not floors <= names)
-PY
-sed -E 's/("kernel": ?"mailbox\/1MB".*"ratio": ?)[0-9.]+/\19999/' "$baseline" >slower.jsonl
-expect 1 "a slower kernel is named" "^mailbox/1MB .* slower$" "^1 of [0-9]+ slower" -- "${check[@]}" --new slower.jsonl
-sed -E 's/("kernel": ?"torch_topk\/1e7\/1e-3".*"ratio": ?)[0-9.]+/\11.0/' "$baseline" >slower.jsonl
-expect 1 "a competitor that comes nearer is a loss" "^torch_topk/1e7/1e-3 .* slower$" \
-  -- "${check[@]}" --new slower.jsonl
-expect 3 "no such file" "cannot read none.jsonl" -- "${check[@]}" --new none.jsonl
-echo '{"ratio": 1}' >odd.jsonl
-expect 3 "a file of something else" "odd.jsonl does not hold .*'kernel'" -- "${check[@]}" --new odd.jsonl
-expect 2 "no tolerance" "^check-performance: --tolerance 0.0: a fraction above 0" -- "${check[@]}" --tolerance 0
-expect 3 "programs that are not built" "no program at .*nowhere/apps/kernels" -- "${check[@]}" --build nowhere
-
 printf '%d checks, %d failures\n' "$checks" "$failures"
-[ "$failures" = 0 ] && [ "$checks" -ge 20 ]
+[ "$failures" = 0 ] && [ "$checks" -ge 9 ]

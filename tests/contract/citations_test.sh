@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$1"
 key='\b[a-z]+(19|20)[0-9]{2}[a-z]+\b'
-folders=(analysis apps base docs runtime sparsify topology trigger)
+folders=(analysis apps base docs research runtime sparsify topology trigger)
 used=$(grep -rohE "$key" --include='*.cpp' --include='*.hpp' --include='*.md' --include='*.py' "${folders[@]}" |
   sort -u)
 known=$(sed -nE 's/^@[a-z]+\{([^,]+),.*/\1/p' docs/references.bib | sort)

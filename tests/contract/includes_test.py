@@ -41,14 +41,14 @@ MAY = {
                      "hearsay_version.hpp"],
     "apps/examples": ["hearsay"],
     "python/core": [*PURE, "runtime", "hearsay_version.hpp"],
-    "python/bench": ["hearsay"],
+    "tests/python": ["hearsay"],
     "tests/package": ["hearsay"],
     "tests": [*PURE, "runtime", "apps", "hearsay"],
 }
 
 # Who may include what is not ours (or hides LibTorch): header, then file. What no row names is free.
 LIBTORCH = (r"^(runtime/training/|apps/models/|apps/shared/chosen_run\.cpp|apps/hearsay/commands/train\.cpp"
-            r"|(apps|python)/(bench|examples)/|tests/(runtime/training|package|fuzz)/)")
+            r"|(apps|python)/(bench|examples)/|tests/(runtime/training|package|fuzz|python)/)")
 ONLY = [
     (r"^mpi\.h$", r"^runtime/mpi/((check|messages|waiting|real/polite_flush)\.hpp|((real|simulated)/)?[a-z_]+\.cpp)$"),
     (r"^simgrid/", r"^(runtime/mpi/simulated|tests/simulator/fuzz)/[a-z_]+\.cpp$"),

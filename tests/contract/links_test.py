@@ -9,14 +9,14 @@ import os
 import re
 import sys
 
-TOPS = "analysis|apps|base|cmake|configs|docs|hearsay|python|runtime|scripts|sparsify|tests|topology|trigger"
+TOPS = "analysis|apps|base|cmake|configs|docs|hearsay|python|research|runtime|scripts|sparsify|tests|topology|trigger"
 SOURCES = (".cpp", ".hpp", ".cu", ".cuh", ".py", ".sh", ".yaml", ".cmake", ".txt")
 NOT_OURS = {".git", "build", "runs", "__pycache__"}
 # A path of this repository: a folder of the top, then more. What begins before it (build/release/apps/…) is another.
 PATH = re.compile(rf"(?<![\w/.$~-])(?:{TOPS})/[\w./-]*[\w/](?!/?[\w*{{…-])")
 PLACEHOLDER = re.compile(r"(^|/)(x|x_\w+|[A-Z]{3,})(\.\w+)?(/|$)")  # trigger/policies/x.cpp, configs/mnist/NAME.yaml
 COMMENT = {True: re.compile(r"//(.*)"), False: re.compile(r"(?:^|\s)#(.*)")}  # by whether it is C++
-PAGE = re.compile(r"(?<![\w/.-])docs/[\w./-]+\.(?:md|svg|png|bib|csv)\b")
+PAGE = re.compile(r"(?<![\w/.-])(?:docs|research)/[\w./-]+\.(?:md|svg|png|bib|csv)\b")
 
 
 def files(suffixes):
@@ -91,7 +91,8 @@ def wrong_comments(source):
 def main():
     os.chdir(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "../.."))
     pages = list(files((".md",)))
-    sources = [*files(SOURCES), *(path for path in files(("",)) if re.match(r"(scripts|analysis)/[\w-]+$", path))]
+    programs = (path for path in files(("",)) if re.match(r"(scripts|analysis|research)/[\w-]+$", path))
+    sources = [*files(SOURCES), *programs]
     complaints = [c for page in pages for c in wrong_on(page)]
     complaints += [c for source in [*pages, *sources] for c in wrong_pages(source)]
     complaints += [c for source in sources for c in wrong_comments(source)]

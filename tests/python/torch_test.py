@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from support import JobCase, idx, needs_mnist, needs_same_loop, needs_torch
 
-SAME_LOOP_PY = os.path.join(os.path.dirname(__file__), "../../python/bench/same_loop.py")
+SAME_LOOP_PY = os.path.join(os.path.dirname(__file__), "same_loop.py")
 
 
 @needs_torch

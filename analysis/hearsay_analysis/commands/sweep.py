@@ -1,8 +1,8 @@
 """Make the runs of a grid, each once; start it again to go on.
 
-    analysis/hearsay sweep configs/sweeps/mnist.yaml [--only TEXT] [--output FOLDER] [--set KEY=VALUE] [--list]
-    analysis/hearsay sweep configs/sweeps/network.yaml --testbed --output runs/network/100mbit
-    analysis/hearsay sweep configs/sweeps/gtopk-seeds.yaml --simulate configs/platforms/ethernet-1g-32.xml --jobs 2
+    analysis/hearsay sweep configs/sweeps/digits.yaml [--only TEXT] [--output FOLDER] [--set KEY=VALUE] [--list]
+    analysis/hearsay sweep configs/sweeps/digits.yaml --testbed --output runs/digits/testbed
+    analysis/hearsay sweep configs/sweeps/digits.yaml --simulate configs/platforms/ethernet-1g-32.xml --jobs 2
 
 A sweep file names a base configuration, what all runs share, and what varies:
 

@@ -2,7 +2,7 @@
 //
 //   kernels                                            all, a few minutes, 4 GB of memory
 //   kernels --filter select/1e7 --repetitions 21
-//   kernels --json kernels.jsonl                       as scripts/check-performance compares them
+//   kernels --json kernels.jsonl                       as JSON, one object a line
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>

@@ -30,7 +30,7 @@ struct MeasuredCell {
   };
   std::vector<Method> corrected;
 };
-/// Of docs/results/tables/skew.md, with three seeds each.
+/// Of research/results/tables/skew.md, with three seeds each.
 std::vector<MeasuredCell> measured_cells();
 /// The one of these shares whose spectral gap is nearest, as a ratio.
 const MeasuredCell& nearest_cell(std::span<const MeasuredCell> cells, Shares shares, double gap);

@@ -1,6 +1,6 @@
 #pragma once
-// The measured front of accuracy against bytes, written by docs/results/front.py --advice. Means over three seeds, per
-// cent; bytes are per cent of D-PSGD's.
+// The measured front of accuracy against bytes, written by research/results/front.py --advice. Means over three seeds,
+// per cent; bytes are per cent of D-PSGD's.
 #include <string_view>
 
 namespace hearsay {

@@ -83,7 +83,7 @@ std::string reasons(const AdviseArguments& arguments, const Situation& now, cons
   text += "#   (an all-reduce: " + fixed(cell.all_reduce.accuracy, 2) + " %)\n";
   text += "# Measured on MNIST with mnist_cnn, graph: " + cell.graph + " of " + std::to_string(cell.ranks) +
           " (spectral gap " + significant(cell.gap, 2) + "), batch 64 a rank, learning rate\n# 0.05, 10 epochs, " +
-          words(cell.shares) + ", three seeds: docs/results/skew.md. Another model or batch moves the numbers.\n";
+          words(cell.shares) + ", three seeds: research/results/skew.md. Another model or batch moves the numbers.\n";
   if (now.shares != Shares::alike && method.name.find("strength") == std::string::npos)
     text += "# Small batches are noisy: then try exchange.correction.strength: 0.2.\n";
   return text;

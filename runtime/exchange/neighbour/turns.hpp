@@ -12,7 +12,7 @@
 // D-PSGD has two, with half of the difference each.
 // A gradient is of where the rank's own events have moved it, as in exact diffusion (yuan2018exact), and not of where
 // it was before, as in D-PSGD and EXTRA: a step from there adds to the move, what the other ends answer meanwhile adds
-// to both, and together they go too far: runs diverge (docs/method/turns.py --late). Nobody waits for anything by it: a
+// to both, and together they go too far: runs diverge in simulations. Nobody waits for anything by it: a
 // rank knows its own move as soon as it sends.
 // Own rule; what crosses and how is arrival's or difference's. boyd2006gossip exchanges by pairs that both stop for it.
 // Where iterations are rounds of many local steps, a rank hears and answers between them as well. If it did so at their

@@ -208,7 +208,7 @@ class OuterGossipPlan final : public ExchangePlan {
     if (schedule() == Schedule::asynchronous && options_.outer.momentum > tried && !of_differences(options_))
       said.push_back(
           "exchange.outer: where ranks mix what has come, momentum of models takes what is under way for a step: 0.9 "
-          "has diverged (docs/results/local-steps.md). Take velocity: differences, or momentum: 0.5");
+          "has diverged. Take velocity: differences, or momentum: 0.5");
     return said;
   }
   void require_ranks(int ranks) const override { exchange_->require_ranks(ranks); }

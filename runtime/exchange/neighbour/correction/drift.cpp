@@ -20,11 +20,11 @@
 // Why this is stable: between two moves after T iterations v pushes by T η v. Along an eigenvector of W with s = 1 − λ
 // the distance of the ranks follows z² − (2 − (1 + r c) s) z + (1 − s) = 0, r = T/τ, whose roots are inside the unit
 // circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1
-// on average, which no pattern that was simulated has made swing (docs/method/drift_pace.py). The latest silence as τ
+// on average, which no pattern that was simulated has made swing. The latest silence as τ
 // does swing: after every short one v pushes through a long one what it has learnt far too fast.
 // Distances along it decay within 2 τ / s iterations, and swing on the way unless r c ≤ s / 4. A run that has few of
 // those times, a short one on a thin graph with long silences, ends in the middle of a swing: there less c is worth
-// more (docs/results/skew.md). What c a run of unknown length wants, ranks cannot know.
+// more. What c a run of unknown length wants, ranks cannot know.
 // Curvature h makes that ηh < 2 − s (1 + c/2), where D-PSGD without correction stands ηh < 2 − s. So, where the
 // configuration does not say c, it is 1/2, in lockstep at most (2 − s) / s, with which D-PSGD stands at least half of
 // the steps that it stands without. As s the most that the weights of the edge's ends allow (Gershgorin), 2 (1 − w_ii):
@@ -33,13 +33,13 @@
 // Where only one end has fired, c counts by min(1, 2 w_ij / (1 − w_ij)), which is 2 / degree under uniform weights: the
 // other end's copy is old, and what has moved that end along its other edges since then the two do not know. The more
 // edges it has, the further it is from its copy. With all of c eight ranks on an exponential graph diverge in
-// docs/method/drift_events.py and on MNIST; so they do not.
+// simulations and on MNIST; so they do not.
 // Gradients that the optimizer clips move x by less than η says, by the factor s of the clipping: v then learns s times
 // as fast, which is never too fast, and comes to rest at the same place. An optimizer that normalises divides s out.
 // By turns an iteration may have several moves: τ is at least as many times that. Asynchronously each end counts by its
 // own iterations and tells the other τ times the gain; both take the larger product of the two. A slow rank's edges
 // then learn by the many steps that a fast one makes between two moves. Three fifths of c count, because the pair of
-// copies is older than in lockstep: in docs/method/turns.py no pattern of events, delays and speeds diverges then.
+// copies is older than in lockstep: no simulated pattern of events, delays and speeds diverges then.
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>
