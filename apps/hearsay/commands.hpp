@@ -81,12 +81,6 @@ struct PlanArguments {
   double density = 0.01, events = 1.0;
 };
 
-struct AdviseArguments {
-  ConfigArguments config;
-  double bytes_fraction = 0.05;  ///< of D-PSGD's
-  int ranks = 8;
-};
-
 /// What `hearsay bench NAME` can measure.
 struct BenchName {
   std::string name, summary;
@@ -115,8 +109,6 @@ int bench_collectives_command(const BenchCollectivesArguments& arguments, const 
 int simulate_command(const std::optional<std::filesystem::path>& simulator, const std::vector<std::string>& arguments);
 int probe_command(const std::filesystem::path& file, const Words& words, MpiSlot& mpi);
 int plan_command(const PlanArguments& arguments);
-/// Writes the configuration that is advised as YAML, with what the advice rests on as comments.
-int advise_command(const AdviseArguments& arguments);
 int bench_exchanges_command(const BenchExchangesArguments& arguments, const Words& words, MpiSlot& mpi);
 int bench_training_command(const BenchTrainingArguments& arguments, const Words& words, MpiSlot& mpi);
 int version_command();

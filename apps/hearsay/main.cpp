@@ -31,7 +31,6 @@ struct CommandLine {
   BenchTrainingArguments training;
   std::filesystem::path network_file = "network.yaml";
   PlanArguments plan;
-  AdviseArguments advise;
   bool version = false;
 };
 
@@ -274,25 +273,6 @@ void add_probe_and_plan(CLI::App& app, CommandLine& line) {
   plan.footer("Example:\n  hearsay plan configs/mnist/dpsgd-ring.yaml --network network.yaml -n 32 --density 0.001");
 }
 
-void add_advise(CLI::App& app, AdviseArguments& advise) {
-  CLI::App& command =
-      *app.add_subcommand("advise", "Say which exchange, trigger and sparsifier reach most with so many bytes");
-  add_config(command, advise.config);
-  command
-      .add_option("--bytes-fraction", advise.bytes_fraction,
-                  "What the neighbours may send, as a part of D-PSGD's bytes")
-      ->type_name("F")
-      ->capture_default_str();
-  command.add_option("-n,--ranks", advise.ranks, "Number of ranks")->type_name("P")->capture_default_str();
-  command.footer(
-      "It knows what was measured (research/results/skew.md) and goes by `data.partition` and the spectral gap of the\n"
-      "graph: ranks that see some classes only, or hear of each other late, need other settings. Out comes the whole\n"
-      "configuration, reasons first.\n"
-      "Examples:\n"
-      "  hearsay advise configs/mnist/dpsgd-ring.yaml\n"
-      "  hearsay advise mine.yaml --bytes-fraction 0.02 --set data.partition.name=shards > advised.yaml");
-}
-
 int run_bench(const CLI::App& bench, const CommandLine& line, MpiSlot& mpi) {
   if (bench.got_subcommand("collectives")) return bench_collectives_command(line.collectives, line.words, mpi);
   if (bench.got_subcommand("exchanges")) return bench_exchanges_command(line.exchanges, line.words, mpi);
@@ -318,13 +298,9 @@ int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (app.got_subcommand("bench")) return run_bench(*app.get_subcommand("bench"), line, mpi);
   if (app.got_subcommand("probe")) return probe_command(line.network_file, line.words, mpi);
   if (app.got_subcommand("plan")) return plan_command(line.plan);
-  if (app.got_subcommand("advise")) return advise_command(line.advise);
   throw ConfigError(
       "no command; one of train, evaluate, list, describe, topology, compare, watch, close, bench, probe, plan, "
-      "advise, "
-      "simulate (see "
-      "hearsay "
-      "--help)");
+      "simulate (see hearsay --help)");
 }
 
 std::string joined(int argc, char** argv) {
@@ -352,7 +328,6 @@ int run(int argc, char** argv, MpiSlot& mpi) {
   add_bench(app, line);
   add_simulate_options(*app.add_subcommand("simulate", "Run a configuration on a simulated cluster"), line.simulate);
   add_probe_and_plan(app, line);
-  add_advise(app, line.advise);
   app.require_subcommand(0, 1);
   app.footer(
       "`hearsay COMMAND --help` explains a command. Exit codes: 0 done, 1 bug, 2 usage or configuration,\n"

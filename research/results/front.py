@@ -3,7 +3,6 @@
 
     research/results/front.py             the table of skew.md, from tables/skew.csv and tables/skew-exponential.csv;
                                           other strengths of the correction, on rings, are in tables/skew-strength.csv
-    research/results/front.py --advice    apps/hearsay/advice/front.hpp, what `hearsay advise` goes by
 
 Its picture, figures/skew-cells.svg, is drawn by draw.py.
 """
@@ -28,30 +27,6 @@ METHODS = {  # (method, correction) and its column
     ("int8, events 2", "drift"): "`int8`, horizon 2",
     ("2 bits, every 7th", "drift"): "`two_bit`, every 7th",
 }
-ADVISED = (  # beside the all-reduce and D-PSGD; those that diverge are left out
-    "D-PSGD",
-    "int8, always",
-    "int8, events 0.5",
-    "int8, events 1",
-    "int8, events 2",
-    "int8, events 2, strength 0.0125",
-    "2 bits, every 3rd",
-    "2 bits, every 7th",
-)
-HEADER = """#pragma once
-// The measured front of accuracy against bytes, written by research/results/front.py --advice. Means over three seeds,
-// per cent; bytes are per cent of D-PSGD's.
-#include <string_view>
-
-namespace hearsay {{
-
-/// shares | graph | ranks | method | correction | averaged model | worst rank | bytes
-inline constexpr std::string_view measured_front = R"(
-{}
-)";
-
-}}  // namespace hearsay
-"""
 
 
 def cells():
@@ -90,24 +65,7 @@ def entry(runs):
     return text
 
 
-def advice():
-    """The text of front.hpp."""
-    rows = []
-    for (shares, graph, ranks), methods in cells().items():
-        for method, correction in (("all-reduce", None), ("D-PSGD", "none"), *((name, "drift") for name in ADVISED)):
-            runs = methods.get((method, correction), [])
-            if len(runs) < 3 or not all(run.finished for run in runs):
-                continue
-            numbers = [statistics.mean(per_cent(runs, key)) for key in (*ACCURACIES, "bytes_fraction")]
-            words = (shares, graph, ranks, method, correction or "none")
-            rows.append(" | ".join((*map(str, words), *(f"{number:.2f}" for number in numbers))))
-    return HEADER.format("\n".join(rows))
-
-
 def main():
-    if sys.argv[1:] == ["--advice"]:
-        print(advice(), end="")
-        return
     print("| shares | P | graph |", " | ".join(METHODS.values()), "|")
     print("|---" * (3 + len(METHODS)) + "|")
     for (shares, graph, ranks), methods in cells().items():

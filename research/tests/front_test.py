@@ -1,4 +1,4 @@
-"""What `hearsay advise` and research/results/skew.md say was measured is what the rows of the runs say."""
+"""The table of skew.md is what the rows of the runs say."""
 import sys
 import unittest
 
@@ -8,11 +8,6 @@ FRONT = ROOT / "research/results/front.py"
 
 
 class Front(unittest.TestCase):
-    def test_advice_goes_by_the_rows(self):
-        code, out, err = run_process(sys.executable, "-B", FRONT, "--advice")
-        self.assertEqual((code, err), (0, ""))
-        self.assertEqual(out, (ROOT / "apps/hearsay/advice/front.hpp").read_text(encoding="utf-8"))
-
     def test_the_page_has_the_table(self):
         code, out, err = run_process(sys.executable, "-B", FRONT)
         self.assertEqual((code, err), (0, ""))

@@ -5,7 +5,7 @@ source "$(dirname "$0")/small.sh"
 
 # ---------------------------------------------------------------- help, version, usage
 expect 0 "help" "topology" "Exit codes" -- "$hearsay" --help
-for command in train list describe topology compare watch bench probe plan advise simulate; do
+for command in train list describe topology compare watch bench probe plan simulate; do
   expect 0 "help of $command" "Examples?:" "hearsay $command" -- "$hearsay" "$command" --help
 done
 expect 0 "version" "^hearsay +[0-9]+\.[0-9]+" "^MPI +." "^LibTorch +[0-9]" "^compiler +." "^build +." -- \
@@ -60,47 +60,6 @@ holds "list shows many names" test "$(wc -l <names)" -ge 30
 mapfile -t names <names
 expect 0 "describe everything" "${names[@]/%/ \\(}" -- "$hearsay" describe "${names[@]}"
 holds "every entry says how YAML chooses it" test "$(grep -c '^  in YAML ' stdout)" -ge "${#names[@]}"
-
-# ---------------------------------------------------------------- advise
-expect 0 "advice says what it rests on" "^# hearsay advise small.yaml --bytes-fraction 0.05 -n 8$" \
-  "research/results/skew.md" "taken for alike" "Graph: ring of 8, spectral gap 0.2" "^exchange:" "name: drift" -- \
-  "$hearsay" advise small.yaml
-expect 0 "advice for shares that differ" "^# Shares: dirichlet, alpha 0.1, unlike" \
-  "Dirichlet shares, alpha 0.1, three" -- \
-  "$hearsay" advise small.yaml --set 'data.partition={name: dirichlet, alpha: 0.1}'
-expect 0 "advice goes by the spectral gap" "Graph: torus of 16, spectral gap 0.4" "graph: exponential of 16 " -- \
-  "$hearsay" advise small.yaml -n 16 --set topology.graph.name=torus
-expect 0 "a long ring" "graph: ring of 16 " -- "$hearsay" advise small.yaml -n 100
-"$hearsay" advise small.yaml --bytes-fraction 0.3 --set data.partition.name=shards >advised.yaml 2>stderr
-expect 0 "what is advised can be run" "parameters" -- "$hearsay" train advised.yaml --dry-run -n 4
-"$hearsay" advise advised.yaml --bytes-fraction 0.3 >again.yaml 2>stderr
-holds "advice on what was advised is the same" diff <(grep -v '^#' advised.yaml) <(grep -v '^#' again.yaml)
-expect 0 "advice keeps the schedule, and what it allows" "^  schedule: asynchronous" "^# Measured in lockstep" \
-  "^  on_failure: continue" -- "$hearsay" advise "$source_dir/configs/digits/storm.yaml"
-# What it says was measured is what the table says.
-results=$source_dir/research/results/tables/skew.md
-reached() { # METHOD NUMBERS: a line of the table
-  holds "$shares, $ranks ranks, $graph, $budget: '$1' has '$2' in the table of results" \
-    grep -qE "^[|] $1 [|] $2( ± [0-9.]+)? [|]" "$results"
-}
-for shares in shards iid; do
-  for place in "8 ring" "16 exponential"; do
-    read -r ranks graph <<<"$place"
-    for budget in 1 0.2 0.05 0.01; do
-      "$hearsay" advise small.yaml -n "$ranks" --bytes-fraction "$budget" --set data.partition.name="$shares" \
-        --set topology.graph.name="$graph" >advised 2>stderr
-      pair='([0-9.]+) +([0-9.]+) +[0-9.]+$/\1( ± [0-9.]+)? [|] \2/p'
-      reached "$(sed -nE 's/^# (.*), corrected: .*/\1/p' advised)" "$(sed -nE "s/^#   this +$pair" advised)"
-    done
-    reached D-PSGD "$(sed -nE "s/^#   D-PSGD without correction +$pair" advised)"
-    reached all-reduce "$(sed -nE 's/^#   \(an all-reduce: ([0-9.]+) %\)$/\1( ± [0-9.]+)? [|] \1/p' advised)"
-  done
-done
-expect 0 "no budget is too small for an answer" "nothing that was measured needs .* this is the cheapest" -- \
-  "$hearsay" advise small.yaml --bytes-fraction 1e-6
-expect 2 "advice for no ranks" "^hearsay: -n 0" -- "$hearsay" advise small.yaml -n 0
-expect 2 "a budget of nothing" "^hearsay: --bytes-fraction 0: .*in \(0, 1\]; 0.05 is a twentieth" -- \
-  "$hearsay" advise small.yaml --bytes-fraction 0
 
 # ---------------------------------------------------------------- topology
 expect 0 "ring of 4" "ring of 4 ranks" "directed edges +8$" "degree +2 at every rank" "spectral gap +0.666667" \
