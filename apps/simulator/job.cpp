@@ -15,12 +15,12 @@ namespace {
 
 SimulatedJob synthetic_job(const Config& root, SimulationPlan simulation, int processes, const std::string& command) {
   const auto run = std::make_shared<SyntheticRun>(read_synthetic_run(root, std::move(simulation), processes, command));
-  const auto folder = std::make_shared<RunFolder>(run->report);
+  const auto folder = std::make_shared<RunFolder>(run->description.report);
   say_warnings(*run->exchange, *run->topology);
-  run->run_id = folder->id();
+  run->description.run_id = folder->id();
   return {.scale = run->simulation.scale, .threads = false, .run = [run, folder](mpi::Environment& mpi) {
             const auto say = [&](const Summary& summary) {
-              std::printf("%s", outcome_text(summary, run->report.directory, false).c_str());
+              std::printf("%s", outcome_text(summary, run->description.report.directory, false).c_str());
               require_all_written(summary);
             };
             const auto survived = [&](const Summary* of_all) {

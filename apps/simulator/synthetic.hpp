@@ -7,7 +7,7 @@
 #include "apps/simulator/plan.hpp"
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/mpi/environment.hpp"
-#include "runtime/report/report.hpp"
+#include "runtime/report/diary.hpp"
 
 namespace hearsay {
 
@@ -15,11 +15,9 @@ namespace hearsay {
 struct SyntheticRun {
   SimulationPlan simulation;
   std::uint64_t seed = 1;
-  std::string exchange_name;
   std::unique_ptr<ExchangePlan> exchange;
   std::shared_ptr<const Topology> topology;
-  ReportOptions report;
-  std::string config_yaml, command, run_id;
+  RunDescription description;  ///< its `run_id` is set when the run folder has been made
   OnFailure on_failure{};
 };
 

@@ -69,8 +69,7 @@ Evaluation Member::evaluated(Evaluation evaluation, double seconds_before) {
                                   .loss_mean_model = evaluation.loss,
                                   .consensus_distance = consensus_distance_,
                                   .metrics = {{accuracy_metric(), evaluation.accuracy}}};
-    metrics_->write(record);
-    if (events_) events_->write(record);
+    diary_->evaluation(record);
   }
   return evaluation;
 }

@@ -4,6 +4,7 @@
 #include <hearsay_version.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <limits>
 #include <stdexcept>
@@ -22,19 +23,25 @@ Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<const JobPlan> pla
                Program program)
     : plan_(std::move(plan)),
       replica_(std::move(replica)),
-      program_(std::move(program)),
-      epoch_length_(program_.iterations_per_epoch),
+      epoch_length_(program.iterations_per_epoch),
       communicator_([this] { participant_.serve(); }, ranks),
       departures_(ranks, communicator_.rank(), communicator_.size()),
       participant_(ranks, (require_same_job(), plan_->topology(communicator_.size())), *plan_->exchange, *replica_,
-                   {.iterations_per_epoch = program_.iterations_per_epoch,
-                    .step = program_.step,
+                   {.iterations_per_epoch = program.iterations_per_epoch,
+                    .step = program.step,
                     .interrupted = [this] { return interrupted(); }}),
       ready_(replica_->layout.count()),
       learning_rate_(unknown),
       consensus_distance_(unknown) {
-  participant_.engine().run([this] { write_start_of_run(); });
-  metrics_.emplace(plan_->report.directory, rank(), run_id_);
+  char host[256] = "";
+  ::gethostname(host, sizeof host - 1);
+  diary_.emplace(description(program), *plan_->exchange, participant_, host, [this](const std::string& words) {
+    const std::string place = this->ranks() > 1 ? "[rank " + std::to_string(rank()) + "] " : "";
+    std::fprintf(stderr, "hearsay: %swarning: %s\n", place.c_str(), words.c_str());
+  });
+  participant_.engine().run([this] { diary_->begin(communicator_); });
+  diary_->open();
+  diary_->watch();
 }
 
 /// Names and shapes, a line each.
@@ -78,36 +85,19 @@ void Member::make_run_folder(mpi::Communicator& before) {
     throw DataError("rank 0 cannot use " + plan_->report.directory.string() + " as the run folder, and says why");
 }
 
-/// Collective; runs on the communication thread.
-void Member::write_start_of_run() {
-  const ReportOptions& report = plan_->report;
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
-  const std::vector<std::string> hosts = gather_texts(communicator_, host);
-  if (rank() == 0) {
-    program_.versions["hearsay"] = std::string(full_version);
-    program_.versions["mpi"] = mpi::Environment::library_version();
-    program_.versions["compiler"] = __VERSION__;
-    write_manifest(report.directory,
-                   {.run_id = run_id_,
-                    .command = program_.command,
-                    .config_yaml = plan_->yaml,
-                    .hosts = hosts,
-                    .versions = program_.versions,
-                    .seed = plan_->seed,
-                    .iterations = program_.iterations,
-                    .model = plan_->model,
-                    .dataset = plan_->dataset,
-                    .exchange = plan_->exchange_name},
-                   participant_.topology(), replica_->layout);
-  }
-  if (auto file = open_event_file(report, rank(), host, run_id_)) events_.emplace(std::move(*file));
-  if (report.trace) {
-    const Trace::Rank own{rank(), ranks(), participant_.neighbourhood().neighbours, host, run_id_};
-    trace_.emplace(own, report.trace_iterations, participant_.ledger().now());
-    participant_.ledger().watched_by(&*trace_);
-  }
-  communicator_.barrier();
+RunDescription Member::description(const Program& program) const {
+  RunDescription run{.report = plan_->report,
+                     .run_id = run_id_,
+                     .command = program.command,
+                     .config_yaml = plan_->yaml,
+                     .versions = program.versions,
+                     .seed = plan_->seed,
+                     .iterations = program.iterations,
+                     .model = plan_->model,
+                     .dataset = plan_->dataset,
+                     .exchange = plan_->exchange_name};
+  run.versions["hearsay"] = std::string(full_version);
+  return run;
 }
 
 bool Member::interrupted() const { return interruption_.come() || departed(); }
@@ -128,13 +118,13 @@ void Member::start() {
   Ledger& ledger = participant_.ledger();
   if (first_ == TimePoint{}) {
     first_ = last_ = ledger.now();
-    if (events_) events_->start_clock();
+    diary_->start_clock();
   }
   std::ranges::fill(ready_, std::uint8_t{0});
   handed_on_ = ready_.size();
   in_step_ = true;
   waiting_in_ = done_;
-  if (trace_) trace_->iteration(done_);
+  if (Trace* trace = diary_->trace()) trace->iteration(done_);
   participant_.start(done_);
   phase_start_ = ledger.now();
   charged_before_ = ledger.charged();
@@ -152,7 +142,7 @@ void Member::gradient_ready(SegmentId segment) {
                              "' was made twice in one step, and has been sent already; where a step has several "
                              "backward passes say so: member.step(optimizer, backward_passes=2)");
   ready_[segment] = 1;
-  if (trace_) trace_->gradient(segment, participant_.ledger().now());
+  if (Trace* trace = diary_->trace()) trace->gradient(segment, participant_.ledger().now());
   if (!participant_.layer_wise()) return;
   while (handed_on_ > 0 && ready_[handed_on_ - 1] != 0)
     participant_.gradient_ready(static_cast<SegmentId>(--handed_on_));
@@ -178,16 +168,9 @@ void Member::stepped(double loss) {
   participant_.stepped(done_);
   in_step_ = false;
   waiting_in_ = -1;
-  const ReportOptions& report = plan_->report;
-  const Exchange& exchange = participant_.exchange();
-  if (report.segments) metrics_->write_segments(done_, exchange.norms(), exchange.thresholds(), exchange.events());
-  ++done_, ++unrecorded_;
+  ++done_;
   last_ = ledger.now();
-  if (!std::isnan(loss)) {
-    loss_sum_ += loss;
-    ++loss_count_;
-  }
-  if (done_ % report.every_iterations == 0) record();
+  diary_->iteration(progression(), loss);
 }
 
 std::uint64_t Member::replica_hash() const { return hearsay::replica_hash(replica_->values.span()); }

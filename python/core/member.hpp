@@ -15,10 +15,7 @@
 #include "runtime/exchange/participant.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/environment.hpp"
-#include "runtime/report/event_file.hpp"
-#include "runtime/report/report.hpp"
-#include "runtime/report/totals.hpp"
-#include "runtime/report/trace.hpp"
+#include "runtime/report/diary.hpp"
 
 namespace hearsay::python {
 
@@ -126,11 +123,10 @@ class Member {
   std::string segments() const;
   void require_same_job();
   void make_run_folder(mpi::Communicator& before);
-  void write_start_of_run();
-  void record();
+  RunDescription description(const Program& program) const;
   double seconds() const;
+  Progression progression() const;
   double epoch(Iteration k) const { return static_cast<double>(k) / static_cast<double>(epoch_length_); }
-  Summary own_summary(const std::string& status) const;
   void measure_consensus();
   void evaluate_from(TimePoint start);
   void state(Archive& archive);
@@ -139,7 +135,6 @@ class Member {
 
   std::shared_ptr<const JobPlan> plan_;
   std::shared_ptr<Parameters> replica_;
-  Program program_;
   Iteration epoch_length_;
   Interruption interruption_;
   std::atomic<Iteration> waiting_in_{-1};  // the step that is going on
@@ -147,19 +142,15 @@ class Member {
   Departures departures_;
   std::optional<RunFolder> folder_;  // rank 0's
   std::string run_id_;
-  Participant participant_;  // from now on MPI belongs to its engine
-  std::optional<MetricsWriter> metrics_;
-  std::optional<EventFile> events_;
-  std::optional<Trace> trace_;
+  std::optional<Diary> diary_;
+  Participant participant_;          // from now on MPI belongs to its engine
   std::vector<std::uint8_t> ready_;  // segments whose gradient is
   std::size_t handed_on_ = 0;        // of them, from the last one
   Iteration done_ = 0;
   bool in_step_ = false;
   TimePoint first_{}, phase_start_{}, last_{};
   std::chrono::nanoseconds charged_before_{};  // to other phases, when this one began
-  double loss_sum_ = 0.0, learning_rate_;
-  std::uint64_t loss_count_ = 0, unrecorded_ = 0;
-  double consensus_distance_;
+  double learning_rate_, consensus_distance_;
   std::optional<Evaluation> evaluation_;
 };
 

@@ -275,9 +275,15 @@ class Member:
     def summary(self) -> Summary:
         """Collective, between two steps: waits until everything sent has arrived, writes the reports into the run
         folder (summary.json, communication.csv …) and returns a `hearsay.Summary`, the same numbers on every rank.
-        Training may go on afterwards."""
+        Training may go on afterwards. `summary["not_written"]` names the files that could not be written; where there
+        are such when the program ends, its exit code is 3."""
         self._require_whole(between_steps=True)
-        return Summary(json.loads(self._core.summary()), self.rank, self.counts(), self.directory)
+        return Summary(self._write_summary(), self.rank, self.counts(), self.directory)
+
+    def _write_summary(self):
+        numbers = json.loads(self._core.summary())
+        process.not_written[self.directory] = numbers["not_written"]
+        return numbers
 
     # ------------------------------------------------------------------ checkpoints
 
@@ -328,7 +334,7 @@ class Member:
         if self._left:
             return
         self._require_whole(between_steps=True)
-        self._core.summary()
+        self._write_summary()
         self._steps = self._core.steps
         self._left = True
         process.members.remove(self)

@@ -32,6 +32,7 @@ class _Process:
     def __init__(self):
         self.mpi = None
         self.members = []  # in the order in which they have joined
+        self.not_written = {}  # what a run folder lacks at last, by its name: the same on every rank
         self.child = False  # forked: MPI and the communication thread belong to the parent
         self.pid = os.getpid()
         self.hook_at_import = self.hook_before = sys.excepthook
@@ -133,7 +134,17 @@ class _Process:
                 member.leave()
         except BaseException as error:
             self.exception(type(error), error, error.__traceback__)
+        rank = self.mpi.rank
         self.mpi.end()
+        lacking = [f"\n  {folder}: {line}" for folder, lines in self.not_written.items() for line in lines]
+        if not lacking:
+            return
+        if rank == 0:
+            text = "the run has ended, but not all of its files could be written:" + "".join(lacking)
+            print(f"hearsay: {text}", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(DataError.code)  # nothing else gives the interpreter an exit code by now
 
 
 def _has_ended(directory):

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -185,6 +186,58 @@ std::string AppendedFile::problem() const {
   if (reason_.empty()) return "";
   const std::string records = records_lost_ == 0 ? "" : std::to_string(records_lost_) + " records, ";
   return file_.filename().string() + " (" + records + reason_ + ")";
+}
+
+namespace {
+
+/// The words without what differs between two of a kind: every number is one mark.
+std::string kind_of(const std::string& words) {
+  std::string kind;
+  for (const char c : words) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit || !kind.ends_with('#')) kind += digit ? '#' : c;
+  }
+  return kind;
+}
+
+}  // namespace
+
+bool Unwritten::add(const std::string& words, std::uint64_t times) {
+  std::string line = words;
+  std::ranges::replace(line, '\n', ' ');  // one line each, also when it is packed
+  std::string kind = kind_of(line);
+  if (const auto known = std::ranges::find(kinds_, kind, &Kind::kind); known != kinds_.end()) {
+    known->times += times;
+    return false;
+  }
+  kinds_.push_back({.kind = std::move(kind), .words = std::move(line), .times = times});
+  return true;
+}
+
+void Unwritten::add(const Unwritten& others) {
+  for (const Kind& kind : others.kinds_) add(kind.words, kind.times);
+}
+
+std::vector<std::string> Unwritten::lines() const {
+  std::vector<std::string> lines;
+  for (const Kind& kind : kinds_)
+    lines.push_back(kind.times == 1 ? kind.words
+                                    : kind.words + ", and " + std::to_string(kind.times - 1) + " more like it");
+  return lines;
+}
+
+std::string Unwritten::packed() const {
+  std::string text;
+  for (const Kind& kind : kinds_) text += std::to_string(kind.times) + ' ' + kind.words + '\n';
+  return text;
+}
+
+Unwritten Unwritten::unpacked(const std::string& text) {
+  Unwritten all;
+  std::istringstream lines(text);
+  std::uint64_t times = 0;
+  for (std::string words; lines >> times && lines.get() == ' ' && std::getline(lines, words);) all.add(words, times);
+  return all;
 }
 
 std::string csv_field(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hearsay {
 
@@ -52,6 +53,27 @@ class AppendedFile {
   std::uint64_t records_waiting_ = 0, records_lost_ = 0;
   std::string reason_{};  // why the first was lost, or that the file is not there any more
   std::chrono::steady_clock::time_point flushed_;
+};
+
+/// Files that could not be written, and why: each kind of trouble once, in the words of the first, with a count. Words
+/// that differ in their numbers only are of one kind: a checkpoint in every period, the metrics of every rank.
+class Unwritten {
+ public:
+  /// Whether it is the first of its kind.
+  bool add(const std::string& words, std::uint64_t times = 1);
+  void add(const Unwritten& others);
+  /// A sentence a kind, in the order in which they came.
+  std::vector<std::string> lines() const;
+  /// As text, and back: to be gathered on one rank.
+  std::string packed() const;
+  static Unwritten unpacked(const std::string& text);
+
+ private:
+  struct Kind {
+    std::string kind, words;
+    std::uint64_t times;
+  };
+  std::vector<Kind> kinds_;
 };
 
 /// A field of a CSV file, quoted (RFC 4180) where it must be.

@@ -193,6 +193,8 @@ struct Summary {
   double hidden_communication_s() const;  ///< time of collectives that nobody waited for
   double bytes_fraction() const;          ///< of dense_payload_bytes; 0 where nothing could be sent
 };
+/// summary.json's text.
+std::string summary_text(const Summary& summary);
 void write_summary(const std::filesystem::path& directory, const Summary& summary);
 /// Throws DataError if there is no (whole) summary, naming the folder and what a run in progress lacks.
 Summary read_summary(const std::filesystem::path& directory);

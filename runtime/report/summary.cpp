@@ -277,8 +277,10 @@ Json summary_json(const Summary& s) {
   return json;
 }
 
+std::string summary_text(const Summary& summary) { return summary_json(summary).dump(2) + "\n"; }
+
 void write_summary(const std::filesystem::path& directory, const Summary& summary) {
-  write_file(directory / "summary.json", summary_json(summary).dump(2) + "\n");
+  write_file(directory / "summary.json", summary_text(summary));
 }
 
 bool write_if_possible(std::vector<std::string>& not_written, const std::function<void()>& write) {

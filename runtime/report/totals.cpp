@@ -68,17 +68,6 @@ void add_work(Summary& summary, const std::vector<RankWork>& work) {
   for (const RankWork& rank : work) summary.idle_s += rank.idle_s / static_cast<double>(work.size());
 }
 
-std::string joined_lines(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + '\n';
-  return text;
-}
-
-void append_lines(std::vector<std::string>& lines, const std::string& text) {
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-}
-
 }  // namespace
 
 static_assert(std::is_trivially_copyable_v<RankWork>);
@@ -141,9 +130,11 @@ void complete_summary(Summary& summary, mpi::Communicator& communicator, const R
   const auto hashes = communicator.gather(std::as_bytes(std::span(&replica_hash, 1)));
   const auto ledgers = communicator.gather(pack_ledger(account.ledger, account.neighbourhood));
   const auto work = gathered_work(communicator, account.ledger, result);
-  const auto not_written = gather_texts(communicator, joined_lines(account.not_written));
+  const auto not_written = gather_texts(communicator, account.not_written.packed());
   if (communicator.rank() != 0) return;
-  for (const std::string& lines : not_written) append_lines(summary.not_written, lines);
+  Unwritten of_all;
+  for (const std::string& text : not_written) of_all.add(Unwritten::unpacked(text));
+  summary.not_written = of_all.lines();
   add_work(summary, work);
   for (const auto& bytes : hashes) std::memcpy(&summary.replica_hashes.emplace_back(), bytes.data(), bytes.size());
   summary.totals =

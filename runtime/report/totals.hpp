@@ -36,7 +36,7 @@ struct RankAccount {
   const Neighbourhood& neighbourhood;
   const Layout& layout;
   const std::filesystem::path& directory;
-  std::vector<std::string> not_written{};  ///< by this rank
+  Unwritten not_written{};  ///< by this rank
 };
 
 /// Sets what the dense algorithm of the same path would have sent; ranks, iterations, edges, parameters and segments

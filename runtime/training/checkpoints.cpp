@@ -64,13 +64,9 @@ void Checkpoints::write(Having having, bool durable) {
 }
 
 void Checkpoints::note_unwritten() {
-  for (const std::string& problem : writer_.problems()) {
-    const std::string words = "a checkpoint: " + problem;
-    if (std::ranges::find(rank_.not_written, words) != rank_.not_written.end()) continue;
-    rank_.not_written.push_back(words);
-    if (rank_.options.warned)
-      rank_.options.warned("a checkpoint could not be written: " + problem + "; training goes on");
-  }
+  for (const std::string& problem : writer_.problems())
+    rank_.diary.note_unwritten("a checkpoint: " + problem,
+                               "a checkpoint could not be written: " + problem + "; training goes on");
 }
 
 void Checkpoints::wait() {
@@ -85,14 +81,15 @@ void Checkpoints::prune() const {
 // What went before was killed if it has left no summary; that is what stays to be read where there is nothing to go on
 // from.
 void Checkpoints::resume() {
-  if (rank_.process == 0) rank_.write([this] { leave_killed_summary(rank_.plan.report().directory); });
+  if (rank_.process == 0) rank_.diary.write([this] { leave_killed_summary(rank_.plan.report().directory); });
   const Resumption found = find_checkpoint(rank_.participant.engine(), rank_.communicator, folder_);
   const auto an_epoch = static_cast<double>(rank_.length.iterations_per_epoch);
   rank_.before.iterations = static_cast<Iteration>(std::llround(found.epoch * an_epoch));
   written_ = found.number;
   if (found.ranks != rank_.participant.topology().ranks() || !found.settled) return begin_with_mean(found);
   const std::string file = folder_.state_file(found.number, rank_.process).string();
-  rank_.log.emplace(rank_.sources(), RunLog::Begin::resumed);
+  rank_.diary.reopen();
+  rank_.log.emplace(rank_.sources());
   parts([&](const char* name, const std::function<void(Archive&)>& state) {
     load_part(found.states.front(), name, file, state);
   });
@@ -109,12 +106,13 @@ void Checkpoints::begin_with_mean(const Resumption& found) {
   rank_.participant.begin_at(done, *rank_.plan.parts().exchange, owed);
   rank_.trainer->begin_at(done);
   rank_.batches.skip(done);
-  rank_.log.emplace(rank_.sources(), RunLog::Begin::resumed);
+  rank_.diary.reopen();
+  rank_.log.emplace(rank_.sources());
   if (!found.of.empty() && found.of.front() == rank_.process)
     load_part(found.states.front(), "log", folder_.state_file(found.number, rank_.process).string(),
               [this](Archive& archive) { rank_.log->state(archive); });
   else
-    rank_.log->begin_behind_nothing();
+    rank_.diary.begin_anew();
   evaluations_.begin_behind_iterations(done);
   rank_.resumed_at.push_back(done);
   say_resumed("checkpoint " + std::to_string(found.number) + " is of " + std::to_string(found.living) +

@@ -39,18 +39,18 @@ Summary Endings::finish_alive() {
 Summary Endings::finish() {
   rank_.participant.end();
   settle();
-  rank_.write_trace();
+  rank_.diary.write_trace();
   evaluations_.of_snapshots();
   const double done = all_done();
   evaluations_.at_end(done, times_.wall_s);
   const Evaluator::Ranks ranks = rank_.evaluator.every_rank();
   if (rank_.plan.parts().save_model) {
     const std::filesystem::path folder = rank_.plan.report().directory;
-    rank_.write([&] { rank_.evaluator.save_mean_model(folder / "model.pt", folder / "state_dict.pt", rank_.run_id); });
+    rank_.diary.write(
+        [&] { rank_.evaluator.save_mean_model(folder / "model.pt", folder / "state_dict.pt", rank_.run_id); });
   }
   checkpoints_.wait();
   evaluations_.forget_snapshots();
-  rank_.collect_problems();
   Summary summary = summary_of_run(done);
   const Evaluator::MeanModel& mean = evaluations_.mean_model();
   for (std::size_t i = 0; i < ranks.mean.size(); ++i)
@@ -61,8 +61,7 @@ Summary Endings::finish() {
   summary.loss_mean_model = mean.loss;
   summary.consensus_distance = mean.consensus_distance;
   rank_.participant.engine().run([&] {
-    complete_summary(summary, rank_.communicator, rank_.account(), result());
-    finish_report(summary);
+    rank_.diary.finish(summary, rank_.communicator, result(), rank_.reports());
     rank_.communicator.barrier();
     rank_.participant.rest();
   });
@@ -106,14 +105,6 @@ Summary Endings::summary_of_run(double job_done) {
   return summary;
 }
 
-/// Who reports has the other ranks' words in the summary already.
-void Endings::finish_report(Summary& summary) {
-  if (!rank_.reports()) return;
-  const auto before = static_cast<std::ptrdiff_t>(rank_.not_written.size());
-  rank_.write([&] { write_summary(rank_.plan.report().directory, summary); });
-  summary.not_written.insert(summary.not_written.end(), rank_.not_written.begin() + before, rank_.not_written.end());
-}
-
 RankResult Endings::result() const {
   const Parameters& replica = rank_.model.replica();
   return {.times = times_,
@@ -140,8 +131,8 @@ void Endings::stopped(const Stop& stop) {
   rank_.training = false;  // nothing interrupts what follows
   const Stopped reason(stop.signal != 0 ? stop.signal : rank_.stop.received());
   if (stop.together) checkpoints_.write_last();
-  rank_.write([this] { rank_.model.save(replica_file(rank_.plan, rank_.process), rank_.run_id); });
-  rank_.write_trace();
+  rank_.diary.write([this] { rank_.model.save(replica_file(rank_.plan, rank_.process), rank_.run_id); });
+  rank_.diary.write_trace();
   bool all_here = false;
   rank_.participant.engine().run([&] {
     all_here = rank_.farewell.barrier_within(patience_s);
@@ -149,26 +140,21 @@ void Endings::stopped(const Stop& stop) {
   });
   if (all_here && !stop.together) checkpoints_.write_when_settled(stop.in_order);
   checkpoints_.wait();
-  rank_.collect_problems();
-  Summary summary = rank_.log->summary("stopped", rank_.job_done());
+  Summary summary = rank_.log->summary("stopped", rank_.job_done(), rank_.reports());
   summary.message = reason.what();
   rank_.participant.engine().run([&] {
-    if (all_here)
-      complete_summary(summary, rank_.farewell, rank_.account(), result());
-    else
-      summary.message += "; not every rank has received the signal";
-    finish_report(summary);
+    if (all_here) return rank_.diary.finish(summary, rank_.farewell, result(), rank_.reports());
+    summary.message += "; not every rank has received the signal";
+    if (rank_.reports()) rank_.diary.end(summary);
   });
   throw reason;
 }
 
 void Endings::diverged(const DivergenceError& error) {
-  Summary summary = rank_.log->summary("diverged", rank_.job_done());
+  Summary summary = rank_.log->summary("diverged", rank_.job_done(), true);
   summary.message = error.what();
-  rank_.write_trace();
-  rank_.collect_problems();
-  summary.not_written = rank_.not_written;
-  rank_.write([&] { write_summary(rank_.plan.report().directory, summary); });
+  rank_.diary.write_trace();
+  rank_.diary.end(summary);
   throw;
 }
 

@@ -37,7 +37,6 @@ class Endings {
   void settle();
   double all_done();
   Summary summary_of_run(double job_done);
-  void finish_report(Summary& summary);
   RankResult result() const;
 
   TrainingRank& rank_;

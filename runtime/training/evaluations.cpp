@@ -99,7 +99,7 @@ void Evaluations::take_from_servers() {
 void Evaluations::leave_snapshot(double job_iterations) {
   if (snapshots_over_) return;
   snapshots_over_ = true;
-  rank_.write([&] {
+  rank_.diary.write([&] {
     snapshots_->leave({.job_iterations = job_iterations, .time_s = rank_.log->seconds()});
     snapshots_over_ = false;
   });

@@ -1,12 +1,45 @@
 #include "runtime/training/rank.hpp"
 
+#include <torch/version.h>
+#include <hearsay_version.hpp>
+
+#include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 
 #include "runtime/training/failure/killed_run.hpp"
 #include "runtime/training/set_up.hpp"
 
 namespace hearsay {
+namespace {
+
+/// Of this process.
+std::string command_line() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  while (text.ends_with('\0')) text.pop_back();
+  std::ranges::replace(text, '\0', ' ');
+  return text;
+}
+
+RunDescription description(const RunPlan& plan, const TrainOptions& options, const std::string& run_id,
+                           const RunLength& length) {
+  const RunPlan::Parts& parts = plan.parts();
+  return {.report = parts.report,
+          .run_id = run_id,
+          .command = options.command.empty() ? command_line() : options.command,
+          .config_yaml = plan.config_yaml(),
+          .versions = {{"hearsay", std::string(full_version)}, {"libtorch", TORCH_VERSION}},
+          .seed = parts.seed,
+          .iterations = length.iterations,
+          .model = parts.task.model_name,
+          .dataset = parts.task.dataset_name,
+          .exchange = parts.exchange_name};
+}
+
+}  // namespace
 
 TrainingRank::TrainingRank(mpi::Environment& environment, const RunPlan& of, const TrainOptions& with, std::string id)
     : plan(of),
@@ -28,6 +61,7 @@ TrainingRank::TrainingRank(mpi::Environment& environment, const RunPlan& of, con
           environment.communicator()),
       agreement(communicator),
       farewell([this] { participant.progress(); }, environment.communicator()),
+      diary(description(plan, options, run_id, length), *plan.parts().exchange, participant, host, options.warned),
       participant(
           environment.communicator(), std::make_shared<const Topology>(plan.topology(environment.ranks())),
           *plan.parts().exchange, model.replica(),
@@ -72,7 +106,7 @@ std::chrono::nanoseconds TrainingRank::failure_timeout() const {
 void TrainingRank::make_trainer() {
   if (!participant.is_spare() && participant.layer_wise()) {
     model.on_gradient([this](SegmentId s) {
-      if (trace) trace->gradient(s, participant.ledger().now());
+      if (Trace* trace = diary.trace()) trace->gradient(s, participant.ledger().now());
       random.keep();
       participant.gradient_ready(s);
       random.use();
@@ -94,52 +128,6 @@ double TrainingRank::compute() {
   random.keep();
   if (!std::isfinite(loss)) require_finite_inputs(batch, process, trainer->iterations_done());
   return loss;
-}
-
-void TrainingRank::watch() {
-  const ReportOptions& report = plan.report();
-  if (!report.trace) return;
-  participant.engine().run([&] {
-    trace.emplace(
-        Trace::Rank{process, participant.topology().ranks(), participant.neighbourhood().neighbours, host, run_id},
-        report.trace_iterations, participant.ledger().now());
-    participant.ledger().watched_by(&*trace);
-  });
-}
-
-void TrainingRank::write_trace() {
-  if (trace) write([this] { trace->write(plan.report().directory); });
-}
-
-void TrainingRank::write(const std::function<void()>& file) {
-  if (write_if_possible(not_written, file) || !options.warned) return;
-  options.warned(not_written.back());
-}
-
-void TrainingRank::collect_problems() {
-  for (std::string& problem : log->not_written()) not_written.push_back(std::move(problem));
-}
-
-RunLog::Sources TrainingRank::sources() const {
-  return {.plan = plan,
-          .options = options,
-          .topology = participant.topology(),
-          .layout = model.replica().layout,
-          .ledger = participant.ledger(),
-          .length = length,
-          .rank = place(),
-          .process = process,
-          .host = host,
-          .run_id = run_id,
-          .resumed_at = resumed_at};
-}
-
-RankAccount TrainingRank::account() const {
-  return {.ledger = participant.ledger(),
-          .neighbourhood = participant.neighbourhood(),
-          .layout = model.replica().layout,
-          .directory = plan.report().directory,
-          .not_written = not_written};
 }
 
 }  // namespace hearsay

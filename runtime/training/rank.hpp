@@ -11,8 +11,7 @@
 
 #include "runtime/exchange/participant.hpp"
 #include "runtime/mpi/communicator.hpp"
-#include "runtime/report/totals.hpp"
-#include "runtime/report/trace.hpp"
+#include "runtime/report/diary.hpp"
 #include "runtime/training/failure/survivors.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/evaluator.hpp"
@@ -46,16 +45,7 @@ struct TrainingRank {
   std::vector<int> first_processes() const;
   /// Fills `trainer`; layer-wise exchanges are told of gradients from then on.
   void make_trainer();
-  /// Draws the time line from now on, if the configuration asks for one.
-  void watch();
-  void write_trace();
-
-  /// Writes a file of this rank's that may be lost without the run.
-  void write(const std::function<void()>& file);
-  /// Takes in what the diary has lost.
-  void collect_problems();
-  RunLog::Sources sources() const;
-  RankAccount account() const;
+  RunLog::Sources sources() { return {plan, options, participant, length, diary}; }
 
   const RunPlan& plan;
   const TrainOptions& options;
@@ -68,19 +58,18 @@ struct TrainingRank {
   RankGenerator random;
   TrainingBatches batches;
   const RunLength length;
-  std::optional<Trace> trace;
   std::atomic<bool> training{false};  ///< a signal ends waits from then on
   mpi::Communicator communicator;     ///< not to be used any more after that
   Agreement agreement;                ///< lockstep ranks only
   mpi::Communicator farewell;         ///< for ranks that a signal has stopped
-  Participant participant;            ///< from now on MPI belongs to its engine
+  Diary diary;
+  Participant participant;  ///< from now on MPI belongs to its engine
   Survivors survivors;
   Evaluator evaluator;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<Trainer> trainer;
   std::optional<RunLog> log;
   std::vector<Iteration> resumed_at{};
-  std::vector<std::string> not_written{};
   /// What the job had done when this part of the run began.
   struct Before {
     Iteration iterations = 0;

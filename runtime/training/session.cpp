@@ -56,7 +56,7 @@ void Session::prepare() {
     rank_.communicator.keep(rank_.first_processes());
   });
   if (rank_.process == 0 && !rank_.data.vocabulary.empty())
-    rank_.write([this] {
+    rank_.diary.write([this] {
       write_file(rank_.plan.report().directory / "vocabulary.txt", "# " + rank_.run_id + "\n" + rank_.data.vocabulary);
     });
   rank_.make_trainer();
@@ -67,13 +67,10 @@ void Session::prepare() {
     std::error_code gone;  // of the part before; another one comes
     if (rank_.process == 0) std::filesystem::remove(rank_.plan.report().directory / "summary.json", gone);
   } else {
+    rank_.diary.open();
     rank_.log.emplace(rank_.sources());
   }
-  rank_.participant.engine().run([&] {
-    const auto hosts = gather_texts(rank_.communicator, rank_.host);
-    if (rank_.process == 0) write_start(rank_.sources(), hosts);
-    rank_.communicator.barrier();
-  });
+  rank_.participant.engine().run([&] { rank_.diary.begin(rank_.communicator, rank_.resumed_at); });
   if (rank_.spares() > 0) share_beginning();
 }
 
@@ -105,6 +102,7 @@ bool Session::join() {
     if (failures.place_of(process) == rank_.place())
       rank_.batches.skip(static_cast<std::int64_t>(participant.batches_of(process)));
   evaluations_.join();
+  rank_.diary.open();
   rank_.log.emplace(rank_.sources());
   rank_.log->start_clock(began_);
   return true;
@@ -112,9 +110,9 @@ bool Session::join() {
 
 /// Between two iterations: records, progress, evaluation, stop. False ends training.
 bool Session::observe(Iteration k, double loss) {
-  if (rank_.trace) rank_.trace->iteration(k + 1);
+  if (Trace* trace = rank_.diary.trace()) trace->iteration(k + 1);
   const double done = rank_.participant.job_iterations(k + 1);
-  rank_.log->iteration(k, done, loss, rank_.participant.exchange());
+  rank_.log->iteration(k, done, loss, rank_.reports());
   evaluations_.after(done);
   if (rank_.participant.mixes_since_s() && !std::exchange(told_that_it_mixes_, true)) tell_that_it_mixes();
   return may_go_on(k + 1);
@@ -180,15 +178,14 @@ Summary Session::run() {
     rank_.before.seconds = rank_.log->seconds();
   }
   checkpoints_.start();
-  rank_.watch();
+  rank_.diary.watch();
   const auto stopped = [this] { return rank_.stop.received() != 0; };
   try {
     rank_.trainer->run(
         rank_.length, [this](Iteration k, double loss) { return observe(k, loss); },
         [this] { return may_go_on(rank_.trainer->iterations_done()); });
     if (!stop_.together && !rank_.lockstep() && !rank_.survivors.may_die() && !stopped()) checkpoints_.accompany();
-    if (!stop_.together)
-      rank_.log->last_iteration(rank_.trainer->iterations_done() - 1, rank_.job_done(), rank_.participant.exchange());
+    if (!stop_.together) rank_.log->last_iteration(rank_.trainer->iterations_done() - 1, rank_.job_done());
     endings_.note_times();
     if (stop_.signal == 0 && (rank_.ends_together() || !stopped())) return endings_.finished();
     stop_.in_order = true;
