@@ -107,13 +107,12 @@ def _draw_eventgrad(folder):
 
 _SMALL = (
     "ResNet-20 (0.27 million parameters), two of the five training files, two epochs, batches of 32 a rank, tested "
-    "on 2,000 images, instead of {}. `configs/cifar10/` has the full settings. They were not run: the machine has "
-    "two cores."
+    "on 2,000 images, instead of {}. {} They were not run: the machine has two cores."
 )
 
 
-def _experiment(name, source, citation, only, instead, draw):
-    return Experiment(name, source, citation, "cifar10", only, _SMALL.format(instead), draw)
+def _experiment(name, source, citation, only, instead, settings, draw):
+    return Experiment(name, source, citation, "cifar10", only, _SMALL.format(instead, settings), draw)
 
 
 EVENTGRAD = _experiment(
@@ -122,6 +121,7 @@ EVENTGRAD = _experiment(
     "ghosh2021eventgrad",
     ("/d-psgd/", "/adaptive-1-"),
     "ResNet-18 and 20 epochs of all files with a learning rate of 0.01 (here 0.05)",
+    "`configs/cifar10/eventgrad-resnet18.yaml` has these settings.",
     _draw_eventgrad,
 )
 GTOPK = _experiment(
@@ -130,6 +130,7 @@ GTOPK = _experiment(
     "shi2019gtopk",
     ("/dense/", "/gtop-k-0.01/"),
     "140 epochs of all files at 0.1 %",
+    "`configs/cifar10/gtopk-resnet20.yaml` has these settings.",
     _draw_gtopk,
 )
 LKGS = _experiment(
@@ -137,6 +138,7 @@ LKGS = _experiment(
     "LKGS, Fig. 2: convergence on CIFAR-10",
     "li2022layerwise",
     ("/dense/", "/lkgs-"),
-    "ResNet-50 and VGG-16, batches of 64",
+    "ResNet-50 and VGG-16, batches of 64, learning rates of 0.001 and 0.01 (here 0.1 with momentum correction)",
+    "No file of `configs/cifar10/` has these models, batches and rates.",
     _draw_lkgs,
 )
