@@ -6,7 +6,13 @@
 # hosts_of_file FILE: HOSTS, as Open MPI 4.1 reads it: slots= (count=, cpu=) and one for every further line of that
 # host; else one for every line; else max_slots=; else "?".
 hosts_of_file() {
+  local name _
   [[ -r $1 ]] || fail 3 "the host file '$1' cannot be read"
+  while read -r name _ || [[ -n $name ]]; do # the last line may have no end
+    name=${name%%#*}
+    [[ -z $name ]] || is_host_name "$name" ||
+      fail 2 "the host file '$1': '${name//[^[:print:]]/?}' is no name of a host: letters, digits, '.' and '-'"
+  done <"$1"
   awk '{ sub(/#.*/, ""); gsub(/ *= */, "=") }
        NF { if (!($1 in lines)) order[++n] = $1
             ++lines[$1]
@@ -30,7 +36,7 @@ hosts_of_list() {
     name=${item%%:*} slots=1
     [[ $item != *:* ]] || slots=${item#*:}
     [[ $slots != '*' && $slots != auto ]] || slots='?'
-    [[ $name =~ ^[[:alnum:]._-]+$ && $slots =~ ^([1-9][0-9]*|\?)$ ]] ||
+    is_host_name "$name" && [[ $slots =~ ^([1-9][0-9]*|\?)$ ]] ||
       fail 2 \
         "--host $1: '$item' is none of NAME, NAME:SLOTS and NAME:*; a comma between hosts: --host node01:4,node02:4"
     [[ -n ${sum[$name]:-} ]] || order+=("$name")
@@ -40,6 +46,9 @@ hosts_of_list() {
   for name in "${order[@]}"; do counted+="$name ${sum[$name]}"$'\n'; done
   printf '%s' "$counted"
 }
+
+# is_host_name NAME: what may stand where ssh expects a host, USER@ before it or not: no option, no word of a shell.
+is_host_name() { [[ $1 =~ ^([[:alnum:]][[:alnum:]._-]*@)?[[:alnum:]][[:alnum:]._:%-]*$ ]]; }
 
 # slots_needed RANKS [OPTIONS of mpirun…]: a slot a process, unless mpirun is allowed to do with fewer.
 slots_needed() {
@@ -81,7 +90,7 @@ require_sum() {
 # has it, and all together have slots enough. CORES is cores_command's.
 require_hosts() {
   local host slots agent look words counted=''
-  read -r -a agent <<<"${OMPI_MCA_plm_rsh_agent:-ssh -o BatchMode=yes -o ConnectTimeout=10}"
+  read -r -a agent <<<"${OMPI_MCA_plm_rsh_agent:-ssh -o BatchMode=yes -o ConnectTimeout=10 --}"
   look=$(printf '(cd %q && command -v %q) >/dev/null || exit 9; echo cores=$(%s)' "$PWD" "$3" "$4")
   while read -r host slots <&3; do
     if is_this_machine "$host"; then

@@ -13,11 +13,10 @@ build_packages=(
   libutfcpp-dev  # text data: one file of headers that reads UTF-8
 )
 report_packages=(python3-numpy python3-pandas python3-matplotlib python3-yaml)  # analysis/
-# The Python package; torch, mpi4py: what its tests train with (18 MB to fetch, 110 MB on the disk).
-python_packages=(pybind11-dev python3-dev python3-numpy python3-torch python3-mpi4py)
+python_packages=(pybind11-dev python3-dev python3-numpy python3-torch) # the package, and loops in PyTorch
 test_packages=(
   doctest-dev librapidcheck-dev libbenchmark-dev libsimgrid-dev mpich libmpich-dev iproute2 clang-format shellcheck
-  mypy python3-pip python3-wheel  # the Python package's types, and what pip makes of it
+  mypy python3-pip python3-wheel python3-mpi4py  # the Python package's types, what pip makes of it, jobs of mpi4py
   "${report_packages[@]}" "${python_packages[@]}"
 )
 
@@ -50,32 +49,54 @@ install_missing() {
   if [[ $EUID -ne 0 ]]; then
     command -v sudo >/dev/null ||
       fail 3 "not root, and sudo is not installed; have an administrator run: apt-get install ${missing[*]}"
+    sudo -n true 2>/dev/null || [[ -t 0 ]] ||
+      fail 3 "sudo wants a password, and there is no terminal; have an administrator run: apt-get install ${missing[*]}"
     as_root=(sudo)
   fi
   say "Installing ${missing[*]}"
   as_root+=(env DEBIAN_FRONTEND=noninteractive apt-get)
-  "${as_root[@]}" update --quiet || fail 3 "apt-get update failed; see above."
+  "${as_root[@]}" update --quiet -o APT::Update::Error-Mode=any ||
+    say "Not every list of packages could be fetched, see above; those that are there have to do"
+  "${as_root[@]}" install --simulate --quiet=2 --no-install-recommends "${missing[@]}" >/dev/null ||
+    fail 3 "apt cannot install ${missing[*]}; see above. No network, or another distribution than Debian 12? Install" \
+      "these libraries by hand, then start again with --no-install"
   "${as_root[@]}" install --yes --quiet --no-install-recommends "${missing[@]}" ||
     fail 3 "apt-get install failed; see above. Needed are: ${missing[*]}"
+}
+
+# memory_mb: what processes may still take, of this machine or of this container.
+memory_mb() {
+  local free limit
+  free=$(awk '/^(MemAvailable|SwapFree):/ { sum += $2 } END { print int(sum / 1000) }' /proc/meminfo)
+  for limit in /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes; do
+    limit=$(cat "$limit" 2>/dev/null) || continue
+    [[ ! $limit =~ ^[0-9]{1,15}$ || $((limit / 1000000)) -ge $free ]] || free=$((limit / 1000000))
+  done
+  echo "$free"
 }
 
 # One compiler a core, but no more than fit: a file that includes LibTorch takes 2 GB.
 build_jobs() {
   local cores memory
   cores=$(nproc)
-  memory=$(awk '/^MemAvailable:/ {print int($2 / 2000000)}' /proc/meminfo)
+  memory=$(($(memory_mb) / 2000))
   [[ $memory -ge 1 ]] || memory=1
   echo $((cores < memory ? cores : memory))
 }
 
-# build PRESET [-DKEY=VALUE…] [TARGET…]: configures and builds in build/PRESET.
+# build PRESET [-DKEY=VALUE…] [TARGET…]: configures and builds in build/PRESET. TARGET?: if this build has it.
 build() {
-  local preset=$1 settings=()
+  local preset=$1 settings=() targets=() known
   shift
   while [[ ${1:-} == -D* ]]; do settings+=("$1"); shift; done
   say "Building $preset"
-  (cd "$root" && cmake --preset "$preset" ${settings[@]+"${settings[@]}"} --log-level=WARNING &&
-    cmake --build --preset "$preset" --parallel "$(build_jobs)" ${1:+--target "$@"})
+  (
+    cd "$root" || exit
+    cmake --preset "$preset" ${settings[@]+"${settings[@]}"} --log-level=WARNING || exit
+    known=$(cmake --build --preset "$preset" --target help) || exit
+    for target in "$@"; do [[ $target == *'?' && $known != *"${target%?}:"* ]] || targets+=("${target%'?'}"); done
+    cmake --build --preset "$preset" --parallel "$(build_jobs)" ${targets[@]+--target "${targets[@]}"}
+  )
 }
 
 # timed WHAT COMMAND…: remembers in `times` how long it took, a line each.

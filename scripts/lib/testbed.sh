@@ -174,7 +174,7 @@ start() {
   exec mpirun -np "$ranks" --host "$list" --map-by slot --bind-to none \
     --mca plm_rsh_agent "$root/scripts/testbed enter" --mca plm_rsh_no_tree_spawn 1 --mca orte_startup_timeout 60 \
     --mca oob_tcp_if_include "$subnet.0/24" --mca btl_tcp_if_include "$subnet.0/24" \
-    --mca pml ob1 --mca btl tcp,self --mca mpi_yield_when_idle 1 "${options[@]}" "$@"
+    --mca pml ob1 --mca btl tcp,self --mca mpi_yield_when_idle 1 "${options[@]}" -- "$@"
 }
 
 # A line a host: what its interface has sent and received, as the kernel counts, with Ethernet headers.

@@ -101,6 +101,15 @@ expect 3 "the host 'node1' of the host file 'hosts' has no program './nothing'" 
 expect 3 "cannot be read" "$launch" --hostfile nowhere -n 2 echo hello
 printf '# none\n' >hosts
 expect 2 "names no host" "$launch" --hostfile hosts -n 2 echo hello
+# What stands there comes before a command on ssh's command line: it is a name, and no option of ssh.
+for name in -oProxyCommand=touch '-F/tmp/x' '$(touch pwned)' ';touch' 'me@-x' '../node1'; do
+  printf 'node1 slots=2\n  %s' "$name" >hosts # no line end
+  expect 2 "the host file 'hosts': '${name%% *}' is no name of a host" "$launch" --hostfile hosts -n 2 echo hello
+  expect 2 "is none of NAME, NAME:SLOTS and NAME:*" "$launch" --host "node1:2,$name" -n 2 echo hello
+done
+[[ ! -e pwned ]] || failed "a host's name was a command"
+printf 'me@node9 slots=2 # a login of its own\n#node8\n' >hosts
+expect 4 "the host 'me@node9' of the host file 'hosts' cannot be reached" "$launch" --hostfile hosts -n 2 echo hello
 expect 2 "whole number" "$launch" -n two echo hello
 expect 2 "which program" "$launch" -n 2
 expect 2 "which program" "$launch" echo hello
@@ -123,6 +132,11 @@ for wrong in node1:x node1:0 node1: :3 +n0 node1,,node2 'node1 slots=2'; do
   expect 2 "is none of NAME, NAME:SLOTS and NAME:*" "$launch" --host "$wrong" -n 1 echo hello
 done
 expect 2 "not both" "$launch" --host node1 --hostfile hosts -n 1 echo hello
+
+# ---------------------------------------------------------------- limits of this shell
+expect 3 "may open 40 files, 2 processes take up to 84" bash -c 'ulimit -n 40; exec "$@"' _ "$launch" -n 2 echo hello
+expect 0 "hello" bash -c 'ulimit -Sn 40; exec "$@"' _ "$launch" -n 2 echo hello
+expect 3 "is not there or cannot be written; set TMPDIR" env TMPDIR="$folder/nowhere" "$launch" -n 2 echo hello
 
 # ---------------------------------------------------------------- which program
 expect 3 "there is no program './nothing'" "$launch" -n 2 ./nothing

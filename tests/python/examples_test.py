@@ -36,6 +36,13 @@ class ExamplesTest(JobCase):
         self.assertGreater(self.summary("runs/all")["accuracy_mean_model"], 0.9)
 
     @needs_torch
+    def test_five_lines(self):
+        job = self.run_example("five_lines.py")
+        summary = self.summary("runs/python-five-lines")
+        self.assertGreater(summary["accuracy_mean_model"], 0.9, job)
+        self.assertLess(summary["messages"], summary["messages_possible"])
+
+    @needs_torch
     def test_the_transformer_learns_the_grammar(self):
         job = self.run_example("character_transformer.py", "--steps", "120")
         loss = float(re.search(r"validation loss .*: ([0-9.]+) nats", job.out)[1])
