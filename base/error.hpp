@@ -9,34 +9,50 @@ namespace hearsay {
 
 enum class ExitCode : int { done = 0, bug = 1, configuration = 2, data = 3, communication = 4, diverged = 5 };
 
+/// What to do about a failure, where the program and Python call that by different names. It follows the message.
+struct Remedy {
+  std::string program;  ///< "choose another folder with --output DIR"
+  std::string python;   ///< "choose another report.directory"
+};
+
 /// Base of every failure that has a cause outside the program.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code), in_python_(message) {}
+  Error(ExitCode code, const std::string& message, const Remedy& remedy)
+      : std::runtime_error(message + "; " + remedy.program), code_(code), in_python_(message + "; " + remedy.python) {}
   ExitCode code() const { return code_; }
+  /// `what()` in the words of a Python program.
+  const std::string& in_python() const { return in_python_; }
 
  private:
   ExitCode code_;
+  std::string in_python_;
 };
 
 /// The user asked for something that cannot be: exit code 2.
 struct ConfigError : Error {
   explicit ConfigError(const std::string& message) : Error(ExitCode::configuration, message) {}
+  ConfigError(const std::string& message, const Remedy& remedy) : Error(ExitCode::configuration, message, remedy) {}
 };
 
 /// A file is missing, truncated, malformed or cannot be written: exit code 3.
 struct DataError : Error {
   explicit DataError(const std::string& message) : Error(ExitCode::data, message) {}
+  DataError(const std::string& message, const Remedy& remedy) : Error(ExitCode::data, message, remedy) {}
 };
 
 /// MPI, the network or a device failed: exit code 4.
 struct CommunicationError : Error {
   explicit CommunicationError(const std::string& message) : Error(ExitCode::communication, message) {}
+  CommunicationError(const std::string& message, const Remedy& remedy)
+      : Error(ExitCode::communication, message, remedy) {}
 };
 
 /// The training produced a non-finite loss, gradient or norm: exit code 5.
 struct DivergenceError : Error {
   explicit DivergenceError(const std::string& message) : Error(ExitCode::diverged, message) {}
+  DivergenceError(const std::string& message, const Remedy& remedy) : Error(ExitCode::diverged, message, remedy) {}
 };
 
 }  // namespace hearsay

@@ -21,7 +21,7 @@ void require_positions(std::size_t n, const std::string& what) {
   if (n > most)
     throw ConfigError(
         what + " has " + std::to_string(n) + " values, and positions, of 32 bits, tell " + std::to_string(most) +
-        " apart; let whole segments travel (exchange.name: dpsgd or allreduce), or cut its tensors smaller");
+        " apart; let whole parameters travel (exchange.name: dpsgd or allreduce), or cut its tensors smaller");
 }
 
 void Selector::add_and_select(std::span<float> values, std::span<const float> addend, float scale, std::size_t k,
@@ -33,7 +33,7 @@ void Selector::add_and_select(std::span<float> values, std::span<const float> ad
 void refuse_value(std::size_t position, std::size_t n, float value) {
   std::ostringstream message;
   message << "value " << position << " of " << n << " is " << value
-          << ": the training has diverged. Lower optimizer.learning_rate, or γ if the mixing rule has one.";
+          << ": the training has diverged. Lower the learning rate, or exchange.mixing.gamma if the rule has one.";
   throw DivergenceError(message.str());
 }
 

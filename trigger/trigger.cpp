@@ -15,8 +15,9 @@ void require_finite(Iteration k, const char* measure, std::span<const double> me
   for (std::size_t s = 0; s < measures.size(); ++s) {
     if (std::isfinite(measures[s])) continue;
     std::ostringstream message;
-    message << "the " << measure << " of segment " << s << " at iteration " << k << " is " << measures[s]
-            << ": the training has diverged. Lower optimizer.learning_rate, or γ if the mixing rule has one.";
+    message << "the " << measure << " of parameter " << s << " (from 0, in the model's order) at iteration " << k
+            << " is " << measures[s]
+            << ": the training has diverged. Lower the learning rate, or exchange.mixing.gamma if the rule has one.";
     throw DivergenceError(message.str());
   }
 }

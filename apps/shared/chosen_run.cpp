@@ -12,9 +12,8 @@ namespace hearsay {
 namespace {
 
 constexpr std::string_view of_another_program =
-    " (if another program has written this configuration, that program repeats its run: manifest.json beside it has "
-    "the "
-    "command)";
+    " (a Python loop, or another program, that has written this configuration has a model and data of its own, and "
+    "repeats its run by the command in manifest.json; to train here, say `model`, `data`, `optimizer` and `train`)";
 
 /// "mlp, lenet5, …"
 template <class Table>

@@ -79,7 +79,7 @@ std::vector<const YamlMember*> Config::Mapping::unknown_members(bool of_overridd
   std::vector<const YamlMember*> unknown;
   if (value == nullptr || name_unknown) return unknown;
   for (const YamlMember& member : value->members) {
-    if (find_asked(member.key) != nullptr) continue;
+    if (find_asked(member.key) != nullptr || std::ranges::find(disregarded, member.key) != disregarded.end()) continue;
     const bool was_known = document.rehearsal != nullptr && document.rehearsal->was_asked(path, member.key);
     if (of_overridden_choice == (was_known && is_of_document(member.value))) unknown.push_back(&member);
   }
@@ -199,16 +199,16 @@ Config Config::from_text(const std::string& yaml, const std::string& origin) {
   return {std::move(document), mapping};
 }
 
-void Config::override_with(const std::string& assignment) {
+void Config::override_with(const std::string& assignment, const std::string& place) {
   if (document_->mappings.size() > 1 || !mapping_->asked.empty())
     throw std::logic_error("a configuration is overridden before it is read");
   const std::size_t equals = assignment.find('=');
   const std::vector<std::string> words = split_at_dots(assignment.substr(0, equals));
-  const std::string argument = "--set " + assignment;
+  const std::string argument = place.empty() ? "--set " + assignment : place;
   if (equals == std::string::npos || std::find(words.begin(), words.end(), "") != words.end())
     throw ConfigError(argument + ": expected key=value, such as trigger.horizon=0.95");
   if (document_->overrides.empty()) document_->plain_root = document_->root;
-  document_->overrides.push_back(assignment);
+  document_->overrides.push_back(argument);
   const Position position{static_cast<int>(document_->overrides.size()), 1, 1};
   std::vector<YamlProblem> problems;
   YamlValue value;
@@ -308,6 +308,16 @@ void Config::explain_unknown(std::string_view key, const std::string& reason) {
   mapping_->reasons.insert_or_assign(std::string(key), reason);
 }
 
+std::vector<std::string> Config::unasked() const {
+  std::vector<std::string> keys;
+  if (mapping_->value == nullptr) return keys;
+  for (const YamlMember& member : mapping_->value->members)
+    if (mapping_->find_asked(member.key) == nullptr) keys.push_back(member.key);
+  return keys;
+}
+
+void Config::disregard(std::string_view key) { mapping_->disregarded.emplace_back(key); }
+
 void Config::note(const std::string& sentence) { document_->notes.push_back(sentence); }
 
 std::vector<std::string> Config::notes() const {
@@ -315,7 +325,7 @@ std::vector<std::string> Config::notes() const {
   for (const Mapping& mapping : document_->mappings)
     for (const YamlMember* member : mapping.unknown_members(true))
       notes.push_back(document_->place(member->position) + ": " + mapping.full(member->key) +
-                      " is left out: what --set chooses does not know it");
+                      " is left out: what was set on top of the configuration does not know it");
   return notes;
 }
 

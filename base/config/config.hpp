@@ -53,9 +53,10 @@ class Config {
   static Config from_file(const std::filesystem::path& file);
   static Config from_text(const std::string& yaml, const std::string& origin = "configuration");
 
-  /// Sets a dotted key before anything is read: `override_with("trigger.horizon=0.95")`; the value is YAML.
+  /// Sets a dotted key before anything is read: `override_with("trigger.horizon=0.95")`; the value is YAML. `place`: how
+  /// messages name it, `--set trigger.horizon=0.95` if left out.
   /// Throws ConfigError if the text is not `key=value` or passes through something that is not a mapping.
-  void override_with(const std::string& assignment);
+  void override_with(const std::string& assignment, const std::string& place = "");
   /// Between overriding and reading: reads the document as it stands without what was set on top of it. A key of the
   /// document that is known then and not afterwards belonged to a choice that is overridden (the horizon of a trigger
   /// that is another one now): it is left out with a note instead of being an error. `read` reads as the program is
@@ -90,6 +91,11 @@ class Config {
 
   /// What to say of `key` if the document has it and nobody asks for it: why that is so and what to do.
   void explain_unknown(std::string_view key, const std::string& reason);
+
+  /// The keys of this mapping that nobody has asked for so far, in the document's order.
+  std::vector<std::string> unasked() const;
+  /// `key`, a value or a section, is for another program that reads this document: it is neither judged nor written.
+  void disregard(std::string_view key);
 
   /// Something of the program's own that is no YAML, for whoever reads the document and asks for it by this name: the
   /// trigger of trigger/trigger.hpp. `provided` is null if there is none.

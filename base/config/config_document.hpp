@@ -20,7 +20,7 @@ struct Config::Document {
   std::filesystem::path directory;     // absolute; what a path in the document is relative to
   YamlValue root;                      // not changed once something was read: mappings point into it
   YamlValue plain_root{};              // before anything was set on top of it
-  std::vector<std::string> overrides;  // source n of a Position is overrides[n − 1]
+  std::vector<std::string> overrides;  // source n of a Position is overrides[n − 1], as messages show it
   std::vector<YamlProblem> problems;
   std::vector<std::string> notes{};
   std::map<std::string, std::any> provided{};   // by the program
@@ -29,7 +29,7 @@ struct Config::Document {
   bool is_rehearsal = false;
 
   std::string place(const Position& p) const {
-    if (p.source > 0) return "--set " + shortened(overrides[static_cast<std::size_t>(p.source) - 1]);
+    if (p.source > 0) return shortened(overrides[static_cast<std::size_t>(p.source) - 1]);
     return origin + ":" + std::to_string(p.line) + ":" + std::to_string(p.column);
   }
   std::string line(const YamlProblem& p) const {
@@ -55,6 +55,7 @@ struct Config::Mapping {
   std::deque<Asked> asked{};  // in order
   bool name_unknown = false;  // `name` asked for an algorithm that does not exist: its keys cannot be judged
   std::map<std::string, std::string> reasons{};  // what to say of a key that nobody asks for
+  std::vector<std::string> disregarded{};        // keys for another program
 
   const YamlMember* find(std::string_view key) const { return value == nullptr ? nullptr : value->find(key); }
   std::string full(std::string_view key) const {

@@ -1,11 +1,19 @@
 // What a member finds out about all ranks together, between two steps: their mean model, and how good it is.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "base/error.hpp"
+#include "base/hash.hpp"
 #include "python/core/member.hpp"
 #include "runtime/data/metric.hpp"
 
 namespace hearsay::python {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
 
 void Member::broadcast(std::span<std::byte> bytes) {
   participant_.engine().run([&] { communicator_.broadcast(bytes, 0); });
@@ -46,32 +54,65 @@ void Member::measure_consensus() {
   consensus_distance_ = std::sqrt(squares[0] / ranks());
 }
 
-Evaluation Member::evaluated(Evaluation evaluation, double seconds_before) {
-  const TimePoint start = participant_.ledger().now();
-  std::vector<double> least{evaluation.own_accuracy}, sum = least;
-  std::vector<double> of_mean{evaluation.accuracy, evaluation.loss};
+/// On all ranks alike, so that none waits for one whose program has caught it.
+void Member::require_same_metrics(std::span<const Score> scores, bool shared) {
+  std::string names = shared ? "of examples of its own: " : "";
+  for (const Score& score : scores)
+    names += score.metric.name + (score.metric.higher_is_better ? " (up) " : " (down) ");
+  const auto hash = static_cast<double>(xxh3(std::as_bytes(std::span(names))) >> 11);  // 53 bits
+  std::vector<double> least{hash}, most{hash};
   participant_.engine().run([&] {
     communicator_.minimum(least);
-    communicator_.sum(sum);
-    communicator_.broadcast(std::as_writable_bytes(std::span(of_mean)), 0);
+    communicator_.maximum(most);
   });
-  evaluation = {.accuracy = of_mean[0],
-                .loss = of_mean[1],
-                .own_accuracy = evaluation.own_accuracy,
-                .accuracy_min = least[0],
-                .accuracy_mean = sum[0] / ranks()};
-  evaluation_ = evaluation;
-  evaluate_from(start - std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds_before)));
-  if (rank() == 0) {
-    const EvaluationRecord record{.iteration = done_,
-                                  .epoch = epoch(done_),
-                                  .time_s = seconds(),
-                                  .loss_mean_model = evaluation.loss,
-                                  .consensus_distance = consensus_distance_,
-                                  .metrics = {{accuracy_metric(), evaluation.accuracy}}};
-    diary_->evaluation(record);
+  if (least[0] != most[0])
+    throw ConfigError(
+        "member.evaluate: score() gives other metrics on some ranks than on rank " + std::to_string(rank()) + " (" +
+        names + "); return the same names in the same order on every rank, all with a number of examples or none");
+}
+
+std::vector<RunQuality> Member::evaluated(std::span<const Score> scores, std::optional<double> examples,
+                                          double seconds_before) {
+  const TimePoint start = participant_.ledger().now();
+  require_same_metrics(scores, examples.has_value());
+  const double weight = examples.value_or(rank() == 0 ? 1.0 : 0.0);
+  const bool has_own = !examples || *examples > 0.0;
+  std::vector<double> sums, worst;
+  for (const auto& [metric, of_mean, own] : scores) {
+    sums.push_back(weight > 0.0 ? weight * of_mean : 0.0);
+    sums.push_back(has_own ? own : 0.0);
+    worst.push_back(!has_own ? std::numeric_limits<double>::infinity() : metric.higher_is_better ? own : -own);
   }
-  return evaluation;
+  sums.push_back(weight);
+  sums.push_back(has_own ? 1.0 : 0.0);
+  participant_.engine().run([&] {
+    communicator_.sum(sums);
+    communicator_.minimum(worst);
+  });
+  const double weights = sums[sums.size() - 2], judged = sums.back();
+  if (!(weights > 0.0)) throw ConfigError("member.evaluate: score() has seen no example on any rank");
+  qualities_.clear();
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    qualities_.push_back({.metric = scores[i].metric,
+                          .mean_model = sums[2 * i] / weights,
+                          .rank_worst = scores[i].metric.higher_is_better ? worst[i] : -worst[i],
+                          .rank_mean = sums[2 * i + 1] / judged});
+  evaluate_from(start - std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds_before)));
+  if (rank() == 0) write_evaluation();
+  return qualities_;
+}
+
+void Member::write_evaluation() {
+  EvaluationRecord record{.iteration = done_,
+                          .epoch = epoch(done_),
+                          .time_s = seconds(),
+                          .loss_mean_model = unknown,
+                          .consensus_distance = consensus_distance_};
+  for (const RunQuality& quality : qualities_) {
+    record.metrics.push_back({quality.metric, quality.mean_model});
+    if (quality.metric.name == loss_metric().name) record.loss_mean_model = quality.mean_model;
+  }
+  diary_->evaluation(record);
 }
 
 /// The run's time is from its first step; what is left of it without evaluations is that of the steps.

@@ -9,6 +9,23 @@ std::string name_of(Config& root, const char* key, const std::string& name) {
   return section.text("name", name, "what the Python program trains, or on what: for the reports only");
 }
 
+/// A configuration of the program `hearsay` says much that a Python loop does by itself. That is left aside with a note.
+void leave_to_the_loop(Config& root) {
+  std::string aside;
+  const auto leave = [&aside](Config of, const std::string& key, const std::string& name) {
+    of.disregard(key);
+    if (of.has(key)) aside += (aside.empty() ? "" : ", ") + name;
+  };
+  for (const std::string section : {"model", "data"}) {
+    Config read = root.section(section);
+    for (const std::string& key : read.unasked()) leave(read, key, section + "." + key);
+  }
+  for (const std::string section : {"optimizer", "train", "simulate"}) leave(root, section, section);
+  leave(root.section("report"), "save_model", "report.save_model");
+  if (!aside.empty())
+    root.note("model, data, optimizer and training are the loop's own business in Python: it does not use " + aside);
+}
+
 }  // namespace
 
 JobPlan::JobPlan(Config root, const std::string& model_name, const std::string& data_name) : root_(root) {
@@ -22,6 +39,7 @@ JobPlan::JobPlan(Config root, const std::string& model_name, const std::string& 
   topology_ = plan_topology(root, *exchange);
   Config reports = root.section("report");
   report = read_report_options(reports, exchange_name + "-" + model);
+  leave_to_the_loop(root);
   root.throw_if_invalid();
   yaml = root.dump();
   notes = root.notes();
@@ -35,7 +53,7 @@ std::shared_ptr<const Topology> JobPlan::topology(int ranks) const {
     try {
       work();
     } catch (const ConfigError& error) {
-      const std::string place = std::string(section) + '.' + key + ' ', said = error.what();
+      const std::string place = std::string(section) + '.' + key + ' ', said = error.in_python();
       root.section(section).require(false, key, said.starts_with(place) ? said.substr(place.size()) : said);
       root.throw_if_invalid();
     }

@@ -135,8 +135,8 @@ void Member::start() {
 void Member::gradient_ready(SegmentId segment) {
   if (!in_step_) throw std::runtime_error("member.gradient_ready() outside of a step; call member.start() before");
   if (segment >= ready_.size())
-    throw std::runtime_error("member.gradient_ready(): there is no segment " + std::to_string(segment) + " of " +
-                             std::to_string(ready_.size()));
+    throw std::runtime_error("member.gradient_ready(): there is no parameter number " + std::to_string(segment) +
+                             " of " + std::to_string(ready_.size()));
   if (ready_[segment] != 0)
     throw std::runtime_error("the gradient of '" + replica_->layout[segment].name +
                              "' was made twice in one step, and has been sent already; where a step has several "

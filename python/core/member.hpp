@@ -53,13 +53,11 @@ struct Program {
   StepResponse step{};
 };
 
-/// How the model does on test data; what was not measured is NaN.
-struct Evaluation {
-  double accuracy, loss;                       ///< of the averaged model; rank 0's are taken
-  double own_accuracy;                         ///< of this rank's model
-  double accuracy_min = 0, accuracy_mean = 0;  ///< over ranks; set by `evaluated`
+/// What this rank has found out about the averaged model and its own, by one metric.
+struct Score {
+  Metric metric;
+  double of_mean = 0.0, own = 0.0;
 };
-
 /// A rank that waits for one that has left.
 struct RankLeft : CommunicationError {
   using CommunicationError::CommunicationError;
@@ -87,8 +85,12 @@ class Member {
   /// Collective: the mean over ranks of x, and of `more` behind it. Returns the consensus distance, and keeps it for
   /// the summary.
   double average(std::span<const float> more, std::vector<float>& mean);
-  /// Collective: notes how the model does. `seconds_before`: that finding it out has taken this rank until now.
-  Evaluation evaluated(Evaluation evaluation, double seconds_before);
+  /// Collective: notes how the model does, in the order of `scores`, which all ranks have in common. `examples`: that this
+  /// rank has tested on, where each has its own; the averaged model is then worth the mean over all of them. Without it
+  /// rank 0's word counts. `seconds_before`: that finding it out has taken this rank until now.
+  /// Throws ConfigError on all ranks if their metrics differ or there are no examples.
+  std::vector<RunQuality> evaluated(std::span<const Score> scores, std::optional<double> examples,
+                                    double seconds_before);
   /// Collective: everything sent has arrived; writes the reports; summary.json's text on every rank. Training may go
   /// on.
   std::string summary();
@@ -128,7 +130,9 @@ class Member {
   Progression progression() const;
   double epoch(Iteration k) const { return static_cast<double>(k) / static_cast<double>(epoch_length_); }
   void measure_consensus();
+  void require_same_metrics(std::span<const Score> scores, bool shared);
   void evaluate_from(TimePoint start);
+  void write_evaluation();
   void state(Archive& archive);
   void note_steps_of_all(Summary& summary);
   std::string shared_with_all(std::string text);
@@ -151,7 +155,7 @@ class Member {
   TimePoint first_{}, phase_start_{}, last_{};
   std::chrono::nanoseconds charged_before_{};  // to other phases, when this one began
   double learning_rate_, consensus_distance_;
-  std::optional<Evaluation> evaluation_;
+  std::vector<RunQuality> qualities_;  // of the last evaluation
 };
 
 }  // namespace hearsay::python

@@ -17,6 +17,9 @@
 namespace py = pybind11;
 
 namespace hearsay::python {
+
+void add_tools(py::module_& m);  // tools.cpp
+
 namespace {
 
 using Unlocked = py::call_guard<py::gil_scoped_release>;
@@ -83,11 +86,11 @@ class PythonTrigger final : public Trigger {
 };
 
 void add_observation(py::module_& m) {
-  py::class_<Observation>(m, "Observation", "One segment at one step, as a trigger function sees it.")
+  py::class_<Observation>(m, "Observation", "One parameter tensor at one step, as a trigger function sees it.")
       .def_readonly("segment", &Observation::segment, "its number, in the order of member.parameters")
       .def_readonly("length", &Observation::length, "values in it")
       .def_readonly("iteration", &Observation::iteration, "steps made before this one")
-      .def_readonly("norm", &Observation::norm, "‖x‖₂ of the segment now")
+      .def_readonly("norm", &Observation::norm, "‖x‖₂ of the parameter now")
       .def_readonly("norm_at_event", &Observation::norm_at_event, "the norm when it was last sent")
       .def_readonly("change", &Observation::change,
                     "|norm − norm_at_event|, or ‖x − what neighbours hold‖₂ with trigger.measure: change")
@@ -97,13 +100,14 @@ void add_observation(py::module_& m) {
       .def_property_readonly("slope", &Observation::slope, "change / silence");
 }
 
-/// `file` or `text`; `set`: "key=value" on top of it.
+/// `file` or `text`; `set`: ("key=value", how messages name it) on top of it.
 std::shared_ptr<const JobPlan> read_plan(const std::optional<std::string>& file, const std::string& text,
-                                         const std::vector<std::string>& set, const std::string& model_name,
-                                         const std::string& data_name, const std::optional<py::function>& trigger) {
+                                         const std::vector<std::pair<std::string, std::string>>& set,
+                                         const std::string& model_name, const std::string& data_name,
+                                         const std::optional<py::function>& trigger) {
   Config config = file ? Config::from_file(*file) : Config::from_text(text, "configuration");
   if (trigger) config.provide(provided_trigger, ProvidedTrigger(std::make_shared<const PythonTrigger>(*trigger)));
-  for (const std::string& assignment : set) config.override_with(assignment);
+  for (const auto& [assignment, place] : set) config.override_with(assignment, place);
   config.rehearse([&](Config rehearsed) { JobPlan(std::move(rehearsed), model_name, data_name); });
   return std::make_shared<const JobPlan>(std::move(config), model_name, data_name);
 }
@@ -178,7 +182,7 @@ void translated(const std::exception_ptr& thrown, const char* name) {
     if (thrown) std::rethrow_exception(thrown);
   } catch (const Error& error) {
     const py::object type = py::module_::import("hearsay.errors").attr(name);
-    PyErr_SetString(type.ptr(), error.what());
+    PyErr_SetString(type.ptr(), error.in_python().c_str());
   }
 }
 
@@ -257,11 +261,21 @@ void define_meetings(MemberClass& member) {
              const double distance = waiting(h, [&](Member& m_) { return m_.average(span, mean); });
              return std::pair(py::array_t<float>(static_cast<py::ssize_t>(mean.size()), mean.data()), distance);
            })
-      .def("evaluated", [](MemberHandle& h, double accuracy, double loss, double own_accuracy, double seconds) {
-        const Evaluation now = waiting(h, [&](Member& m_) {
-          return m_.evaluated({.accuracy = accuracy, .loss = loss, .own_accuracy = own_accuracy}, seconds);
-        });
-        return std::tuple(now.accuracy, now.loss, now.accuracy_min, now.accuracy_mean);
+      .def("evaluated", [](MemberHandle& h, const std::vector<std::tuple<std::string, bool, bool>>& metrics,
+                           const std::vector<double>& of_mean, const std::vector<double>& own,
+                           std::optional<double> examples, double seconds) {
+        std::vector<Score> scores;
+        for (std::size_t i = 0; i < metrics.size(); ++i) {
+          const auto& [name, higher_is_better, fraction] = metrics[i];
+          scores.push_back({.metric = {.name = name, .higher_is_better = higher_is_better, .fraction = fraction},
+                            .of_mean = of_mean.at(i),
+                            .own = own.at(i)});
+        }
+        std::vector<std::tuple<double, double, double>> found;
+        for (const RunQuality& quality :
+             waiting(h, [&](Member& m_) { return m_.evaluated(scores, examples, seconds); }))
+          found.emplace_back(quality.mean_model, quality.rank_worst, quality.rank_mean);
+        return found;
       });
 }
 
@@ -348,8 +362,8 @@ PYBIND11_MODULE(_core, m) {
 
   py::class_<JobPlan, std::shared_ptr<JobPlan>>(m, "Plan")
       .def(py::init([](const std::optional<std::string>& file, const std::string& text,
-                       const std::vector<std::string>& set, const std::string& model, const std::string& data,
-                       const std::optional<py::function>& trigger) {
+                       const std::vector<std::pair<std::string, std::string>>& set, const std::string& model,
+                       const std::string& data, const std::optional<py::function>& trigger) {
              return std::const_pointer_cast<JobPlan>(read_plan(file, text, set, model, data, trigger));
            }),
            py::arg("file"), py::arg("text"), py::arg("set"), py::arg("model"), py::arg("data"),
@@ -357,12 +371,14 @@ PYBIND11_MODULE(_core, m) {
       .def_readonly("seed", &JobPlan::seed)
       .def_readonly("exchange", &JobPlan::exchange_name)
       .def_readonly("yaml", &JobPlan::yaml)
+      .def_readonly("notes", &JobPlan::notes)
       .def_property_readonly("directory", [](const JobPlan& plan) { return plan.report.directory.string(); })
       .def_property_readonly("lockstep", &JobPlan::in_step);
 
   add_observation(m);
   add_member(m);
   add_process(m);
+  hearsay::python::add_tools(m);
 }
 
 }  // namespace hearsay::python

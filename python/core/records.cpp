@@ -51,14 +51,9 @@ std::string Member::summary() {
   measure_consensus();
   Summary summary = diary_->summary("finished", progression(), rank() == 0);
   summary.consensus_distance = consensus_distance_;
-  if (evaluation_) {
-    const auto measured = [](double x) { return std::isnan(x) ? std::nullopt : std::optional(x); };
-    summary.loss_mean_model = measured(evaluation_->loss);
-    if (!std::isnan(evaluation_->accuracy))
-      summary.take({.metric = accuracy_metric(),
-                    .mean_model = evaluation_->accuracy,
-                    .rank_worst = evaluation_->accuracy_min,
-                    .rank_mean = evaluation_->accuracy_mean});
+  for (const RunQuality& quality : qualities_) {
+    summary.take(quality);
+    if (quality.metric.name == loss_metric().name) summary.loss_mean_model = quality.mean_model;
   }
   const RankResult result{.times = {.wall_s = seconds(), .evaluate_s = participant_.ledger().seconds(Phase::evaluate)},
                           .iterations = done_,

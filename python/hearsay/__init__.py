@@ -14,21 +14,26 @@ what has changed enough to be worth a message, and never waits for them if you d
             step.loss.backward()
     print(member.summary())                              # messages, bytes, staleness
 
-started by `mpirun -n 4 python3 train.py`, by `scripts/launch`, under Slurm, or after `from mpi4py import MPI`.
+started by `python3 -m hearsay launch -n 4 train.py`, by `mpirun -n 4 python3 train.py`, under Slurm, or after
+`from mpi4py import MPI`.
 
     gossip.yaml:   exchange: {name: eventgrad, schedule: asynchronous, mixing: {name: arrival}}
                    topology: {graph: {name: ring}}
                    trigger:  {name: adaptive, horizon: 1.0}
 
-In the order in which one needs them: `join`, `Member.share`, `Member.step`, `Member.evaluate`, `Member.summary`,
-`report`. `help(hearsay.Member)` and `help(hearsay.join)` say the rest; `hearsay.errors` has what can go wrong. The
-program `hearsay list` and `hearsay describe NAME` explain the algorithms and their keys; docs/guide/python.md is the
-guide.
+In the order in which one needs them: `rank` and `size`, `join`, `Member.share`, `Member.step`, `Member.evaluate`,
+`Member.summary`, `report`. `help(hearsay.Member)` and `help(hearsay.join)` say the rest; `hearsay.errors` has what can
+go wrong. A configuration of the program `hearsay` is one of `join`, too: what it says of model, data, optimizer and
+training is left to the loop.
+
+On the command line, `python3 -m hearsay list` and `… describe NAME` explain the algorithms and their keys, `… compare`,
+`… report` and `… watch` look at run folders. docs/guide/python.md is the guide.
 """
 from . import errors
-from ._core import Observation
+from ._core import Observation, version as __version__
 from ._member import Member, Step, join
+from ._process import rank, size
 from ._reporting import report
 from ._summary import Summary
 
-__all__ = ["join", "Member", "Step", "Summary", "Observation", "report", "errors"]
+__all__ = ["join", "rank", "size", "Member", "Step", "Summary", "Observation", "report", "errors"]

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 class Observation:
-    """One segment at one step, as a trigger function sees it."""
+    """One parameter tensor at one step, as a trigger function sees it."""
 
     @property
     def segment(self) -> int:
@@ -18,7 +18,7 @@ class Observation:
         """steps made before this one"""
     @property
     def norm(self) -> float:
-        """‖x‖₂ of the segment now"""
+        """‖x‖₂ of the parameter now"""
     @property
     def norm_at_event(self) -> float:
         """the norm when it was last sent"""
@@ -50,7 +50,7 @@ class Plan:
         self,
         file: Optional[str],
         text: str,
-        set: Sequence[str],
+        set: Sequence[Tuple[str, str]],
         model: str,
         data: str,
         trigger: Optional[Callable[[Observation], Union[float, bool]]] = None,
@@ -61,6 +61,8 @@ class Plan:
     def exchange(self) -> str: ...
     @property
     def yaml(self) -> str: ...
+    @property
+    def notes(self) -> List[str]: ...
     @property
     def directory(self) -> str: ...
     @property
@@ -89,8 +91,13 @@ class Member:
     def broadcast(self, bytes: NDArray[np.uint8]) -> None: ...
     def average(self, more: NDArray[np.float32]) -> Tuple[NDArray[np.float32], float]: ...
     def evaluated(
-        self, accuracy: float, loss: float, own_accuracy: float, seconds: float
-    ) -> Tuple[float, float, float, float]: ...
+        self,
+        metrics: Sequence[Tuple[str, bool, bool]],
+        of_mean: Sequence[float],
+        own: Sequence[float],
+        examples: Optional[float],
+        seconds: float,
+    ) -> List[Tuple[float, float, float]]: ...
     def summary(self) -> str: ...
     def state(self) -> NDArray[np.uint8]: ...
     def load_state(self, state: NDArray[np.uint8]) -> None: ...
@@ -125,3 +132,17 @@ class Mpi:
     def ranks_on_host(self) -> int: ...
 
 def abort(code: int) -> None: ...
+
+version: str
+
+def list_text(kind: Optional[str]) -> str: ...
+def describe_text(names: Sequence[str]) -> str: ...
+def compare_text(directories: Sequence[str], json: bool) -> str: ...
+def version_text(libraries: Sequence[Tuple[str, str]]) -> str: ...
+
+class WatchedRun:
+    def __init__(self, directory: str) -> None: ...
+    def poll(self) -> None: ...
+    def view(self, width: int) -> str: ...
+    @property
+    def status(self) -> Optional[str]: ...

@@ -14,7 +14,7 @@ import numpy as np
 from . import _blocks, _core, _cores, _graphs, _sharing
 from ._process import place_of, process
 from ._summary import Summary
-from .errors import DataError, DivergenceError
+from .errors import ConfigError, DataError, DivergenceError
 
 NAN = float("nan")
 T = TypeVar("T")  # what a loader gives
@@ -172,10 +172,13 @@ class Member:
         self._block.begin()
         self._core.start()
 
-    def gradient_ready(self, segment: Union[int, str]) -> None:
-        """The gradient of this segment (its number or name) is final: layer-wise exchanges send it now. Optional."""
+    def gradient_ready(self, parameter: Union[int, str]) -> None:
+        """The gradient of this parameter (its name, or its number in `member.parameters`) is final: layer-wise
+        exchanges send it now. Optional."""
         self._require_whole()
-        self._core.gradient_ready(self._block.names.index(segment) if isinstance(segment, str) else segment)
+        if isinstance(parameter, str) and parameter not in self._block.names:
+            raise KeyError(f"there is no parameter '{parameter}'; there are {', '.join(self._block.names)}")
+        self._core.gradient_ready(self._block.names.index(parameter) if isinstance(parameter, str) else parameter)
 
     def finish(self, learning_rate: Optional[float] = None) -> None:
         """All gradients are ready: mixes the parameters, or replaces the gradients. In lockstep it waits."""
@@ -213,33 +216,54 @@ class Member:
         self._require_whole(between_steps=True)
         self._core.end()
 
-    def evaluate(self, score: Callable[[], Mapping[str, Any]]) -> Dict[str, float]:
+    def evaluate(
+        self,
+        score: Callable[[], Union[Mapping[str, Any], Tuple[Mapping[str, Any], int]]],
+        *,
+        lower_is_better: Iterable[str] = (),
+    ) -> Dict[str, float]:
         """Collective, between two steps: how good the averaged model is, and every rank's own.
 
-        `score()` tests the model as it stands and returns `{"accuracy": fraction, "loss": number}`, either of them or
-        both. A torch module is in evaluation mode meanwhile. Every rank scores its own model, and rank 0 the averaged
-        one. The numbers go into the run folder and are returned: accuracy_mean_model, loss_mean_model,
-        accuracy_rank_min, accuracy_rank_mean (NaN where the score has none), consensus_distance.
+        `score()` tests the model as it stands and returns what it is worth, names with numbers: {"accuracy": 0.97,
+        "loss": 0.1}, or any others, {"bleu": 31.5}. A torch module is in evaluation mode meanwhile, without gradients.
+
+        Where it returns names with numbers alone, every rank tests its own model on the whole test set, and rank 0 the
+        averaged one. To share the work, let every rank test on examples of its own, and return also how many they are::
+
+            mine = torch.utils.data.Subset(test_set, range(member.rank, len(test_set), member.ranks))
+            member.evaluate(lambda: ({"accuracy": accuracy_on(mine)}, len(mine)))
+
+        The averaged model is then tested on all ranks, and is worth the mean over all examples, as if one rank had seen
+        them all; a rank's own model is judged by its own examples.
+
+        The numbers go into the run folder (`metrics` in its summary) and are returned, for every NAME NAME_mean_model,
+        NAME_rank_mean and NAME_rank_worst, or accuracy_rank_min; further consensus_distance. accuracy_… and
+        loss_mean_model are always there, NaN where the score has none. Tables show the first name that is not the loss.
+
+        lower_is_better  names of which less is better; known are loss, perplexity, rmse, mse, mae, bits_per_…, …_loss
+                         and …_error
         """
         self._require_whole(between_steps=True)
         start = time.perf_counter()
         with _evaluating(self._block):
-            own = _checked_score(score())
+            own, examples = _checked_score(score())
             with self.averaged() as distance:
-                of_mean = _checked_score(score()) if self.rank == 0 else {}
-        accuracy, loss, least, mean = self._core.evaluated(
-            of_mean.get("accuracy", NAN),
-            of_mean.get("loss", NAN),
-            own.get("accuracy", NAN),
+                of_mean = own if examples is None and self.rank != 0 else _checked_score(score())[0]
+        names = sorted(own, key=lambda name: name == "loss")  # tables show the first one
+        if set(of_mean) != set(names):
+            raise TypeError(f"score() has returned {list(own)} first and then {list(of_mean)}; return the same names")
+        found = self._core.evaluated(
+            [(name, not _less_is_better(name, lower_is_better), name.endswith("accuracy")) for name in names],
+            [of_mean[name] for name in names],
+            [own[name] for name in names],
+            examples,
             time.perf_counter() - start,
         )
-        return {
-            "accuracy_mean_model": accuracy,
-            "loss_mean_model": loss,
-            "accuracy_rank_min": least,
-            "accuracy_rank_mean": mean,
-            "consensus_distance": distance,
-        }
+        said = {"accuracy_mean_model": NAN, "loss_mean_model": NAN, "accuracy_rank_min": NAN, "accuracy_rank_mean": NAN}
+        for name, (mean_model, worst, mean) in zip(names, found):
+            said[f"{name}_mean_model"], said[f"{name}_rank_mean"] = mean_model, mean
+            said["accuracy_rank_min" if name == "accuracy" else f"{name}_rank_worst"] = worst
+        return {**said, "consensus_distance": distance}
 
     def counts(self) -> Dict[str, int]:
         """What this rank has sent until now: events, messages, deferred, packets, puts, bytes_sent by kind, and
@@ -248,7 +272,7 @@ class Member:
         return self._core.counts()
 
     def events(self) -> Dict[str, bool]:
-        """Which segments the last step sent: name → bool. Empty where there is no trigger."""
+        """Which parameters the last step sent: name → bool. Empty where there is no trigger."""
         self._require_whole()
         return dict(zip(self._block.names, self._core.events()))
 
@@ -401,10 +425,23 @@ def _evaluating(block):
 
 
 def _checked_score(score):
-    wrong = set(score) - {"accuracy", "loss"} if hasattr(score, "keys") else {type(score).__name__}
-    if wrong:
-        raise TypeError(f"score() returns a dict with 'accuracy', 'loss' or both, not {', '.join(sorted(wrong))}")
-    return {key: float(value) for key, value in score.items()}
+    """(names with numbers, number of examples or None)"""
+    examples = None
+    if isinstance(score, tuple) and len(score) == 2:
+        score, examples = score[0], float(score[1])
+        if not (examples >= 0 and math.isfinite(examples)):
+            raise TypeError(f"score() says that it has seen {examples} examples; return how many they are, from 0 up")
+    if not hasattr(score, "keys") or not score or not all(isinstance(name, str) and name for name in score):
+        raise TypeError(
+            f"score() returns names with numbers, {{'accuracy': 0.9, 'loss': 0.3}}, or a pair of these and the number "
+            f"of examples, not {score!r}"
+        )
+    return {name: float(value) for name, value in score.items()}, examples
+
+
+def _less_is_better(name, lower_is_better):
+    known = name in ("loss", "perplexity", "rmse", "mse", "mae") or name.startswith("bits_per_")
+    return known or name.endswith(("_loss", "_error")) or name in lower_is_better
 
 
 def _learning_rate_of(optimizer):
@@ -436,7 +473,7 @@ def join(
     learning_rate: Optional[float] = None,
     set: Optional[Mapping[str, Any]] = None,
     name: Optional[str] = None,
-    data: str = "python",
+    data: Optional[str] = None,
     iterations_per_epoch: int = 1,
     iterations: int = 0,
     communicator: Any = None,
@@ -446,22 +483,27 @@ def join(
     """Makes this process a member of the job. Collective: all ranks of the job call it, with the same configuration.
 
     config        the name of a YAML file, or a dictionary of the same shape: sections `exchange`, `topology`,
-                  `trigger`, `sparsify`, `report`, and `seed`. `hearsay describe NAME` explains every key
+                  `trigger`, `sparsify`, `report`, and `seed`. `python3 -m hearsay describe NAME` explains every key.
+                  A configuration of the program `hearsay` may be one: its `optimizer`, `train`, and `model` and `data`
+                  but for their names are the loop's own business, and are left aside with a note
     model         a torch.nn.Module with parameters of float32 on the cpu, or numpy arrays of float32 (a mapping of
                   names to arrays, a list, or one). A module's parameters and gradients become views of one block, and
                   stay the same Parameter objects, so that an optimizer may be made before or after. For arrays,
                   `member.parameters` and `member.gradients` are those views
     optimizer     a torch optimizer, which `exchange.correction: {name: drift}` needs to know how far a gradient moves
                   the model; or say its `learning_rate`, for plain SGD
-    set           a mapping of dotted keys to values on top of the configuration: {"trigger.horizon": 0.95}
-    name, data    what the reports call the model and the data (default: the module's class, "python")
+    set           a mapping of dotted keys to values on top of the configuration: {"trigger.horizon": 0.95}. Where one
+                  chooses something else, {"exchange.name": "allreduce"}, keys that belonged to the earlier choice are
+                  left out with a note
+    name, data    what the reports call the model and the data (default: their names in the configuration, or the
+                  module's class and "python")
     iterations_per_epoch   steps in which the ranks see the data once: for densities that change by the epoch, and for
                   the reports; `member.share` sets it for the reports
     iterations    of the whole run, if known: `hearsay watch` then shows how long it takes
     communicator  of mpi4py; default: all ranks of the job
-    trigger       a function of your own instead of `trigger.name`: gets a `hearsay.Observation` of one segment and
+    trigger       a function of your own instead of `trigger.name`: gets a `hearsay.Observation` of one parameter and
                   returns the threshold that its `change` has to reach, or a bool (send it or not). Called for every
-                  segment in every step, on every rank: 0.2 µs each beside what it does itself. The other keys of
+                  parameter in every step, on every rank: 0.2 µs each beside what it does itself. The other keys of
                   the section (measure, warmup_iterations, maximum_silence …) stay in force
     graph         a function of your own instead of `topology.graph`: gets the number of ranks and returns pairs (i, j)
                   of ranks that are neighbours. Called once on every rank, where it must return the same
@@ -471,20 +513,24 @@ def join(
     ends the whole job.
     """
     process.start()
-    block_name = name or (type(model).__name__ if _blocks.lies_in_torch(model) else "arrays")
-    from_file, settings = not hasattr(config, "items"), dict(set or {})
+    from_file = not hasattr(config, "items")
+    settings = [_setting(key, value, f"set={{{key!r}: {value!r}}}") for key, value in (set or {}).items()]
+    if name is not None:
+        settings.append(_setting("model.name", name, f"name={name!r}"))
+    if data is not None:
+        settings.append(_setting("data.name", data, f"data={data!r}"))
     if trigger is not None:
-        settings["trigger.name"] = "own"
+        settings.append(_setting("trigger.name", "own", "trigger=…"))
     if graph is not None:
         ranks = process.mpi.ranks if communicator is None else communicator.Get_size()
         edges = _graphs.written(graph, ranks)
-        settings["topology.graph"] = {"name": "edge_list", "path": edges}
+        settings.append(_setting("topology.graph", {"name": "edge_list", "path": edges}, "graph=…"))
     plan = _core.Plan(
         file=os.fspath(cast("os.PathLike[str]", config)) if from_file else None,
-        text="" if from_file else json.dumps(config, indent=1),
-        set=[f"{key}={json.dumps(value)}" for key, value in settings.items()],
-        model=block_name,
-        data=data,
+        text="" if from_file else _yaml(config),
+        set=settings,
+        model=type(model).__name__ if _blocks.lies_in_torch(model) else "arrays",
+        data="python",
         trigger=trigger,
     )
     block = _blocks.made_of(model)
@@ -510,6 +556,24 @@ def join(
             print(f"hearsay: {sentence}", file=sys.stderr)
     _cores.share(member.rank, process.mpi.ranks_on_host)
     return member
+
+
+def _setting(key, value, place):
+    """("key=YAML", how messages name it)"""
+    return f"{key}={_yaml(value)}", place
+
+
+def _yaml(value):
+    """JSON, which YAML contains; numbers of numpy and paths are what they say."""
+
+    def plain(thing):
+        if isinstance(thing, os.PathLike):
+            return os.fspath(thing)
+        if hasattr(thing, "tolist"):
+            return thing.tolist()
+        raise ConfigError(f"a configuration has numbers, texts, lists and dictionaries, not {thing!r}")
+
+    return json.dumps(value, indent=1, default=plain)
 
 
 def _versions():

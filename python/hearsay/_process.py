@@ -42,8 +42,8 @@ class _Process:
     def start(self):
         if self.child:
             raise RuntimeError(
-                "this is a forked process (a DataLoader's worker?): its parent is the rank. Call hearsay.join in the "
-                "process that mpirun has started"
+                "this is a forked process (a DataLoader's worker?): its parent is the rank. Call hearsay.join, rank and "
+                "size in the process that mpirun has started"
             )
         if self.mpi is not None:
             return
@@ -199,3 +199,18 @@ def place_of(trace):
 
 
 process = _Process()
+
+
+def rank() -> int:
+    """This process's number among those that the launcher has started, from 0; 0 where there is no launcher.
+
+    May be called before `hearsay.join`, to load data on one rank for example. Starts MPI as `join` does, so the first
+    call is collective."""
+    process.start()
+    return process.mpi.rank
+
+
+def size() -> int:
+    """How many processes the launcher has started; 1 where there is no launcher. As `rank`, before or after `join`."""
+    process.start()
+    return process.mpi.ranks

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any, Union
 
+from .errors import DataError
+
 
 def report(runs: Any, output: Union[str, "os.PathLike[str]"] = "report.html") -> Path:
     """Draws one page that compares runs, those of Python and those of the program `hearsay`, and returns its path.
@@ -12,16 +14,18 @@ def report(runs: Any, output: Union[str, "os.PathLike[str]"] = "report.html") ->
     runs    names of run folders, members or summaries; the first one is the baseline
     output  the page, one HTML file; figures and their data go into a folder beside it
 
-    Not collective: call it on one rank, or in another program. Needs pandas, matplotlib and yaml (Debian:
-    python3-pandas python3-matplotlib python3-yaml).
+    Not collective: call it on one rank, or in another program, `python3 -m hearsay report`. Needs pandas, matplotlib and
+    yaml (`pip install hearsay[report]`; Debian: python3-pandas python3-matplotlib python3-yaml). Raises DataError where a
+    folder holds no run, ValueError where the runs cannot stand on one page, ImportError.
     """
     try:
         from hearsay_analysis.commands import report as command
-        from hearsay_analysis.errors import UsageError
+        from hearsay_analysis.errors import AnalysisError, UsageError
         import matplotlib, pandas, yaml
     except ImportError as error:
         raise ImportError(
-            f"hearsay.report needs {error.name} (Debian: python3-pandas python3-matplotlib python3-yaml)"
+            f"hearsay.report needs {error.name} (pip install 'hearsay[report]'; Debian: python3-pandas python3-matplotlib "
+            f"python3-yaml)"
         ) from error
     import argparse
 
@@ -34,4 +38,6 @@ def report(runs: Any, output: Union[str, "os.PathLike[str]"] = "report.html") ->
         command.run(options)
     except UsageError as error:
         raise ValueError(str(error)) from error
+    except AnalysisError as error:
+        raise DataError(str(error)) from error
     return Path(output)

@@ -8,8 +8,9 @@ from typing import List, NamedTuple, Optional
 class Problem(NamedTuple):
     """One thing that is wrong with a configuration.
 
-    `file` is the file's name, `configuration` for a dictionary (lines then count in its JSON form), or `--set …`;
-    `line` and `column` count from 1 and are None where there is no such place.
+    `file` is the file's name, `configuration` for a dictionary (lines then count in its JSON form), or the argument of
+    `hearsay.join` that says it: `set`, `name`, `data`, `trigger`, `graph`. `line` and `column` count from 1 and are
+    None where there is no such place.
     """
 
     file: str
@@ -37,8 +38,8 @@ class ConfigError(Error):
             place = re.match(r"\s*(?P<file>[^\n]*?):(?P<line>\d+):(?P<column>\d+): (?P<message>.*)", line)
             if place:
                 found.append(Problem(place["file"], int(place["line"]), int(place["column"]), place["message"]))
-            elif line.lstrip().startswith("--set "):
-                found.append(Problem("--set", None, None, line.strip()))
+            elif argument := re.match(r"\s*(set|name|data|trigger|graph)=", line):
+                found.append(Problem(argument[1], None, None, line.strip()))
         return found or [Problem("", None, None, str(self))]
 
 

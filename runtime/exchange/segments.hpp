@@ -21,18 +21,18 @@ void for_each_segment(std::span<const std::byte> packet, const Layout& layout, c
   const std::uint32_t segments = packet_header(packet).segments;
   auto rest = packet.subspan(sizeof(PacketHeader));
   for (std::uint32_t i = 0; i < segments; ++i) {
-    if (rest.size() < sizeof(SegmentHeader)) throw CommunicationError("it ends before its last segment");
+    if (rest.size() < sizeof(SegmentHeader)) throw CommunicationError("it ends before its last parameter");
     SegmentHeader header;
     std::memcpy(&header, rest.data(), sizeof header);
     rest = rest.subspan(sizeof header);
     if (header.segment >= layout.count()) {
-      throw CommunicationError("segment " + std::to_string(header.segment) + " of " + std::to_string(layout.count()));
+      throw CommunicationError("parameter " + std::to_string(header.segment) + " of " + std::to_string(layout.count()));
     }
-    if (header.bytes > rest.size()) throw CommunicationError("a segment is longer than its packet");
+    if (header.bytes > rest.size()) throw CommunicationError("a parameter is longer than its packet");
     take(header, rest.first(header.bytes));
     rest = rest.subspan(header.bytes);
   }
-  if (!rest.empty()) throw CommunicationError(std::to_string(rest.size()) + " bytes behind its last segment");
+  if (!rest.empty()) throw CommunicationError(std::to_string(rest.size()) + " bytes after its last parameter");
 }
 
 /// Bytes of a packet that is all of a model: every segment, as it is, in order.
@@ -48,7 +48,7 @@ inline void take_whole_model(std::span<const std::byte> packet, const Layout& la
     for_each_segment(packet, layout, [&](const SegmentHeader& header, std::span<const std::byte> body) {
       const Segment& segment = layout[header.segment];
       if (header.segment != next++ || header.kind != whole_segment || body.size() != segment.length * sizeof(float))
-        throw CommunicationError("segment '" + segment.name + "' is not what a whole model has there");
+        throw CommunicationError("parameter '" + segment.name + "' is not what a whole model has there");
       device.put(body, block.subspan(segment.offset, segment.length));
     });
     if (next != layout.count()) throw CommunicationError("it is not a whole model");

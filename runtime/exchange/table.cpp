@@ -1,5 +1,6 @@
 // The table of exchanges: one declaration and one entry an algorithm.
 #include <array>
+#include <utility>
 
 #include "runtime/exchange/exchange.hpp"
 
@@ -63,7 +64,22 @@ std::unique_ptr<ExchangePlan> plan_exchange(Config& root) {
   return chosen_exchange(exchange).make(exchange, root);
 }
 
+namespace {
+
+/// Sections that some exchanges have and the chosen one has not.
+void explain_unused_sections(Config& root) {
+  Config exchange = root.section("exchange");
+  const std::string name(chosen_exchange(exchange).name);
+  for (const auto& [section, others] : {std::pair{"topology", "one along a graph (dpsgd, eventgrad)"},
+                                        {"trigger", "one with events (eventgrad, gossip_outer)"},
+                                        {"sparsify", "one that compresses (eventgrad, topk, sparseloco)"}})
+    root.explain_unknown(section, "exchange '" + name + "' does not use this section: leave it out, or take " + others);
+}
+
+}  // namespace
+
 std::unique_ptr<TopologyPlan> plan_topology(Config& root, const ExchangePlan& exchange) {
+  explain_unused_sections(root);
   const ExchangeLaws laws = exchange.laws();
   if (!laws.along_graph) return std::make_unique<TopologyPlan>(TopologyPlan::everybody());
   Config section = root.section("topology");

@@ -128,14 +128,12 @@ bool was_written_by(const EarlierRun& run, const fs::path& file) {
 }
 
 [[noreturn]] void unusable(const fs::path& directory, const std::string& why) {
-  throw DataError(directory.string() + ": cannot be used as the run folder (" + why +
-                  "); choose another one with --output DIR or report.directory");
+  throw DataError(directory.string() + ": cannot be used as the run folder (" + why + ")", another_folder());
 }
 
 [[noreturn]] void foreign(const fs::path& file) {
-  throw ConfigError(file.string() +
-                    ": no run has written this, or it was changed since, and a run would replace it; move it away, or "
-                    "choose another folder with --output DIR");
+  throw ConfigError(file.string() + ": no run has written this, or it was changed since, and a run would replace it",
+                    another_folder(", or move it away"));
 }
 
 void make_folder(const fs::path& directory) {
@@ -153,9 +151,12 @@ void clear_folder(const ReportOptions& options) {
     if (!was_written_by(run, file)) foreign(file);
     if (!options.overwrite)
       throw ConfigError(
-          options.directory.string() + " already holds a run (" + file.filename().string() +
-          "); go on with it with --resume, replace it with --overwrite (report.overwrite: true) or choose another "
-          "folder with --output DIR (report.directory)");
+          options.directory.string() + " already holds a run (" + file.filename().string() + ")",
+          {.program = "go on with it with --resume, replace it with --overwrite (report.overwrite: true) or choose "
+                      "another folder with --output DIR (report.directory)",
+           .python = "replace it with `report: {overwrite: true}` (or set={'report.overwrite': True}), or choose "
+                     "another `report: {directory: …}`; to go on with a training that was stopped, start into another "
+                     "folder and give member.load_state_dict what member.state_dict() has saved"});
   }
   for (const fs::path& file : old) {
     std::error_code error;
@@ -210,8 +211,10 @@ void require_one_run(const fs::path& directory) {
       first = file;
       first_id = *id;
     } else if (*id != first_id) {
-      throw DataError(directory.string() + ": files of two runs are mixed: " + first.filename().string() + " is of " +
-                      first_id + ", " + name + " of " + *id + "; train again with --overwrite");
+      throw DataError(
+          directory.string() + ": files of two runs are mixed: " + first.filename().string() + " is of " + first_id +
+              ", " + name + " of " + *id,
+          {.program = "train again with --overwrite", .python = "train again with `report: {overwrite: true}`"});
     }
   }
 }
@@ -227,8 +230,7 @@ RunFolder RunFolder::resumed(const fs::path& directory) {
   }
   if (id.empty())
     throw ConfigError(directory.string() +
-                      ": holds no run (there is no manifest.json with a run's name): name the run folder of a "
-                      "`hearsay train`");
+                      ": holds no run (there is no manifest.json with a run's name): name the folder of a run");
   RunLock lock(directory, id);
   return {std::move(id), std::move(lock)};
 }

@@ -129,7 +129,7 @@ Json parsed(const std::filesystem::path& file, const std::string& folder) {
     const bool started = std::filesystem::exists(file.parent_path() / "manifest.json");
     throw DataError(folder + ": no summary.json: " +
                     (started ? "the run is still going on or was killed; a run writes its summary when it ends"
-                             : "not a run folder; give the folder that `hearsay train` has written"));
+                             : "not a run folder; give the folder that a run has written (report.directory)"));
   }
   try {
     return Json::parse(file_text(file, most_bytes));

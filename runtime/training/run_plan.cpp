@@ -49,16 +49,6 @@ void read_exchange(Config& root, RunPlan::Parts& parts) {
   parts.topology = plan_topology(root, *parts.exchange);
 }
 
-/// Sections that some exchanges have and this one has not.
-void explain_sections(Config& root, const RunPlan::Parts& parts) {
-  for (const auto& [section, others] : {std::pair{"topology", "one along a graph (dpsgd, eventgrad)"},
-                                        {"trigger", "one with events (eventgrad, gossip_outer)"},
-                                        {"sparsify", "one that compresses (eventgrad, topk, sparseloco)"}})
-    root.explain_unknown(section, "exchange '" + parts.exchange_name +
-                                      "' does not use this section: leave it out, or " + "take " + others);
-  root.explain_unknown("simulate", "is for `hearsay simulate`, which takes this file as it is");
-}
-
 void read_failures(Config& train, RunPlan::Parts& parts) {
   parts.on_failure = read_on_failure(train, *parts.exchange);
   train.require(!parts.on_failure.others_go_on || parts.budget == RunLength::Budget::job, "on_failure",
@@ -128,7 +118,7 @@ RunPlan::Parts read(Config root, Task task) {
   read_exchange(root, parts);
   read_train(root, parts);
   read_report(root, parts);
-  explain_sections(root, parts);
+  root.explain_unknown("simulate", "is for `hearsay simulate`, which takes this file as it is");
   root.throw_if_invalid();
   parts.config_yaml = root.dump();
   return parts;

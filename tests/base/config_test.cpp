@@ -303,6 +303,28 @@ TEST_CASE("values from the command line replace the file's and are named in erro
   CHECK_THROWS_AS(config.override_with("a=1"), std::logic_error);
 }
 
+TEST_CASE("a place of one's own names what is set in errors") {
+  Config config = Config::from_text("", "f");
+  config.override_with("x=-1", "set={'x': -1}");
+  config.integer("x", 1, Range::at_least(0), "");
+  CHECK(complaint(config) == one_error("set={'x': -1}: x: must be >= 0, got -1"));
+  Config wrong = Config::from_text("", "f");
+  CHECK(refusal([&] { wrong.override_with("=1", "set={'': 1}"); }).starts_with("set={'': 1}: expected key=value"));
+}
+
+TEST_CASE("keys for another program are neither judged nor written") {
+  Config config = Config::from_text("model: {name: net, hidden: [8]}\ntrain: {epochs: 3}\nseed: 1", "f");
+  Config model = config.section("model");
+  CHECK(model.text("name", "", "") == "net");
+  CHECK(model.unasked() == std::vector<std::string>{"hidden"});
+  CHECK(config.unasked() == std::vector<std::string>{"train", "seed"});
+  CHECK(config.section("absent").unasked().empty());
+  model.disregard("hidden");
+  config.disregard("train");
+  CHECK(complaint(config) == one_error("f:3:1: seed: unknown key; known: model, absent"));
+  CHECK(config.dump() == "model:\n  name: net\nabsent: {}\n");
+}
+
 TEST_CASE("overrides that cannot be are refused at once") {
   Config config = Config::from_text("a: 1", "f");
   for (const char* wrong : {"a", "=1", "a..b=1", ".a=1", "a.=1", ""})
@@ -457,7 +479,7 @@ std::string read_with(const std::string& text, const std::vector<std::string>& a
 }  // namespace
 
 TEST_CASE("keys that belonged to a choice that is overridden are left out with a note") {
-  const std::string why = " is left out: what --set chooses does not know it\n";
+  const std::string why = " is left out: what was set on top of the configuration does not know it\n";
   CHECK(read_with("trigger: {name: adaptive, horizon: 2}", {"trigger.name=constant"}) ==
         "f:1:27: trigger.horizon" + why);
   CHECK(read_with("trigger: {horizon: 2}", {"trigger.name=constant"}) == "f:1:11: trigger.horizon" + why);

@@ -1,11 +1,11 @@
 // Accuracy against time, as `hearsay compare` has it.
-#include "apps/hearsay/views/reached.hpp"
+#include "apps/tools/reached.hpp"
 
 #include <doctest/doctest.h>
 
 #include <fstream>
 
-#include "apps/hearsay/views/comparison.hpp"
+#include "apps/tools/comparison.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 
 using namespace hearsay;

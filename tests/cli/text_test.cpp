@@ -4,11 +4,11 @@
 #include <limits>
 #include <sstream>
 
-#include "apps/hearsay/views/comparison.hpp"
 #include "apps/hearsay/views/progress.hpp"
 #include "apps/shared/long_work.hpp"
 #include "apps/shared/text.hpp"
 #include "apps/shared/train_report.hpp"
+#include "apps/tools/comparison.hpp"
 
 using namespace hearsay;
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <sstream>
 
-#include "apps/hearsay/views/watch_view.hpp"
 #include "apps/shared/text.hpp"
+#include "apps/tools/watch_view.hpp"
 #include "base/error.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 

@@ -101,11 +101,11 @@ class HelpTest(unittest.TestCase):
     def test_problems_know_their_places(self):
         error = errors.ConfigError(
             "invalid configuration (3 errors)\n  a b.yaml:3:14: x.y: must be > 0, got -1: no\n"
-            "  c.yaml:1:1: z: unknown key\n  --set k=1: k: unknown key"
+            "  c.yaml:1:1: z: unknown key\n  set={'k': 1}: k: unknown key"
         )
         self.assertEqual([p[:3] for p in error.problems][:2], [("a b.yaml", 3, 14), ("c.yaml", 1, 1)])
         self.assertEqual(error.problems[0].message, "x.y: must be > 0, got -1: no")
-        self.assertEqual(error.problems[2].file, "--set")
+        self.assertEqual(error.problems[2].file, "set")
         self.assertEqual([c.code for c in (errors.ConfigError, errors.DataError, errors.RankLeft)], [2, 3, 4])
 
 

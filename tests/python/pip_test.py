@@ -10,8 +10,10 @@ from support import JobCase, have
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
+from importlib.metadata import version
 import numpy as np
 import hearsay, hearsay_analysis
+assert version("hearsay") == hearsay.__version__, hearsay.__version__
 for package in (hearsay, hearsay_analysis):
     assert package.__file__.startswith(sys.argv[1]), package.__file__
 member = hearsay.join({"exchange": {"name": "dpsgd"}}, [np.zeros(9, np.float32)])
@@ -48,7 +50,10 @@ class PipTest(JobCase):
         ours = {path.name for path in (ROOT / "python/hearsay").iterdir()} - {"__pycache__"}
         self.assertEqual({name for name in names if not name.endswith(".so")}, ours)
         self.assertEqual(len(names), len(ours) + 1)
-        self.good_job(PROGRAM, installed, environment={"PYTHONPATH": str(installed)})
+        environment = {"PYTHONPATH": str(installed)}
+        self.good_job(PROGRAM, installed, environment=environment)
+        said = self.command(sys.executable, "-m", "hearsay", "list", "graph", environment=environment, ranks=None)
+        self.assertEqual((said.code, said.out.splitlines()[0]), (0, "graph (topology.graph.name)"), said)
 
 
 if __name__ == "__main__":

@@ -280,8 +280,10 @@ TEST_CASE("a change that is not finite stops the run as a norm does, and changes
   TriggerEngine trigger = test::make_engine("{name: constant, threshold: 9, measure: change}", lengths, norms);
   for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     const std::vector<double> changes{0.5, bad};
-    CHECK_THROWS_WITH_AS(trigger.decide(0, norms, changes, 0.1, fired),
-                         doctest::Contains("the change of segment 1 at iteration 0 is "), DivergenceError);
+    CHECK_THROWS_WITH_AS(
+        trigger.decide(0, norms, changes, 0.1, fired),
+        doctest::Contains("the change of parameter 1 (from 0, in the model's order) at iteration 0 is "),
+        DivergenceError);
   }
   CHECK_NOTHROW(trigger.decide(0, norms, right, 0.1, fired));
 }

@@ -163,7 +163,7 @@ def read_run(folder, name):
     progress is fine."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise DataError(f"no run folder {folder}; hearsay train … --output {folder} makes one")
+        raise DataError(f"no run folder {folder}; name the folder that a run has written (report.directory)")
     if not (folder / "manifest.json").exists():
         raise DataError(f"{folder} holds no manifest.json, so it is no run folder, or its run has not started yet")
     _check_one_run(folder)

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "apps/hearsay/commands.hpp"
-#include "apps/hearsay/views/watch_view.hpp"
 #include "apps/shared/text.hpp"
+#include "apps/tools/watch_view.hpp"
 #include "base/error.hpp"
 #include "runtime/training/process/stop_signal.hpp"
 

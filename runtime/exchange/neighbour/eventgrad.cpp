@@ -191,7 +191,7 @@ class EventGradPlan final : public ExchangePlan {
   std::size_t packet_bound(const Layout& layout, int) const override {
     std::size_t bytes = sizeof(PacketHeader);
     for (const Segment& s : layout.segments()) {
-      if (!travels_whole(sparsifier_, s.length)) require_positions(s.length, "segment '" + s.name + "'");
+      if (!travels_whole(sparsifier_, s.length)) require_positions(s.length, "parameter '" + s.name + "'");
       bytes += segment_bound(sparsifier_, s.length);
     }
     return bytes;

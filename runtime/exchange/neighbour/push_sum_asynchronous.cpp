@@ -158,7 +158,7 @@ class AsynchronousPushSum final : public Exchange {
       std::memcpy(&of, rest.data(), sizeof of);
       const auto n = n_.segment(layout_[s]);
       if (of.segment != s || of.kind != whole_segment || of.bytes != n.size_bytes() + sizeof(float))
-        throw misfit(header, context_.neighbourhood.rank, "its segment " + std::to_string(s) + " is another one");
+        throw misfit(header, context_.neighbourhood.rank, "its parameter " + std::to_string(s) + " is another one");
       arrived_.resize(n.size() + 1);
       std::memcpy(arrived_.data(), rest.data() + sizeof of, of.bytes);
       for (std::size_t i = 0; i < n.size(); ++i) n[i] += arrived_[i];

@@ -20,7 +20,6 @@ namespace hearsay {
 namespace {
 
 constexpr int most_attempts = 100;
-constexpr const char* other_folder = "choose another folder with --output DIR or report.directory";
 
 /// What the file says: "run ID\nhost NAME\nprocess NUMBER\n".
 struct Owner {
@@ -66,8 +65,8 @@ bool is_there(int descriptor, const std::filesystem::path& file) {
          open.st_dev == named.st_dev;
 }
 
-[[noreturn]] void refuse_live(const std::filesystem::path& file, const Owner& owner, const std::string& remedy) {
-  throw ConfigError(file.parent_path().string() + " is being written by " + owner.words() + "; " + remedy);
+[[noreturn]] void refuse_live(const std::filesystem::path& file, const Owner& owner, const Remedy& remedy) {
+  throw ConfigError(file.parent_path().string() + " is being written by " + owner.words(), remedy);
 }
 
 /// The owner of a file that this process has not made. It is written right after it is made.
@@ -82,20 +81,26 @@ Owner patient_owner(int descriptor) {
 
 /// Throws unless the file is of a process of this host that has died.
 void require_dead(int descriptor, const std::filesystem::path& file) {
-  constexpr const char* elsewhere = "choose another folder with --output DIR, or wait until it has ended";
+  const Remedy elsewhere = another_folder(", or wait until it has ended");
   const bool locked = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
   const bool busy = !locked && errno == EWOULDBLOCK;
   const Owner owner = patient_owner(descriptor);
   if (busy) refuse_live(file, owner, elsewhere);
-  if (!owner.host.empty() && owner.host != this_host())
-    refuse_live(
-        file, owner,
-        "that is another host, so this one cannot tell whether it still runs: if it does not, remove " + file.string());
+  if (!owner.host.empty() && owner.host != this_host()) {
+    const std::string remove =
+        "that is another host, so this one cannot tell whether it still runs: if it does not, remove " + file.string();
+    refuse_live(file, owner, {.program = remove, .python = remove});
+  }
   const bool has_no_locks = !locked;  // the file system
   if (has_no_locks && owner.process != ::getpid() && is_alive(owner.process)) refuse_live(file, owner, elsewhere);
 }
 
 }  // namespace
+
+Remedy another_folder(const std::string& otherwise) {
+  return {.program = "choose another folder with --output DIR or report.directory" + otherwise,
+          .python = "choose another folder with `report: {directory: …}`" + otherwise};
+}
 
 RunLock::RunLock(const std::filesystem::path& directory, const std::string& run_id) : file_(directory / file_name) {
   const Owner owner{.run_id = run_id, .host = this_host(), .process = ::getpid()};
@@ -108,11 +113,11 @@ RunLock::RunLock(const std::filesystem::path& directory, const std::string& run_
     const bool removed = found && descriptor_ < 0 && errno == ENOENT;  // in between
     if (removed && attempt < most_attempts) continue;
     if (descriptor_ < 0)
-      throw DataError(file_.string() + ": cannot be made (" + std::generic_category().message(errno) + "); " +
-                      other_folder);
+      throw DataError(file_.string() + ": cannot be made (" + std::generic_category().message(errno) + ")",
+                      another_folder());
     try {
       if (made && ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        refuse_live(file_, patient_owner(descriptor_), "it has begun at the same instant; choose another folder");
+        refuse_live(file_, patient_owner(descriptor_), another_folder());  // it has begun at the same instant
       if (!made) require_dead(descriptor_, file_);
       if (!is_there(descriptor_, file_) && attempt < most_attempts) {  // its owner has just removed it
         ::close(std::exchange(descriptor_, -1));
@@ -123,7 +128,7 @@ RunLock::RunLock(const std::filesystem::path& directory, const std::string& run_
           ::pwrite(descriptor_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
         const std::string why = std::generic_category().message(errno);
         ::unlink(file_.c_str());
-        throw DataError(file_.string() + ": cannot be written (" + why + "); " + other_folder);
+        throw DataError(file_.string() + ": cannot be written (" + why + ")", another_folder());
       }
     } catch (...) {
       ::close(std::exchange(descriptor_, -1));

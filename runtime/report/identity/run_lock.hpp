@@ -7,7 +7,12 @@
 #include <filesystem>
 #include <string>
 
+#include "base/error.hpp"
+
 namespace hearsay {
+
+/// "choose another folder with …", and `otherwise` behind that.
+Remedy another_folder(const std::string& otherwise = "");
 
 class RunLock {
  public:

@@ -167,7 +167,7 @@ TEST_CASE("a gradient that is not finite is refused by segment and position, on 
       if (on_device) options.device = [](int rank) { return replica_device(rank); };
       const std::string yaml =
           "exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.1, scope: " + scope + "}}\n";
-      CHECK_THROWS_WITH_AS(run_global(yaml, options), doctest::Contains("gradient of segment 'embedding'"),
+      CHECK_THROWS_WITH_AS(run_global(yaml, options), doctest::Contains("gradient of parameter 'embedding'"),
                            DivergenceError);
       CHECK_THROWS_WITH_AS(run_global(yaml, options), doctest::Contains("123"), DivergenceError);
     }

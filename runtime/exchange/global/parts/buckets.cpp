@@ -26,7 +26,7 @@ void Buckets::restart() {
 
 void Buckets::ready(SegmentId s, const std::function<void(const Bucket&)>& start) {
   if (!first_iteration_ && speaks_[s] == 0)
-    throw std::logic_error("segment " + std::to_string(s) +
+    throw std::logic_error("parameter " + std::to_string(s) +
                            " has a gradient now and had none in the first iteration; use exchange.overlap: false");
   speaks_[s] = 1;
   --waiting_for_[bucket_of_[s]];

@@ -30,7 +30,7 @@ void EdgeGains::state(Archive& archive, std::size_t segments) {
 float gain_in(const SegmentHeader& header) {
   const auto gain = std::bit_cast<float>(static_cast<std::uint32_t>(header.gain) << 16);
   if (gain >= 0.0F && std::isfinite(gain)) return gain;
-  throw CommunicationError("segment " + std::to_string(header.segment) + " says that a gradient moves it by " +
+  throw CommunicationError("parameter " + std::to_string(header.segment) + " says that a gradient moves it by " +
                            std::to_string(gain));
 }
 

@@ -91,7 +91,7 @@ void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header,
   if (!link.gains.none()) link.gains.hear(header.segment, gain_in(header));
   const auto copy = link.theirs.segment(layout_[header.segment]);
   const Body agreed = body_of(sparsifier_, copy.size());
-  const auto name = [&] { return "segment '" + layout_[header.segment].name + "'"; };
+  const auto name = [&] { return "parameter '" + layout_[header.segment].name + "'"; };
   if (header.kind != agreed) {
     throw CommunicationError(name() + " is of kind " + std::to_string(header.kind) + " instead of " +
                              std::to_string(agreed));

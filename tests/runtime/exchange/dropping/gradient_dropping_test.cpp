@@ -257,7 +257,7 @@ TEST_CASE("gradient dropping says which segment is not finite and when there are
       if (rank == 1) g[3] = std::numeric_limits<float>::quiet_NaN();
     };
     CHECK_THROWS_WITH_AS(run_dropping(dropping(keys, "name: topk"), {.ranks = 2, .gradient = poisoned}),
-                         doctest::Contains("gradient of segment 'bias'"), DivergenceError);
+                         doctest::Contains("gradient of parameter 'bias'"), DivergenceError);
     Layout tiny;
     tiny.append("a", {3});
     CHECK_THROWS_WITH_AS(run_dropping(dropping(keys, "name: topk"), {.ranks = 5, .layout = tiny}),

@@ -166,7 +166,7 @@ TEST_CASE("a gradient that is not finite is an error on the rank that has it, an
             if (rank == guilty && k == 1) g[segment.offset + segment.length - 1] = value;
           };
           CHECK_THROWS_WITH_AS(run_global(exchange, options),
-                               doctest::Contains(("gradient of segment '" + segment.name + "'").c_str()),
+                               doctest::Contains(("gradient of parameter '" + segment.name + "'").c_str()),
                                DivergenceError);
           options.keep_failure = true;
           CHECK(run_global(exchange, options).failed_rank == guilty);

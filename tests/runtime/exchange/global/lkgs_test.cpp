@@ -263,7 +263,7 @@ TEST_CASE("lkgs names the segment of a value that is not finite, and refuses wha
   for (const char* selector : {"name: topk, density: 0.1", "name: topk, density: 1.0"}) {
     for (const EngineKind engine : {EngineKind::inline_engine, EngineKind::thread_engine}) {
       options.engine = engine;
-      CHECK_THROWS_WITH_AS(run_global(lkgs("", selector), options), doctest::Contains("gradient of segment 'weight'"),
+      CHECK_THROWS_WITH_AS(run_global(lkgs("", selector), options), doctest::Contains("gradient of parameter 'weight'"),
                            DivergenceError);
     }
   }

@@ -175,7 +175,7 @@ TEST_CASE("what is not finite is said before anybody adds it") {
   for (const std::string name : {"diloco", "noloco"})
     CHECK_THROWS_WITH_AS(train_locally(everybody + "exchange: {name: " + name + ", local_steps: 4}\n", layout, initial,
                                        Bad(), {.ranks = 3, .iterations = 8, .run = Ranks::threads}),
-                         doctest::Contains("segment 'weight'"), DivergenceError);
+                         doctest::Contains("parameter 'weight'"), DivergenceError);
 }
 
 TEST_CASE("settings that make no sense are refused with the remedy") {

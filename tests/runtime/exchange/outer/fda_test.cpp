@@ -140,7 +140,7 @@ TEST_CASE("settings are checked, and a model that is not finite names its tensor
                                      {.ranks = 2,
                                       .run = Ranks::threads,
                                       .prepare = [](LocalRank& rank) { rank.replica.values.span()[75] = NAN; }}),
-                       doctest::Contains("outer difference of segment 'embedding'"), DivergenceError);
+                       doctest::Contains("outer difference of parameter 'embedding'"), DivergenceError);
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ TEST_CASE("a value that is not finite is an error that names its tensor, and set
                                      {.ranks = 2,
                                       .run = Ranks::threads,
                                       .prepare = [](LocalRank& rank) { rank.replica.values.span()[75] = NAN; }}),
-                       doctest::Contains("value of segment 'embedding'"), DivergenceError);
+                       doctest::Contains("value of parameter 'embedding'"), DivergenceError);
   CHECK(said_of(alone(sparta("schedule: asynchronous"))).find("take gossip_outer") != std::string::npos);
   CHECK(said_of(alone(sparta("density: 0"))).find("exchange.density") != std::string::npos);
 }

@@ -1,11 +1,8 @@
-// hearsay --version
-#include <torch/version.h>  // macros only
-
-#include <cstdio>
-
-#include "apps/hearsay/commands.hpp"
+// What this is: versions, compiler and build.
 #include "apps/shared/text.hpp"
+#include "apps/tools/tools.hpp"
 #include "hearsay_version.hpp"
+#include "runtime/mpi/environment.hpp"
 
 namespace hearsay {
 namespace {
@@ -43,16 +40,17 @@ std::string build_type() {
 
 }  // namespace
 
-int version_command() {
-  const auto line = [](const char* name, const std::string& value) {
-    std::printf("%s%s\n", pad_right(name, 10).c_str(), value.c_str());
+std::string version_text(const std::vector<std::pair<std::string, std::string>>& libraries) {
+  std::string text;
+  const auto line = [&text](const std::string& name, const std::string& value) {
+    text += pad_right(name, 10) + value + "\n";
   };
   line("hearsay", std::string(full_version));
   line("MPI", mpi::Environment::library_version());
-  line("LibTorch", TORCH_VERSION);
+  for (const auto& [name, of_library] : libraries) line(name, of_library);
   line("compiler", compiler());
   line("build", build_type());
-  return 0;
+  return text;
 }
 
 }  // namespace hearsay

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/hearsay/views/reached.hpp"
+#include "apps/tools/reached.hpp"
 #include "runtime/report/report.hpp"
 
 namespace hearsay {

@@ -1,4 +1,4 @@
-#include "apps/hearsay/views/watch_view.hpp"
+#include "apps/tools/watch_view.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "apps/hearsay/views/watched_run.hpp"
+#include "apps/tools/watched_run.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,9 +1,7 @@
-// hearsay compare RUN RUN … [--json]
-#include <cstdio>
-
-#include "apps/hearsay/commands.hpp"
-#include "apps/hearsay/views/comparison.hpp"
+// compare RUN RUN … [--json]
 #include "apps/shared/text.hpp"
+#include "apps/tools/comparison.hpp"
+#include "apps/tools/tools.hpp"
 #include "runtime/report/json.hpp"
 
 namespace hearsay {
@@ -35,23 +33,20 @@ Json comparison_json(const std::vector<ComparedRun>& runs) {
 
 }  // namespace
 
-int compare_command(const std::vector<std::filesystem::path>& directories, bool json) {
+std::string compare_text(const std::vector<std::filesystem::path>& directories, bool json) {
   std::vector<ComparedRun> runs;
   for (const auto& directory : directories) {
     runs.push_back({.directory = directory, .summary = read_summary(directory)});
     require_one_run(directory);
     runs.back().evaluations = read_evaluations(directory, metric_of(runs.front().summary));
   }
-  if (json) {
-    std::printf("%s\n", comparison_json(runs).dump(2).c_str());
-    return 0;
-  }
-  std::printf("%s", comparison_table(runs).c_str());
-  if (const std::string times = time_table(runs); !times.empty()) std::printf("\n%s", times.c_str());
+  if (json) return comparison_json(runs).dump(2) + "\n";
+  std::string text = comparison_table(runs);
+  if (const std::string times = time_table(runs); !times.empty()) text += "\n" + times;
   const auto notes = comparison_notes(runs);
-  if (!notes.empty()) std::printf("\n");
-  for (const std::string& note : notes) std::printf("note: %s\n", wrapped(note, 94, 6).c_str());
-  return 0;
+  if (!notes.empty()) text += "\n";
+  for (const std::string& note : notes) text += "note: " + wrapped(note, 94, 6) + "\n";
+  return text;
 }
 
 }  // namespace hearsay

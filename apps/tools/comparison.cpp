@@ -1,4 +1,4 @@
-#include "apps/hearsay/views/comparison.hpp"
+#include "apps/tools/comparison.hpp"
 
 #include <algorithm>
 #include <functional>

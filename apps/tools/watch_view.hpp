@@ -4,7 +4,7 @@
 #include <deque>
 #include <string>
 
-#include "apps/hearsay/views/watched_run.hpp"
+#include "apps/tools/watched_run.hpp"
 
 namespace hearsay {
 

@@ -1,4 +1,4 @@
-#include "apps/hearsay/views/reached.hpp"
+#include "apps/tools/reached.hpp"
 
 #include <algorithm>
 #include <cmath>

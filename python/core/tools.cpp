@@ -1,0 +1,29 @@
+// What `python3 -m hearsay` prints: texts that the program `hearsay` has, too.
+#include "apps/tools/tools.hpp"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include "apps/tools/watch_view.hpp"
+#include "hearsay_version.hpp"
+
+namespace py = pybind11;
+
+namespace hearsay::python {
+
+void add_tools(py::module_& m) {
+  m.attr("version") = std::string(version);
+  m.def("list_text", [](const std::optional<std::string>& kind) { return list_text(python_catalogue(), kind); });
+  m.def("describe_text",
+        [](const std::vector<std::string>& names) { return describe_text(python_catalogue(), names); });
+  m.def("compare_text", &compare_text);
+  m.def("version_text", &version_text);
+  py::class_<WatchedRun>(m, "WatchedRun")
+      .def(py::init<std::filesystem::path>())
+      .def("poll", &WatchedRun::poll)
+      .def("view", [](const WatchedRun& run, std::size_t width) { return watch_view(run, width); })
+      .def_property_readonly("status", &WatchedRun::status);
+}
+
+}  // namespace hearsay::python
