@@ -97,7 +97,7 @@ void start_measuring(const Words& words, MpiSlot& mpi);
 
 int train_command(const TrainArguments& arguments, MpiSlot& mpi);
 int list_command(const std::optional<std::string>& kind);
-int describe_command(const std::vector<std::string>& names);
+int describe_command(const std::vector<std::string>& names, bool markdown);
 int topology_command(const TopologyArguments& arguments);
 int compare_command(const std::vector<std::filesystem::path>& runs, bool json);
 /// Shows a run as it goes on, every `every_s` seconds until it ends or a signal comes; `once`: one look.

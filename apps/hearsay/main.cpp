@@ -17,6 +17,7 @@ struct CommandLine {
   TrainArguments train;
   std::optional<std::string> kind;
   std::vector<std::string> names;
+  bool markdown = false;
   EvaluateArguments evaluate;
   TopologyArguments topology;
   std::vector<std::filesystem::path> runs;
@@ -117,6 +118,7 @@ void add_list_and_describe(CLI::App& app, CommandLine& line) {
   describe
       .add_option("NAME", line.names, "Names that `hearsay list` shows, or the sections train, data, optimizer, report")
       ->required();
+  describe.add_flag("--markdown", line.markdown, "Tables of whole KINDs, such as trigger, for a page in Markdown");
   describe.footer(
       "Examples:\n  hearsay describe adaptive\n  hearsay describe ring metropolis\n  hearsay describe train");
 }
@@ -290,7 +292,7 @@ int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (app.got_subcommand("close")) return close_command(line.closed);
   if (app.got_subcommand("evaluate")) return evaluate_command(line.evaluate);
   if (app.got_subcommand("list")) return list_command(line.kind);
-  if (app.got_subcommand("describe")) return describe_command(line.names);
+  if (app.got_subcommand("describe")) return describe_command(line.names, line.markdown);
   if (app.got_subcommand("topology")) return topology_command(line.topology);
   if (app.got_subcommand("compare")) return compare_command(line.runs, line.json);
   if (app.got_subcommand("watch")) return watch_command(line.watched, line.every_s, line.once);

@@ -1,4 +1,4 @@
-// describe NAME…
+// describe NAME…, describe --markdown KIND…
 #include "apps/shared/text.hpp"
 #include "apps/tools/tools.hpp"
 #include "base/config/nearest.hpp"
@@ -62,7 +62,29 @@ std::string text_of(const CatalogueSection& section) {
                                   : ", did you mean '" + near + "'?"));
 }
 
+/// As a cell of a table.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+  return escaped;
+}
+
+std::string row(const CatalogueEntry& entry) {
+  return "| `" + std::string(entry.name) + "` | " + cell(entry.equation.empty() ? entry.summary : entry.equation) +
+         " | " + cell(entry.cost) + " | " + cell(entry.citation) + " |\n";
+}
+
 }  // namespace
+
+std::string markdown_text(const Catalogue& catalogue, const std::vector<std::string>& kinds) {
+  std::string text;
+  for (const std::string& name : kinds) {
+    const CatalogueKind& kind = find_kind(catalogue, name);
+    text += (text.empty() ? "| " : "\n| ") + kind.name + " | what it does | cost | source |\n|---|---|---|---|\n";
+    for (const CatalogueEntry& entry : kind.entries) text += row(entry);
+  }
+  return text;
+}
 
 std::string describe_text(const Catalogue& catalogue, const std::vector<std::string>& names) {
   std::string text;

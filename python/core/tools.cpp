@@ -17,6 +17,8 @@ void add_tools(py::module_& m) {
   m.def("list_text", [](const std::optional<std::string>& kind) { return list_text(python_catalogue(), kind); });
   m.def("describe_text",
         [](const std::vector<std::string>& names) { return describe_text(python_catalogue(), names); });
+  m.def("markdown_text",
+        [](const std::vector<std::string>& kinds) { return markdown_text(python_catalogue(), kinds); });
   m.def("compare_text", &compare_text);
   m.def("version_text", &version_text);
   py::class_<WatchedRun>(m, "WatchedRun")

@@ -20,7 +20,8 @@ def listed(options):
 
 
 def described(options):
-    print(_core.describe_text(options.names), end="")
+    text = _core.markdown_text if options.markdown else _core.describe_text
+    print(text(options.names), end="")
 
 
 def compared(options):
@@ -88,6 +89,7 @@ def parser():
     one.add_argument("kind", nargs="?", metavar="KIND", help="exchange, graph, trigger …; all of them if left out")
     one = add("describe", described, "show equation, keys, defaults, cost and citation", "describe eventgrad ring report")
     one.add_argument("names", nargs="+", metavar="NAME", help="names that `list` shows, or the section report")
+    one.add_argument("--markdown", action="store_true", help="tables of whole KINDs, such as trigger, for a page")
     one = add("compare", compared, "compare finished runs in one table; the first is the baseline", "compare runs/*")
     one.add_argument("runs", nargs="+", metavar="RUN", help="run folders")
     one.add_argument("--json", action="store_true", help="JSON instead of a table")

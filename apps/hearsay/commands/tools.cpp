@@ -19,7 +19,9 @@ int print(const std::string& text) {
 
 int list_command(const std::optional<std::string>& wanted) { return print(list_text(program_catalogue(), wanted)); }
 
-int describe_command(const std::vector<std::string>& names) { return print(describe_text(program_catalogue(), names)); }
+int describe_command(const std::vector<std::string>& names, bool markdown) {
+  return print(markdown ? markdown_text(program_catalogue(), names) : describe_text(program_catalogue(), names));
+}
 
 int compare_command(const std::vector<std::filesystem::path>& directories, bool json) {
   return print(compare_text(directories, json));
