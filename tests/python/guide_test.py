@@ -1,4 +1,4 @@
-"""The code of docs/guide/python.md runs as it stands there; what it leaves to the reader is said here."""
+"""The code of docs/guide/python.md and python-details.md runs as it stands there; what it leaves to the reader is said here."""
 import re
 import textwrap
 import unittest
@@ -6,8 +6,9 @@ from pathlib import Path
 
 from support import JobCase, needs_torch
 
-GUIDE = Path(__file__).resolve().parents[2] / "docs/guide/python.md"
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+GUIDE = Path(__file__).resolve().parents[2] / "docs/guide"
+PAGES = "".join((GUIDE / page).read_text(encoding="utf-8") for page in ("python.md", "python-details.md"))
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGES, re.MULTILINE | re.DOTALL)
 TORCH = """
 import torch
 from torch.utils.data import DataLoader, TensorDataset
