@@ -30,8 +30,8 @@ struct Line {
   float slope;
 };
 
-int main(int argc, char** argv) {
-  hearsay::mpi::Environment mpi;
+int main(int argc, char** argv) try {
+  hearsay::mpi::Environment mpi;  // refuses where a launcher that MPI does not know has started several
   try {
     std::vector<float> x(2), g(2);  // anybody's memory
     hearsay::Layout layout;
@@ -59,4 +59,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "[rank %d] %s\n", mpi.rank(), error.what());
     hearsay::mpi::Environment::abort(1);  // the others may wait for this rank
   }
+} catch (const hearsay::Error& refused) {
+  std::fprintf(stderr, "%s\n", refused.what());
+  return static_cast<int>(refused.code());
 }

@@ -31,6 +31,7 @@ class _Process:
 
     def __init__(self):
         self.mpi = None
+        self.refused = False  # `join` did not begin: there is no job
         self.members = []  # in the order in which they have joined
         self.not_written = {}  # what a run folder lacks at last, by its name: the same on every rank
         self.child = False  # forked: MPI and the communication thread belong to the parent
@@ -47,7 +48,13 @@ class _Process:
             )
         if self.mpi is not None:
             return
-        self.mpi = _core.Mpi()
+        try:
+            mpi = _core.Mpi()
+            _require_whole_job(mpi.ranks)
+        except Error:
+            self.refused = True
+            raise
+        self.mpi = mpi
         if sys.excepthook != self.exception:  # somebody has set another one since the import
             self.hook_before, sys.excepthook = sys.excepthook, self.exception
         os.register_at_fork(after_in_child=self.forked)
@@ -94,15 +101,21 @@ class _Process:
         self.abort(code, status, sentence)
 
     def exception_before_join(self, kind, value, trace):
-        """Where MPI runs already, by mpi4py, the other ranks would wait for this one."""
-        self.hook_before(kind, value, trace)
+        """Where MPI runs already, by mpi4py, the other ranks would wait for this one. Where `join` has refused to
+        begin, its sentence and its exit code are all."""
+        refused = self.refused and issubclass(kind, Error)
+        if not refused:
+            self.hook_before(kind, value, trace)
         mpi = getattr(sys.modules.get("mpi4py"), "MPI", None)
-        if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized() or mpi.COMM_WORLD.size == 1:
-            return
-        sentence = f"{place_of(trace)}{describe(kind, value)}"
-        print(f"hearsay: [rank {mpi.COMM_WORLD.rank}] {sentence}", file=sys.stderr, flush=True)
-        sys.stdout.flush()
-        mpi.COMM_WORLD.Abort(FIRST_SIGNAL_CODE + signal.SIGINT if issubclass(kind, KeyboardInterrupt) else 1)
+        in_a_job = mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized() and mpi.COMM_WORLD.size > 1
+        if in_a_job or refused:
+            where = f"[rank {mpi.COMM_WORLD.rank}] " if in_a_job else ""
+            print(f"hearsay: {where}{place_of(trace)}{describe(kind, value)}", file=sys.stderr, flush=True)
+            sys.stdout.flush()
+        if in_a_job:
+            mpi.COMM_WORLD.Abort(_ending(kind, value)[0])
+        elif refused:
+            os._exit(value.code)
 
     def abort(self, code, status, sentence):
         """Ends the job of which this rank is one; never returns."""
@@ -145,6 +158,19 @@ class _Process:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(DataError.code)  # nothing else gives the interpreter an exit code by now
+
+
+def _require_whole_job(ranks):
+    """torch.distributed can know of more processes than MPI and the environment do: init_process_group was told."""
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    if ranks > 1 or distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return
+    if distributed.get_world_size() > 1:
+        raise ConfigError(
+            f"torch.distributed has {distributed.get_world_size()} processes, but MPI knows of this one only, and each "
+            f"would train alone. Start them by MPI: `mpirun -n {distributed.get_world_size()} python3 …` or "
+            f"`python3 -m hearsay launch -n {distributed.get_world_size()} …`"
+        )
 
 
 def _has_ended(directory):

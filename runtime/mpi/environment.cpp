@@ -3,7 +3,6 @@
 #include <mpi.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -12,19 +11,6 @@
 #include "runtime/mpi/process.hpp"
 
 namespace hearsay::mpi {
-namespace {
-
-/// How many processes the launcher says there are, by the variables of Open MPI and of MPICH's kin; 1 if it says
-/// nothing.
-long launched_ranks() {
-  long most = 1;
-  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
-    if (const char* size = std::getenv(variable)) most = std::max(most, std::atol(size));
-  return most;
-}
-
-}  // namespace
-
 CommunicatorHandle all_ranks() { return CommunicatorHandle::of(MPI_COMM_WORLD); }
 
 CommunicatorHandle CommunicatorHandle::from_fortran(int handle) { return of(MPI_Comm_f2c(handle)); }
@@ -46,13 +32,7 @@ Environment::Environment(CommunicatorHandle of) : communicator_(of) {
     throw CommunicationError("this MPI offers thread level " + std::to_string(provided) +
                              ", Hearsay needs MPI_THREAD_SERIALIZED; use an MPI that was built with thread support");
   }
-  // A launcher of another MPI starts P processes that know nothing of each other.
-  if (ranks_ == 1 && launched_ranks() > 1) {
-    throw CommunicationError("the launcher has started " + std::to_string(launched_ranks()) +
-                             " processes, but this program's MPI (" + library_version() +
-                             ") sees only itself; start it with the mpirun of the same MPI, under Slurm with srun "
-                             "--mpi=pmix or mpirun");
-  }
+  require_whole_job();
 }
 
 Environment::~Environment() {

@@ -10,8 +10,9 @@ namespace hearsay::mpi {
 /// finalised. One per process, or per simulated rank. MPI errors become CommunicationError.
 class Environment {
  public:
-  /// The ranks of a communicator. Throws CommunicationError if MPI gives a lower thread level than SERIALIZED, or if
-  /// the launcher belongs to another MPI, so that every process believes that it is alone.
+  /// The ranks of a communicator. Throws CommunicationError if MPI gives a lower thread level than SERIALIZED, and
+  /// ConfigError if a launcher that this MPI does not know has started several processes (base/launchers.hpp): each
+  /// would believe that it is alone.
   explicit Environment(CommunicatorHandle of = all_ranks());
   ~Environment();
   Environment(const Environment&) = delete;

@@ -9,6 +9,9 @@ namespace hearsay::mpi {
 void prepare_process();
 /// The thread level that the engine of this build needs.
 int needed_thread_level();
+/// After MPI_Init: throws ConfigError where this process is the only one that MPI knows of, and one of several to
+/// whatever has started it. In a simulation nobody but the simulator starts ranks.
+void require_whole_job();
 /// Ends every rank of the job, whose ranks are `all`; never returns.
 [[noreturn]] void end_job(CommunicatorHandle all, int exit_code);
 

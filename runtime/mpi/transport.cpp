@@ -3,10 +3,12 @@
 #include <utility>
 
 #include "runtime/mpi/driver.hpp"
+#include "runtime/mpi/process.hpp"
 
 namespace hearsay::mpi {
 
-Transport::Transport(CommunicatorHandle of) : communicator_([this] { idle_(); }, of) {}
+// Own loops may have started MPI by themselves, without an Environment.
+Transport::Transport(CommunicatorHandle of) : communicator_([this] { idle_(); }, of) { require_whole_job(); }
 
 Clock Transport::clock() const { return mpi::clock(); }
 

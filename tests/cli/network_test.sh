@@ -104,8 +104,25 @@ report: {directory: runs/sparse}
 YAML
 expect 2 "two densities" "configuration of rank 1 differs from that of rank 0" -- "$mpiexec" "${mpiexec_args[@]}" \
   -n 1 "$hearsay" train sparse.yaml : -n 1 "$hearsay" train sparse.yaml --set sparsify.selector.density=0.2
-expect 4 "the launcher of another MPI" "^hearsay: the launcher has started 3 processes, but .* sees only itself" -- \
-  env PMI_SIZE=3 PMI_RANK=0 "$hearsay" "${train[@]}"
+
+# ---------------------------------------------------------------- launchers that MPI does not know
+rm -rf runs/alone
+alone=("$hearsay" "${train[@]}" --output runs/alone)
+others="and each would train alone\\. Start them by this MPI: .*mpi(run|exec) -n 2 hearsay …"
+expect 2 "torchrun" "^hearsay: torchrun .* has started 2 processes \\(WORLD_SIZE=2, RANK=1\\), but MPI .*$others" -- \
+  env RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29512 "${alone[@]}"
+expect 2 "Slurm without PMI" "^hearsay: srun has started 2 processes .*srun --mpi=pmix -n 2 hearsay" "$others" -- \
+  env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0 "${alone[@]}"
+another_mpi=(PMI_SIZE=2 PMI_RANK=0)
+if [[ $("$hearsay" --version) == *MPICH* ]]; then another_mpi=(OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0); fi
+expect 2 "the launcher of another MPI" "has started 2 processes \\(.*_SIZE=2, .*_RANK=0\\), but MPI .*$others" -- \
+  env "${another_mpi[@]}" "${alone[@]}"
+expect 2 "a benchmark" "^hearsay: srun has started 2 processes" -- env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0 \
+  "$hearsay" probe --output runs/alone
+holds "nothing is written" test ! -e runs/alone
+expect 0 "one process on purpose" finished -- env RANK=1 WORLD_SIZE=2 "$mpiexec" "${mpiexec_args[@]}" -n 1 "${alone[@]}"
+expect 0 "a shell of salloc" finished -- env SLURM_NTASKS=4 SLURM_JOB_ID=7 SLURM_PROCID=0 WORLD_SIZE=1 RANK=0 \
+  "${alone[@]}" --overwrite
 
 # ---------------------------------------------------------------- components that make no windows
 # osc/rdma cannot work over btl/tcp. Every rank finds that out by itself; what they advise must work.

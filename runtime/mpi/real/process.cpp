@@ -1,9 +1,14 @@
 #include "runtime/mpi/process.hpp"
 
+#include <errno.h>
 #include <mpi.h>
 #include <unistd.h>
 
 #include <cstdlib>
+
+#include "base/error.hpp"
+#include "base/launchers.hpp"
+#include "runtime/mpi/environment.hpp"
 
 namespace hearsay::mpi {
 
@@ -38,6 +43,15 @@ void prepare_process() {
 }
 
 int needed_thread_level() { return MPI_THREAD_SERIALIZED; }
+
+void require_whole_job() {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (ranks > 1) return;
+  const std::string whole = Environment::library_version(), library = whole.substr(0, whole.find(','));
+  if (const auto launch = unheard_launch(own_variables(), library))
+    throw ConfigError(unheard_text(*launch, library, ::program_invocation_short_name));
+}
 
 void end_job(CommunicatorHandle all, int exit_code) {
   MPI_Abort(all.as<MPI_Comm>(), exit_code);

@@ -12,6 +12,8 @@ void prepare_process() {}
 // Simulated ranks run one at a time.
 int needed_thread_level() { return MPI_THREAD_SINGLE; }
 
+void require_whole_job() {}
+
 // All ranks are one process.
 void end_job(CommunicatorHandle, int exit_code) {
   std::fflush(nullptr);
