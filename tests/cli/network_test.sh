@@ -124,6 +124,35 @@ expect 0 "one process on purpose" finished -- env RANK=1 WORLD_SIZE=2 "$mpiexec"
 expect 0 "a shell of salloc" finished -- env SLURM_NTASKS=4 SLURM_JOB_ID=7 SLURM_PROCID=0 WORLD_SIZE=1 RANK=0 \
   "${alone[@]}" --overwrite
 
+# ---------------------------------------------------------------- a container's shared memory
+# 77 MB of windows, and 64 MB of shared memory, as containers have it.
+cat >wide.yaml <<'YAML'
+model: {name: mlp, hidden: [4000]}
+data: {name: synthetic_digits, train_size: 64, test_size: 16, batch_size: 16}
+exchange: {name: dpsgd}
+train: {iterations: 2}
+report: {directory: runs/wide, overwrite: true, save_model: false}
+YAML
+wide=("${two_ranks[@]}" "$hearsay" train wide.yaml --progress off)
+# small_memory TMPDIR COMMAND…: TMPDIR gets 64 MB as well unless it is empty.
+# shellcheck disable=SC2016  # for the inner shell
+small_memory=(unshare --mount bash -c 'mount -t tmpfs -o size=64m tmpfs /dev/shm
+  [[ -z $0 ]] || { mount -t tmpfs -o size=64m tmpfs "$0"; export TMPDIR=$0; }
+  "$@"; code=$?; shopt -s nullglob; left=(/dev/shm/*osc* ${0:+"$0"/*osc*})
+  echo "${#left[@]} windows are left"; exit $code')
+mkdir small
+if "${small_memory[@]}" "" true >/dev/null 2>&1; then
+  if [[ $("$hearsay" --version) != *MPICH* ]]; then
+    expect 0 "windows in the folder for temporary files" finished '^0 windows are left' -- \
+      "${small_memory[@]}" "" "${wide[@]}"
+  fi
+  expect 4 "no room for windows" '^0 windows are left' '--shm-size=2[0-9]+m' \
+    "^hearsay: .*the windows of 2 ranks take 77 MB of [^,]+, which has 68 MB, 6[0-9] MB of them free\\. " -- \
+    "${small_memory[@]}" "$PWD/small" "${wide[@]}"
+else
+  echo "skipped: /dev/shm of 64 MB: this machine does not permit mount namespaces"
+fi
+
 # ---------------------------------------------------------------- components that make no windows
 # osc/rdma cannot work over btl/tcp. Every rank finds that out by itself; what they advise must work.
 if "$mpiexec" --version 2>&1 | grep -qE 'Open MPI|OpenRTE'; then

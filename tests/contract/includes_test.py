@@ -52,7 +52,8 @@ MAY = {
 LIBTORCH = (r"^(runtime/training/|apps/models/|apps/shared/chosen_run\.cpp|apps/hearsay/commands/train\.cpp"
             r"|(apps|python)/(bench|examples)/|tests/(runtime/training|package|fuzz|python)/)")
 ONLY = [
-    (r"^mpi\.h$", r"^runtime/mpi/((check|messages|waiting|real/polite_flush)\.hpp|((real|simulated)/)?[a-z_]+\.cpp)$"),
+    (r"^mpi\.h$", r"^runtime/mpi/((check|messages|waiting|real/(polite_flush|room))\.hpp"
+     r"|((real|simulated)/)?[a-z_]+\.cpp)$"),
     (r"^simgrid/", r"^(runtime/mpi/simulated|tests/simulator/fuzz)/[a-z_]+\.cpp$"),
     (r"^torch/version\.h$", r"^(runtime/training|apps/hearsay)/([a-z]+/)?[a-z_]+\.cpp$"),
     (r"^(torch|c10|ATen|caffe2)/", LIBTORCH),

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/launchers.hpp"
 #include "runtime/mpi/environment.hpp"
+#include "runtime/mpi/real/room.hpp"
 
 namespace hearsay::mpi {
 
@@ -40,6 +41,7 @@ void outlive_the_dead_over_tcp() {
 void prepare_process() {
   yield_if_crowded();
   outlive_the_dead_over_tcp();
+  choose_roomy_folder();
 }
 
 int needed_thread_level() { return MPI_THREAD_SERIALIZED; }

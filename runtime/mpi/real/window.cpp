@@ -18,6 +18,7 @@
 #include "runtime/mpi/check.hpp"
 #include "runtime/mpi/environment.hpp"
 #include "runtime/mpi/real/polite_flush.hpp"
+#include "runtime/mpi/real/room.hpp"
 
 namespace hearsay::mpi {
 namespace {
@@ -109,6 +110,7 @@ Window::Window(std::size_t bytes, CommunicatorHandle of, const MemoryUse& use) :
   const auto ranks = of.as<MPI_Comm>();
   void* base = nullptr;
   const auto size = static_cast<MPI_Aint>(2 * line + whole_lines(bytes));
+  require_room(static_cast<std::size_t>(size), ranks);
   const int code = MPI_Win_allocate(size, 1, MPI_INFO_NULL, ranks, &base, &handle_->window);
   if (code != MPI_SUCCESS) throw no_window(error_text(code));
   MPI_Win_set_errhandler(handle_->window, MPI_ERRORS_RETURN);

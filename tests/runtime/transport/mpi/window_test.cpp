@@ -1,14 +1,20 @@
 // The window: what MPI promises of one, and what Hearsay asks beyond that of an MPI whose flushes poll.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/environment.hpp"
 #include "runtime/mpi/window.hpp"
@@ -55,6 +61,56 @@ TEST_CASE("every rank's memory begins at a cache line, whatever the others' leng
     CHECK(reinterpret_cast<std::uintptr_t>(own.data()) % 64 == 0);
     CHECK(std::ranges::all_of(own, [](std::byte b) { return b == std::byte{0}; }));
   }
+}
+
+/// A limit of this process for as long as it lives.
+class Limit {
+ public:
+  Limit(__rlimit_resource of, rlim_t value) : of_(of) {
+    ::getrlimit(of_, &before_);
+    const rlimit now{.rlim_cur = value, .rlim_max = before_.rlim_max};
+    ::setrlimit(of_, &now);
+  }
+  ~Limit() { ::setrlimit(of_, &before_); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+
+ private:
+  __rlimit_resource of_;
+  rlimit before_{};
+};
+
+rlim_t mapped_bytes() {
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// What the refusal of so large a window says.
+std::string refusal_of(std::size_t bytes) {
+  try {
+    mpi::Window window(bytes);
+  } catch (const CommunicationError& error) {
+    return error.what();
+  }
+  return "it was made";
+}
+
+TEST_CASE("a window that a limit of the process does not permit is refused on all ranks, and the limit named") {
+  if (mpi::Environment::library_version().starts_with("SMPI")) return;  // simulated windows are plain memory
+  constexpr std::size_t megabyte = 1 << 20;
+  mpi::Communicator world;
+  {
+    const Limit limit(RLIMIT_AS, mapped_bytes() + 64 * megabyte);
+    CHECK(refusal_of(std::size_t{1} << 45).find("(ulimit -v)") != std::string::npos);
+  }
+  if (world.rank() == world.size() - 1) {
+    const Limit limit(RLIMIT_FSIZE, megabyte);
+    CHECK(refusal_of(megabyte).find("(ulimit -f)") != std::string::npos);
+  } else {
+    CHECK(refusal_of(megabyte).find("(ulimit -f)") != std::string::npos);
+  }
+  CHECK(refusal_of(megabyte) == "it was made");
 }
 
 TEST_CASE("what is flushed is there, whatever then becomes of its source") {
