@@ -32,6 +32,7 @@ class AugmentedPlan final : public ExchangePlan {
     return link_bytes(sent, {}, {}, neighbours, bound(sent)) +
            (sent.size() + algorithm_.blocks * layout.size()) * sizeof(float);
   }
+  std::vector<std::string> warnings(const Topology& topology) const override { return algorithm_.warnings(topology); }
   Schedule schedule() const override { return Schedule::lockstep; }
   ExchangeLaws laws() const override {
     return {.along_graph = true,

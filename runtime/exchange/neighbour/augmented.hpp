@@ -62,6 +62,7 @@ struct AugmentedAlgorithm {
   double words = 0.0;      ///< floats that it reads or writes in an iteration for each of the n, beside the link's
   bool along_arcs = false;
   bool keeps_mass = false;
+  std::vector<std::string> (*warnings)(const Topology&) = [](const Topology&) { return std::vector<std::string>(); };
   std::function<std::unique_ptr<Exchange>(const ExchangeContext&)> build;
 };
 std::unique_ptr<ExchangePlan> augmented_plan(AugmentedAlgorithm algorithm);

@@ -12,8 +12,12 @@
 // block a neighbour, and one for n; time: deg + 2 memory passes to mix, 6 words for each value.
 #include "runtime/exchange/neighbour/push_sum.hpp"
 
+#include <algorithm>
+#include <cstdio>
+
 #include "runtime/exchange/in_flight.hpp"
 #include "runtime/exchange/neighbour/augmented.hpp"
+#include "topology/steady_weights.hpp"
 
 namespace hearsay {
 namespace {
@@ -58,12 +62,27 @@ std::unique_ptr<ExchangePlan> make(Config& exchange, Config&) {
   return augmented_plan({.beside = weight,
                          .words = 6.0,
                          .along_arcs = true,
+                         .warnings = push_sum_warnings,
                          .build = [](const ExchangeContext& context) -> std::unique_ptr<Exchange> {
                            return std::make_unique<PushSum>(context);
                          }});
 }
 
 }  // namespace
+
+std::vector<std::string> push_sum_warnings(const Topology& topology) {
+  constexpr double small = 0.25;
+  const std::vector<double> weights = steady_weights(topology);
+  const auto least = std::ranges::min_element(weights);
+  if (*least >= small) return {};
+  char text[240];
+  std::snprintf(
+      text, sizeof text,
+      "push_sum: on this graph the weight of rank %td settles at %.2g, so its steps are %.2g times as long as "
+      "those of an even graph; divide the learning rate by that, or give this rank more in-neighbours",
+      least - weights.begin(), *least, 1.0 / *least);
+  return {text};
+}
 
 ExchangeEntry push_sum_exchange() {
   return {.name = "push_sum",

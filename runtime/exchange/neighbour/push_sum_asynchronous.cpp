@@ -1,12 +1,21 @@
 // Push-sum without waiting: packets carry mass, not copies.
 //   start:    to every j that has taken i's last packet: p_ji (n_i, w_i);  i keeps the rest of (n_i, w_i)
-//   finish:   (n_i, w_i) ← (n_i, w_i) + all that has come;  the optimizer steps on n_i: n_i ← n_i − η g_i(z_i)
+//   finish:   (n_i, w_i) ← (n_i, w_i) + all that has come;  g_i ← min(1, w_i / π_i) g_i;
+//             the optimizer steps on n_i: n_i ← n_i − η g_i
 //   stepped:  z_i ← n_i / w_i, the replica that the model sees
 // assran2021asynchronous, Algorithm 1. What a packet carries has left its sender, so Σ n_i and Σ w_i are kept with what
 // is under way counted in, whatever the speeds are. A neighbour that is slow to take is sent to less often, by a larger
 // share of what is there by then.
-// Deviates from the paper in: as the lockstep rule does (push_sum.cpp); and a packet is sent only when at most
-// `in_flight` − 1 are under way, so that mass does not pile up in front of a slow rank.
+// π_i is where w_i settles when all ranks are equally fast: 1 where the graph gives each rank as much as it takes. A
+// rank that hears of nobody (its in-neighbour pauses) would give away half of its w with every packet. A step on n
+// moves z by η / w_i, so it would soon diverge. Two rules bound that:
+//   it sends only while w_i ≥ π_i / 2, so w_i ≥ p_ii π_i / 2 at any time
+//   it steps by min(1, w_i / π_i) η, so z moves by η / π_i at most, as far as in lockstep
+// Not all ranks can hold back at once: where all have less than half of Σ π_i = P, the rest is under way.
+// Deviates from the paper in: as the lockstep rule does (push_sum.cpp); these two rules (the paper assumes bounded
+// delays, by which its weights are bounded, too); and a packet is sent only when at most `in_flight` − 1 are under way,
+// so that mass does not pile up in front of a slow rank. Optimizers that divide by the gradient's size, like Adam, feel
+// the first rule only.
 // Cost per packet: a message a segment, 4 (n + 1) bytes of values a segment of n; memory: a block for n and one a
 // packet under way; time: 2 memory passes a packet sent, 2 a packet taken, 3 for z.
 #include <cmath>
@@ -18,6 +27,7 @@
 #include "runtime/exchange/misfit.hpp"
 #include "runtime/exchange/neighbour/link/link.hpp"
 #include "runtime/exchange/neighbour/push_sum.hpp"
+#include "topology/steady_weights.hpp"
 
 namespace hearsay {
 namespace {
@@ -28,12 +38,17 @@ std::size_t packet_bytes(const Layout& layout) {
          (layout.size() + layout.count()) * sizeof(float);
 }
 
+float steady_weight_of(const ExchangeContext& context) {
+  return static_cast<float>(steady_weights(context.topology)[static_cast<std::size_t>(context.neighbourhood.rank)]);
+}
+
 class AsynchronousPushSum final : public Exchange {
  public:
   AsynchronousPushSum(const ExchangeContext& context, std::size_t in_flight)
       : context_(context),
         layout_(context.replica.layout),
         in_flight_(in_flight),
+        steady_weight_(steady_weight_of(context)),
         n_(layout_.size()),
         w_(layout_.count(), 1.0F),
         newest_(context.neighbourhood.neighbours.size()),
@@ -48,6 +63,7 @@ class AsynchronousPushSum final : public Exchange {
   }
   void finish(Iteration) override {
     receive();
+    shorten_step();
     std::ranges::copy(n_.span(), context_.replica.values.span().begin());
   }
   void stepped(Iteration) override {
@@ -79,7 +95,16 @@ class AsynchronousPushSum final : public Exchange {
     return turns[static_cast<std::size_t>(k) % turns.size()].to == edge;
   }
   bool may_send(std::size_t edge) const {
-    return context_.mailbox.under_way(edge) < in_flight_ && context_.mailbox.fits(edge, packet_bytes(layout_));
+    return has_enough() && context_.mailbox.under_way(edge) < in_flight_ &&
+           context_.mailbox.fits(edge, packet_bytes(layout_));
+  }
+
+  bool has_enough() const { return w_.empty() || w_.front() >= steady_weight_ / 2; }  // all segments travel together
+  void shorten_step() {
+    for (SegmentId s = 0; s < layout_.count(); ++s) {
+      if (w_[s] >= steady_weight_) continue;
+      for (float& g : context_.replica.gradients.segment(layout_[s])) g *= w_[s] / steady_weight_;
+    }
   }
 
   // All packets are of what was there before the first of them.
@@ -178,6 +203,7 @@ class AsynchronousPushSum final : public Exchange {
   ExchangeContext context_;
   const Layout& layout_;
   std::size_t in_flight_;
+  const float steady_weight_;  // π
   FloatBlock n_;
   std::vector<float> w_;       // one a segment
   std::vector<Stamp> newest_;  // by edge: when the newest packet taken was sent
@@ -210,6 +236,7 @@ class AsynchronousPushSumPlan final : public ExchangePlan {
   }
   Schedule schedule() const override { return Schedule::asynchronous; }
   std::optional<std::size_t> in_flight() const override { return in_flight_; }
+  std::vector<std::string> warnings(const Topology& topology) const override { return push_sum_warnings(topology); }
   ExchangeLaws laws() const override { return {.along_graph = true, .follows_turns = true, .along_arcs = true}; }
 
  private:

@@ -1,4 +1,6 @@
 // Push-sum without waiting: nothing of numerators and weights is lost, whatever the delays and speeds are.
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 
@@ -163,6 +165,60 @@ TEST_CASE("without gradients all models become the mean of what they were, also 
         }
       });
       CHECK(std::ranges::max(furthest) < 0.1F);
+    }
+  }
+}
+
+// Every rank pulls towards ±1. Averages of models and steps of at most η / π lead nowhere else.
+TEST_CASE("however long a rank pauses, no model leaves the hull of the minima") {
+  constexpr Iteration before = 10, after = 400;
+  const TextFile four(four_ranks);
+  struct Case {
+    std::string topology;
+    int ranks;
+    float rate;
+  };
+  const std::string ring = "topology: {graph: {name: directed_ring}, weights: {name: uniform}}\n";
+  const std::string exponential = "topology: {graph: {name: directed_exponential}, weights: {name: uniform}}\n";
+  for (const Case& one : {Case{ring, 2, 0.5F}, Case{ring, 3, 0.5F}, Case{ring, 4, 0.5F}, Case{exponential, 3, 0.5F},
+                          Case{exponential, 4, 0.5F}, Case{directed(four), 4, 0.125F}}) {
+    for (const Iteration pause : {Iteration{5}, Iteration{60}, Iteration{2000}}) {
+      CAPTURE(one.topology);
+      CAPTURE(one.ranks);
+      CAPTURE(pause);
+      const Plan plan(one.topology + push_sum(1));
+      const Topology graph = plan.topology(one.ranks);
+      const Layout layout = reference::small_layout();
+      const std::vector<float> initial(layout.size(), 0.0F);
+      const LocalJob job{.topology = graph, .layout = layout, .initial = initial, .plan = plan.exchange()};
+      std::vector<std::atomic<Iteration>> at(static_cast<std::size_t>(one.ranks));
+      std::atomic<float> furthest{0.0F};
+      run_local_ranks(job, [&](LocalRank& rank) {
+        const auto x = rank.replica.values.span(), g = rank.replica.gradients.span();
+        const auto me = static_cast<std::size_t>(rank.rank());
+        const auto others_have = [&](Iteration k) {
+          return std::ranges::all_of(at, [&](const auto& other) { return &other == &at[me] || other >= k; });
+        };
+        // The last rank pauses while the others go on.
+        const bool pauses = rank.rank() + 1 == one.ranks;
+        const Iteration most = before + after + (pauses ? 0 : pause);
+        for (Iteration k = 0; k < most; ++k) {
+          if (pauses && k == before)
+            while (!others_have(before + pause)) std::this_thread::yield();
+          rank.member.start(k);
+          for (std::size_t e = 0; e < x.size(); ++e) g[e] = x[e] - (rank.rank() % 2 == 0 ? 1.0F : -1.0F);
+          rank.member.finish(k);
+          for (std::size_t e = 0; e < x.size(); ++e) x[e] -= one.rate * g[e];
+          rank.member.stepped(k);
+          float own = 0.0F;
+          for (const float z : x) own = std::max(own, std::isfinite(z) ? std::abs(z) : INFINITY);
+          for (float seen = furthest; own > seen && !furthest.compare_exchange_weak(seen, own);) {
+          }
+          at[me] = k + 1;
+        }
+        rank.barrier();
+      });
+      CHECK(furthest.load() < 1.001F);
     }
   }
 }
