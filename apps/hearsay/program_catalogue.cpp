@@ -25,6 +25,8 @@ std::vector<CatalogueSection> sections_of_a_run() {
   for (CatalogueSection& section : sections) {
     section.keys = root.section(section.name).keys();
     std::erase_if(section.keys, [](const KeyDescription& key) { return key.key == "name"; });
+    for (KeyDescription& key : section.keys)
+      if (section.name == "report" && key.key == "directory") key.fallback = "runs/EXCHANGE-MODEL";
   }
   return sections;
 }

@@ -11,6 +11,7 @@
 
 #include "runtime/exchange/participant.hpp"
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/mpi/environment.hpp"
 #include "runtime/report/diary.hpp"
 #include "runtime/training/failure/survivors.hpp"
 #include "runtime/training/model/batches.hpp"
@@ -18,8 +19,10 @@
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/process/agreement.hpp"
 #include "runtime/training/process/rank_generator.hpp"
+#include "runtime/training/process/stop_signal.hpp"
 #include "runtime/training/run_log.hpp"
-#include "runtime/training/session.hpp"
+#include "runtime/training/run_plan.hpp"
+#include "runtime/training/train_options.hpp"
 
 namespace hearsay {
 

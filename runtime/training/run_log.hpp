@@ -3,8 +3,10 @@
 #include <chrono>
 #include <optional>
 
+#include "runtime/exchange/participant.hpp"
 #include "runtime/report/diary.hpp"
-#include "runtime/training/session.hpp"
+#include "runtime/training/run_plan.hpp"
+#include "runtime/training/train_options.hpp"
 
 namespace hearsay {
 

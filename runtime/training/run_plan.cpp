@@ -105,7 +105,9 @@ void read_train(Config& root, RunPlan::Parts& parts) {
 void read_report(Config& root, RunPlan::Parts& parts) {
   Config report = root.section("report");
   parts.report = read_report_options(report, parts.exchange_name + "-" + parts.task.model_name);
-  parts.save_model = report.flag("save_model", true, "write the averaged model to model.pt at the end");
+  parts.save_model = report.flag("save_model", true,
+                                 "write the averaged model to model.pt at the end; for `hearsay train` only, in Python "
+                                 "save the model yourself");
 }
 
 RunPlan::Parts read(Config root, Task task) {

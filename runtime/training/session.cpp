@@ -206,6 +206,10 @@ std::string common_run_id(mpi::Communicator& communicator, std::string of_rank_0
 
 }  // namespace
 
+void require_device(const RunPlan& plan) {
+  if (plan.parts().device != "cpu") require_gpu();
+}
+
 bool has_complete_checkpoint(const RunPlan& plan, std::string run_id) {
   mpi::Communicator communicator;
   run_id = common_run_id(communicator, std::move(run_id));

@@ -4,7 +4,6 @@
 #include "base/random.hpp"
 #include "runtime/gpu/cuda.hpp"
 #include "runtime/training/process/threads.hpp"
-#include "runtime/training/session.hpp"
 
 namespace hearsay {
 namespace {
@@ -101,8 +100,6 @@ void broadcast_other_state(Model& model, mpi::Communicator& communicator) {
   }
 }
 
-void require_device(const RunPlan& plan) {
-  if (plan.parts().device != "cpu") static_cast<void>(gpu_for(0));
-}
+void require_gpu() { static_cast<void>(gpu_for(0)); }
 
 }  // namespace hearsay

@@ -18,6 +18,8 @@ Model make_model(const RunPlan::Parts& plan, const DataSet& data, std::uint64_t 
 void move_to_device(Model& model, const std::string& name, int rank_on_host, int threads);
 /// The same as above, on the plan's device.
 Model make_model(const RunPlan::Parts& plan, const DataSet& data, std::uint64_t rank, int rank_on_host);
+/// Throws CommunicationError if LibTorch finds no GPU here. Not collective.
+void require_gpu();
 
 /// The same, on rank 0 with the values of train.initial_model, if there is one: all ranks get rank 0's.
 Model started_model(const RunPlan::Parts& plan, const DataSet& data, int rank, int rank_on_host);

@@ -40,11 +40,12 @@ expect 0 "list in the plural" "^  mnist_cnn" -- "$hearsay" list models
 expect 2 "unknown kind" "unknown kind 'trigegr'.*did you mean 'trigger'" -- "$hearsay" list trigegr
 expect 0 "describe a trigger" "^adaptive \(trigger\)" "equation +.*slope" "citation +ghosh2021eventgrad" "cost +" \
   "in YAML +trigger: \{name: adaptive\}" "^    horizon: 1" "number in \(0, .* — " "^    warmup_iterations: 30" \
-  "^    maximum_silence: 0" -- "$hearsay" describe adaptive
+  "^    maximum_silence: 0" "a frozen layer saves nothing" -- "$hearsay" describe adaptive
 expect 0 "describe a section" "^train \(section\)" "^    epochs: 10" "^    checkpoint.every_s: " \
   "all ranks drop the same units" -- "$hearsay" describe train
 expect 0 "describe what all data have" "^    shuffle: true" "^    batch_size: 64" -- "$hearsay" describe data
-expect 0 "describe the learning rate and the report" "^    learning_rate: " "^    overwrite: false" -- \
+expect 0 "describe the learning rate and the report" "^    learning_rate: " "^    overwrite: false" \
+  "^    directory: runs/EXCHANGE-MODEL$" "save the model yourself" -- \
   "$hearsay" describe optimizer report
 expect 0 "describe a selector" "^    density: 0.1" "in \(0, 1\]" -- "$hearsay" describe topk
 expect 0 "describe an exchange: its sections, and what else it uses" "^    residual: merger" \

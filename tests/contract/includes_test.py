@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The arrows of docs/method/architecture.md: what each folder may include, and that folders make no circle.
+"""The arrows of docs/method/architecture.md: what each folder may include, that neither folders nor files make a
+circle, and that nothing of the product refers to research/.
 
 Usage: includes_test.py [ROOT]. Also holds algorithm tables against their files: entry, file and function share a name.
-Exit status 0: all is as it should be; 1: each complaint on a line.
+A folder with many entries is only pointed out. Exit status 0: all is as it should be; 1: each complaint on a line.
 """
 import collections
 import os
@@ -89,7 +90,10 @@ TABLES = {
     "apps/datasets/table.cpp": ["apps/datasets", "apps/datasets/text"],
     "apps/models/table.cpp": ["apps/models"],
 }
-MOST_ENTRIES = 14  # "about a dozen" files (a source counts with its header) and folders in a folder
+MANY_ENTRIES = 14  # files (a source counts with its header) and folders in a folder, that of a table apart
+PRODUCT = (*TOPS, "CMakeLists.txt", "CMakePresets.json", "cmake", "analysis", "configs", "scripts", "setup.py",
+           "pyproject.toml")
+SMOKE_TEST = r"\.\./research/tests/run\.sh "  # the one line that starts it
 
 
 def sources():
@@ -123,19 +127,56 @@ def wrong_arrows(path):
                 break
 
 
-def circles(paths):
-    """Groups of folders that include each other in a circle, with one #include for each arrow in it."""
+def circles(paths, node_of, kind):
+    """Nodes (of a path: its folder, or itself with its header) that include each other in a circle, with one #include
+    for each arrow in it."""
     arrows = collections.defaultdict(dict)
     for path in paths:
         for number, header, quoted in includes(path):
-            here, there = os.path.dirname(path), os.path.dirname(header)
-            if quoted and there and here != there:
+            here, there = node_of(path), node_of(header)
+            if quoted and "/" in header and here != there:
                 arrows[here].setdefault(there, f"{path}:{number}")
-    reach = {folder: reachable(folder, arrows) for folder in list(arrows)}
+    reach = {node: reachable(node, arrows) for node in list(arrows)}
     for a in sorted(reach):
         for b in sorted(arrows[a]):
             if a in reach.get(b, ()):
-                yield f"{arrows[a][b]}: {a} -> {b} is part of a circle of folders"
+                yield f"{arrows[a][b]}: {a} -> {b} is part of a circle of {kind}"
+
+
+def unit_of(paths):
+    """path → the unit that it is a part of: a header with its source, and with what only that unit includes (x_part.hpp
+    without a source, included by x.cpp and x_more.cpp)."""
+    stem = lambda path: os.path.splitext(path)[0]  # noqa: E731
+    users = collections.defaultdict(set)
+    for path in paths:
+        for _, header, quoted in includes(path):
+            if quoted:
+                users[header].add(stem(path))
+    private = {}
+    for header, by in users.items():
+        owner = min(by, key=len)
+        alone = not any(os.path.exists(stem(header) + end) for end in SUFFIXES if end != ".hpp")
+        if alone and all(user == owner or user.startswith(owner + "_") for user in by) and \
+                stem(header).startswith(owner + "_"):
+            private[header] = owner
+    return lambda path: private.get(path, stem(path))
+
+
+def of_research(path):
+    """Lines of the product that need what only makes our results."""
+    with open(path, encoding="utf-8", errors="ignore") as text:
+        for number, line in enumerate(text, 1):
+            if re.search(r"(?<![\w-])research/", line) and not re.search(SMOKE_TEST, line):
+                yield f"{path}:{number}: refers to research/, which the product does not need"
+
+
+def product():
+    for top in PRODUCT:
+        if os.path.isfile(top):
+            yield top
+        for folder, folders, names in os.walk(top):
+            folders[:] = set(folders) - {"__pycache__", "contract"}
+            yield from (os.path.join(folder, name) for name in names)
 
 
 def reachable(start, arrows):
@@ -149,6 +190,7 @@ def reachable(start, arrows):
 
 
 def crowded_folders(paths):
+    """Folders that are hard to overlook; those of tables are lists of entries."""
     entries = collections.defaultdict(set)
     for path in paths:
         child = os.path.splitext(path)[0]
@@ -156,8 +198,8 @@ def crowded_folders(paths):
             entries[folder].add(child)
             child = folder
     for folder, names in sorted(entries.items()):
-        if len(names) > MOST_ENTRIES:
-            yield f"{folder}: {len(names)} files and folders; {MOST_ENTRIES} at most"
+        if len(names) > MANY_ENTRIES and not any(folder in of_table for of_table in TABLES.values()):
+            yield f"note: {folder}: {len(names)} files and folders"
 
 
 def wrong_entries(table, folders):
@@ -186,10 +228,12 @@ def main():
     paths = sorted(sources())
     code = [path for path in paths if not within(path, "tests")]
     complaints = [c for path in paths for c in wrong_arrows(path)]
-    complaints += [*circles(code), *crowded_folders(paths)]
+    complaints += [*circles(code, os.path.dirname, "folders"), *circles(code, unit_of(code), "files")]
+    complaints += [c for path in product() for c in of_research(path)]
     complaints += [c for table, folders in TABLES.items() for c in wrong_entries(table, folders)]
     if len(paths) < 300:
         complaints.append(f"only {len(paths)} sources: this test does not see them")
+    print("".join(f"{note}\n" for note in crowded_folders(code)), end="")
     fine = f"{len(paths)} files: includes, folders and tables are as they should be"
     print("\n".join(complaints) if complaints else fine)
     return 1 if complaints else 0

@@ -63,7 +63,9 @@ TriggerEntry adaptive_trigger() {
           .equation =
               "at an event: slope = | ‖x_k‖ − ‖x_sent‖ | / (k − k_sent);  "
               "threshold = horizon · mean(slopes of the last `history` events), held until the next event",
-          .cost = "O(1) a segment and iteration, O(history) an event; history + 2 words a segment",
+          .cost =
+              "O(1) a segment and iteration, O(history) an event; history + 2 words a segment. A tensor that never "
+              "changes has threshold 0 and is sent in every iteration: a frozen layer saves nothing",
           .citation = "ghosh2021eventgrad, eq. (6); the history: section 7",
           .make = make};
 }

@@ -8,7 +8,8 @@
 // Deviates from the paper in: the mean of the pushes, where the paper adds them; `schedule: lockstep`, the default, is
 // the synchronous variant, with one copy for all clients, `asynchronous` the paper's, with a copy for each; what a pull
 // drops is master − copy itself, so nothing has to be remembered twice; where `in_flight` packets are under way the
-// push stays in the residual and the pull stays owed; a rank's push to itself does not travel and is not rounded.
+// push stays in the residual and the pull stays owed; a rank's push to itself does not travel and is not rounded;
+// one rank drops nothing (`topk` on one rank does).
 // The optimizer sees gradients of the own shard only, and what it does to x elsewhere (weight decay, momentum) is
 // undone. Cost per rank and iteration, N values, k pushed, k' pulled of all, 8 bytes an entry with the plain codec:
 // lockstep: P − 1 messages and k (P − 1)/P entries of pushes; ⌈log2 P⌉ messages and k' (P − 1)/P entries of pulls;

@@ -1,7 +1,8 @@
 // Global Top-k S-SGD: the k largest of the sum of all ranks' top-k, found by merging two at a time.
 //   r ← r + g;  v_i ← top_k(r);  r ← r − v_i;  s_k, returned_i ← gTopKAllReduce(v);  r ← r + returned_i;  g ← s_k / P
 // shi2019gtopk, Algorithms 3 and 4.
-// Deviates from the paper in: any number of ranks; `merge: butterfly` needs half its messages and bytes; with
+// Deviates from the paper in: g ← s_k / P, as its Algorithm 2, where Algorithm 4 applies s_k, P times the step; any
+// number of ranks; `merge: butterfly` needs half its messages and bytes; with
 // `residual: merger` or `owner` no mass is lost (the paper's rule, `published`, loses what an inner merge cuts off when
 // its position comes back from another subtree; `lost_mass_fraction` in the metrics says how much); exactly k values.
 // Cost, entries of 8 bytes with the plain codec, L = ⌈log2 P⌉: `tree`: rank 0 receives L and sends L messages of k

@@ -2,7 +2,8 @@
 //   r ← r + g;  v_i ← top_k(r);  r ← r − v_i;  g ← (1/P) Σ_i v_i
 // shi2019gtopk, Algorithm 1 (with AllGather); error feedback from aji2017sparse.
 // Deviates from the paper in: exactly k values, ties by lower position, where the paper takes those above the k-th;
-// values and positions in one message; sums in a fixed order, so that replicas stay equal bit by bit.
+// values and positions in one message; sums in a fixed order, so that replicas stay equal bit by bit. One rank drops
+// what the selector drops, as many do.
 // Cost per rank and iteration: ⌈log2 P⌉ messages, (P − 1) k entries of 8 bytes with the plain codec, 32 bytes of
 // headers each; memory: one block of residuals; time: one pass for r + g, the selector's passes, log2 P passes over P k
 // entries.

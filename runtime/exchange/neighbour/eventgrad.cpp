@@ -7,7 +7,8 @@
 // Deviates from the paper in: copies start as the common initial model instead of zero; packets arrive whole, once
 // and in order instead of overwriting each other; the sparse sender tracks exactly what each receiver holds, rounding
 // of a quantiser included (then the change travels, not the value); the mixing rule, the trigger policy and the
-// sparsifier are choices (`exchange.mixing`, `trigger`, `sparsify`).
+// sparsifier are choices (`exchange.mixing`, `trigger`, `sparsify`); sparse, k = max(1, round(ρ·n)) values of a tensor
+// travel, where the released code sends ⌈ρ·n⌉.
 // Cost per iteration: one read pass for the norms; per event and directed edge one message: 4·n_s bytes, or 8·max(1,
 // round(ρ·n_s)) sparse, less with other codecs and quantisers; memory: one block a neighbour, plus the own copies that
 // mixing or selection need.

@@ -1,7 +1,9 @@
 // Difference mixing: gossip on the public copies.
 //   x_i ← x_i + γ Σ_j w_ij (x̂_j − x̂_i)        every iteration; x̂_i is what j holds of i
 // koloskova2019choco, Algorithm 1 (CHOCO-SGD), with an event trigger in place of, or before, the compressor.
-// Deviates from the paper in: copies change by events; the copy x̂_i is kept per edge where edges may lag each other.
+// Deviates from the paper in: its order (step, send, mix) is `exchange.strategy: diffusion`; the default takes the
+// gradient of the models before they are mixed, and differs from the second iterate on; copies change by events; the
+// copy x̂_i is kept per edge where edges may lag each other.
 // What i gains of an edge, j loses: the mean over ranks is kept for any pattern of events. A difference that is not
 // refreshed is applied again: a feedback loop with delay. γ must fall with silence and density.
 // Asynchronous ranks do not know how often the other end repeats: there an event moves both ends of its edge once, by
@@ -45,10 +47,10 @@ std::unique_ptr<MixingRule> make_difference(Config& config) {
 
 MixingEntry difference_mixing() {
   return {.name = "difference",
-          .summary = "gossip on the public copies (CHOCO-SGD); keeps the mean for any pattern of events",
+          .summary = "gossip on the public copies; with `strategy: diffusion` CHOCO-SGD; keeps the mean for any events",
           .equation = "x_i <- x_i + gamma sum_j w_ij (xhat_j - xhat_i)",
           .cost = "deg + 3 memory passes an iteration; one block a neighbour plus the own copy",
-          .citation = "koloskova2019choco, Algorithm 1",
+          .citation = "koloskova2019choco, Algorithm 1, whose order is `strategy: diffusion`",
           .make = make_difference};
 }
 
