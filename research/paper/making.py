@@ -34,7 +34,7 @@ def sweep_commands(experiment, quick, program):
 
 def _measure(experiment, quick, program):
     """Writes what the benchmark prints. Throws DataError."""
-    program = program or ROOT / "build/release/apps" / experiment.way.program
+    program = program or ROOT / "build/release/research" / experiment.way.program
     if not program.exists():
         raise DataError(f"no program at {program}; build it (scripts/test --preset release), or name it with --program")
     file = (QUICK_RUNS if quick else RUNS) / experiment.sweep / BENCH_FILE

@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
 """Compare the figures that pages quote with the tables that they come from, or write them.
 
-    research/results/figures.py [PAGE ...]            says which figures differ from their tables; exit code 1 if any does
+    research/results/figures.py [PAGE ...]            says which figures differ from their tables
     research/results/figures.py --write [PAGE ...]    writes what the tables have
 
-Without PAGE: the README and all pages of research/results. A figure stands after a marker, a comment that no reader of
-the page sees. It keeps the number of its decimals:
+Without PAGE: the README and all pages of research/results. Exit code 1: a figure differs, or has no marker. A figure
+stands after a marker, a comment that no reader of the page sees. It keeps the number of its decimals:
 
     <!-- from skew-own-rates.csv; shards -->          the table of what follows, and words that its rows must have
     <!--= fp4, always: accuracy_mean_model -->97.79   the mean over seeds of a method's column
-    <!--= fp4, always: accuracy_mean_model minus all-reduce: accuracy_mean_model -->0.4      or `over`, for a ratio
-    <!--= network-time.md#P = 4 | EventGraD: waiting -->84.1                        another table, of a section of a page
+    <!--= fp4, always: loss minus all-reduce: loss -->0.4         or `over`, for a ratio
+    <!--= mnist.md#P = 4 | D-PSGD: bytes, % -->100.2              a row of another table, below a heading
 
 A word is a cell of the row (for rows of runs: method, ranks as `P = 8`, a value of an axis); several are separated by
 `;`. Columns of runs are those of the file; accuracies and fractions count in per cent; a metric has its name (`loss`,
 of the averaged model) or `loss.worst`. After a column may stand `sd`, `min`, `max` or `count`.
 A ratio before " %" is in per cent. A number with " %" in the text of a page, without a marker, is a complaint.
 
-    <!--table bytes_fraction 1 | accuracy_mean_model 2 sd -->     columns of the table below, after the first, which names
-                                                          the row; with decimals; `sd`: ± over seeds. `=` before a
-                                                          column: as above, with `{}` for the row's name
+    <!--table bytes_fraction 1 || accuracy_mean_model 2 sd || = other.csv | {}: loss 3 -->
+
+says where the columns of the table below are from, but for the first, which names the row: a column with its decimals
+(`sd`: ± over seeds), or `=` and what a figure's marker says, with `{}` for the row's name.
 """
 import csv
 import functools
@@ -209,7 +210,7 @@ class Page:
             table, *words = (part.strip() for part in said.split(";"))
             self.context = {"table": table, "words": words}
         elif kind == "table":
-            self.columns, self.heads = said.split(" | ") if " || " not in said else said.split(" || "), 0
+            self.columns, self.heads = said.split(" || "), 0
         elif number is None:
             raise Wrong(f"no number after <!--= {said} -->")
         else:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# run.sh [HEARSAY]: the smoke test of research/. Exit status 77: skipped, no Python here has pandas.
+# run.sh [HEARSAY [MAILBOX [KERNELS]]]: the smoke test of research/. Exit status 77: skipped, no Python here has pandas.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-if [[ $# -gt 0 ]]; then export HEARSAY=$1; fi
+export HEARSAY=${1:+$(realpath "$1")} MAILBOX=${2:+$(realpath "$2")} KERNELS=${3:+$(realpath "$3")}
 export PYTHONPATH=$root/tests/analysis:$root/research:$root/analysis
 cd "$root/research/tests"
 for python in python3 /usr/bin/python3; do

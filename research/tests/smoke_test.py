@@ -11,7 +11,7 @@ from hearsay_analysis.sweeps import grid
 from hearsay_analysis.sweeps.sweep_file import read_sweep_file
 
 RESEARCH = ROOT / "research"
-HEARSAY = os.environ.get("HEARSAY")
+HEARSAY, MAILBOX, KERNELS = (os.environ.get(name) for name in ("HEARSAY", "MAILBOX", "KERNELS"))
 STORM = """
 seed: 3
 model: {name: mlp, hidden: [128]}
@@ -54,6 +54,25 @@ class Smoke(FolderTest):
         slower.write_text("".join(json.dumps({**line, "ratio": 9999}) + "\n" for line in lines), encoding="utf-8")
         code, said = self.run_in_folder(check, "--new", slower)
         self.assertEqual(code, 1, said)
+
+    @unittest.skipUnless(MAILBOX, "the program was not built")
+    def test_a_packet_is_timed(self):
+        two_ranks = (RESEARCH.parent / "scripts/launch", "-n", 2)
+        code, said = self.run_in_folder(*two_ranks, MAILBOX, "--blocks", 2, "--packets", 5, "--rounds", 20, "--json")
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, r'"kernel":"mailbox/1MB","repetitions":2,.*"ratio":[0-9.]+')
+
+    @unittest.skipUnless(KERNELS, "the program was not built")
+    def test_kernels_are_timed_beside_their_floors(self):
+        few = ("--most-values", 1e6, "--repetitions", 3, "--seconds", 0.001)
+        for words in ("select", "code/", "mix", "merge/"):
+            code, said = self.run_in_folder(KERNELS, *few, "--filter", words, "--json", "kernels.jsonl")
+            self.assertEqual(code, 0, said)
+            lines = (self.folder / "kernels.jsonl").read_text(encoding="utf-8").splitlines()
+            names = {json.loads(line)["kernel"] for line in lines}
+            self.assertTrue(any(words in name for name in names), names)
+        code, said = self.run_in_folder(KERNELS, *few, "--filter", "selct")
+        self.assertEqual(code, 2, said)
 
     @unittest.skipUnless(HEARSAY, "the program was not built")
     def test_a_storm_loses_nothing(self):

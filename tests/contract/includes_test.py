@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-TOPS = ("base", "topology", "trigger", "sparsify", "runtime", "hearsay", "apps", "python", "tests")
+TOPS = ("base", "topology", "trigger", "sparsify", "runtime", "hearsay", "apps", "python", "research", "tests")
 SUFFIXES = (".hpp", ".cpp", ".cu", ".cuh")
 
 # What a folder may include of ours, itself and what lies in it apart: the longest row that a file's folder begins with
@@ -45,13 +45,14 @@ MAY = {
     "apps/examples": ["hearsay"],
     "python/core": [*PURE, "runtime", "apps/tools", "hearsay_version.hpp"],
     "tests/python": ["hearsay"],
+    "research": [*PURE, "runtime", "apps", "hearsay_version.hpp"],
     "tests/package": ["hearsay"],
     "tests": [*PURE, "runtime", "apps", "hearsay"],
 }
 
 # Who may include what is not ours (or hides LibTorch): header, then file. What no row names is free.
 LIBTORCH = (r"^(runtime/training/|apps/models/|apps/shared/chosen_run\.cpp|apps/hearsay/commands/train\.cpp"
-            r"|(apps|python)/(bench|examples)/|tests/(runtime/training|package|fuzz|python)/)")
+            r"|apps/(bench|examples)/|research/|tests/(runtime/training|package|fuzz|python)/)")
 ONLY = [
     (r"^mpi\.h$", r"^runtime/mpi/((check|messages|waiting|real/(polite_flush|room))\.hpp"
      r"|((real|simulated)/)?[a-z_]+\.cpp)$"),
@@ -68,11 +69,11 @@ ONLY = [
     (r"^Eigen/", r"^(topology|tests/topology)/|^runtime/exchange/global/(powersgd|parts/block_dct)\.cpp$"),
     (r"^(google/protobuf/|event\.pb\.h$)", r"^runtime/report/events/protobuf/|^tests/runtime/report/"),
     (r"^yaml-cpp/", r"^base/config/"),
-    (r"^nlohmann/", r"^(runtime/(report|training)|apps/(hearsay|tools|bench)|tests)/"),
+    (r"^nlohmann/", r"^(runtime/(report|training)|apps/(hearsay|tools|bench)|research|tests)/"),
     (r"^utf8\.h$", r"^apps/datasets/"),
     (r"^(zlib|lzma|png|turbojpeg)\.h$", r"^(apps/datasets|tests/runtime/data)/"),
-    (r"^CLI/", r"^apps/(hearsay|simulator|bench|examples|shared)/"),
-    (r"^benchmark/", r"^apps/bench/"),
+    (r"^CLI/", r"^(apps/(hearsay|simulator|examples|shared)|research)/"),
+    (r"^benchmark/", r"^research/bench/"),
     (r"^pybind11/", r"^python/core/"),
     (r"^(doctest/|rapidcheck)", r"^tests/"),
 ]
@@ -91,9 +92,9 @@ TABLES = {
     "apps/models/table.cpp": ["apps/models"],
 }
 MANY_ENTRIES = 14  # files (a source counts with its header) and folders in a folder, that of a table apart
-PRODUCT = (*TOPS, "CMakeLists.txt", "CMakePresets.json", "cmake", "analysis", "configs", "scripts", "setup.py",
-           "pyproject.toml")
-SMOKE_TEST = r"\.\./research/tests/run\.sh "  # the one line that starts it
+PRODUCT = (*(top for top in TOPS if top != "research"), "CMakeLists.txt", "CMakePresets.json", "cmake", "analysis",
+           "configs", "scripts", "setup.py", "pyproject.toml")
+SMOKE_TEST = r"include\(.*/research/tests/tests\.cmake\)"  # the one line that adds it
 
 
 def sources():

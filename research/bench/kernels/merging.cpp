@@ -1,7 +1,7 @@
 // Merging two sparse vectors, and cutting the sum to k: every step of gTop-k's tree.
 #include "apps/bench/between_ranks/oracle.hpp"
-#include "apps/bench/kernels/data.hpp"
-#include "apps/bench/kernels/suite.hpp"
+#include "research/bench/kernels/data.hpp"
+#include "research/bench/kernels/suite.hpp"
 #include "runtime/collectives/sparse_vector.hpp"
 
 namespace hearsay {

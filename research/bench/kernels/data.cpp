@@ -1,4 +1,4 @@
-#include "apps/bench/kernels/data.hpp"
+#include "research/bench/kernels/data.hpp"
 
 #include <cmath>
 #include <cstdio>

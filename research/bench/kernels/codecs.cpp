@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "apps/bench/between_ranks/oracle.hpp"
-#include "apps/bench/kernels/data.hpp"
-#include "apps/bench/kernels/suite.hpp"
+#include "research/bench/kernels/data.hpp"
+#include "research/bench/kernels/suite.hpp"
 #include "runtime/collectives/sparse_vector.hpp"
 
 namespace hearsay {

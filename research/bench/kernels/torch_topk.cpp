@@ -1,8 +1,8 @@
 // The competitor: what a user of LibTorch writes for r ← r + g and the k largest magnitudes.
 #include <torch/torch.h>
 
-#include "apps/bench/kernels/data.hpp"
-#include "apps/bench/kernels/suite.hpp"
+#include "research/bench/kernels/data.hpp"
+#include "research/bench/kernels/suite.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {

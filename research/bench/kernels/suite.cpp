@@ -1,4 +1,4 @@
-#include "apps/bench/kernels/suite.hpp"
+#include "research/bench/kernels/suite.hpp"
 
 #include <algorithm>
 #include <cstdio>

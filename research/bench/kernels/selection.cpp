@@ -2,8 +2,8 @@
 #include <memory>
 #include <stdexcept>
 
-#include "apps/bench/kernels/data.hpp"
-#include "apps/bench/kernels/suite.hpp"
+#include "research/bench/kernels/data.hpp"
+#include "research/bench/kernels/suite.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {

@@ -3,10 +3,10 @@
 #include <array>
 #include <memory>
 
-#include "apps/bench/kernels/data.hpp"
-#include "apps/bench/kernels/reads.hpp"
-#include "apps/bench/kernels/suite.hpp"
 #include "base/loops/parts.hpp"
+#include "research/bench/kernels/data.hpp"
+#include "research/bench/kernels/reads.hpp"
+#include "research/bench/kernels/suite.hpp"
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
 #include "trigger/trigger.hpp"
 

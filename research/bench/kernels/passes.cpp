@@ -4,11 +4,11 @@
 #include <array>
 #include <cstring>
 
-#include "apps/bench/kernels/data.hpp"
-#include "apps/bench/kernels/reads.hpp"
-#include "apps/bench/kernels/suite.hpp"
 #include "base/loops/read_ahead.hpp"
 #include "base/loops/vector_code.hpp"
+#include "research/bench/kernels/data.hpp"
+#include "research/bench/kernels/reads.hpp"
+#include "research/bench/kernels/suite.hpp"
 
 namespace hearsay {
 namespace {

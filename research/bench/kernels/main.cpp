@@ -10,8 +10,8 @@
 #include <fstream>
 #include <iostream>
 
-#include "apps/bench/kernels/suite.hpp"
 #include "apps/bench/probe/machine.hpp"
+#include "research/bench/kernels/suite.hpp"
 
 namespace {
 
