@@ -31,6 +31,8 @@ def report(runs: Any, output: Union[str, "os.PathLike[str]"] = "report.html") ->
 
     several = [runs] if isinstance(runs, (str, os.PathLike)) else runs
     folders = [getattr(run, "directory", run) for run in several]
+    if not folders:
+        raise ValueError("hearsay.report needs at least one run: the name of a folder, a member or a summary")
     parser = argparse.ArgumentParser()
     command.arguments(parser)
     options = parser.parse_args([*map(str, folders), "-o", os.fspath(output)])

@@ -72,6 +72,11 @@ class ConfigurationTest(unittest.TestCase):
             self.assertFalse([word for word in PROGRAMS_WORDS if word in str(refused.exception)], refused.exception)
 
 
+    def test_a_page_of_no_runs_is_refused_in_python(self):
+        with self.assertRaisesRegex((ValueError, ImportError), "hearsay.report needs"):
+            hearsay.report([])
+
+
 class WordsTest(JobCase):
     def test_a_second_start_says_what_to_do_in_python(self):
         """Also numbers of numpy and paths in a configuration."""
@@ -193,7 +198,7 @@ class CommandsTest(JobCase):
             (["--help"], "launch .*list .*describe .*compare .*report .*watch .*version"),
             (["list"], r"graph \(topology.graph.name\).*exchange \(exchange.name\).*a Python loop's own"),
             (["list", "triggers"], "^trigger .*adaptive"),
-            (["describe", "adaptive", "report"], r"horizon: .*report \(section\).*directory: "),
+            (["describe", "adaptive", "report"], r"horizon: .*report \(section\).*directory: runs/EXCHANGE-MODEL\n"),
             (["compare", "dpsgd", "allreduce"], "dpsgd .*allreduce "),
             (["watch", "--once", "dpsgd"], "finished"),
             (["version"], f"^hearsay +{hearsay.__version__} .*MPI +.*Python +{sys.version_info[0]}.*compiler"),
