@@ -263,7 +263,8 @@ TEST_CASE("a norm that is not finite stops the run, names its place and changes 
         for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
           const std::vector<double> norms{3.0, bad};
           CHECK_THROWS_AS(trigger.decide(17, norms, fired), DivergenceError);
-          CHECK_THROWS_WITH(trigger.decide(17, norms, fired), doctest::Contains("segment 1 at iteration 17 is "));
+          CHECK_THROWS_WITH(trigger.decide(17, norms, fired),
+                            doctest::Contains("parameter 1 (from 0, in the model's order) at iteration 17 is "));
         }
       }
       trigger.decide(static_cast<Iteration>(k), trace[k], fired);
