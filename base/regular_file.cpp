@@ -51,6 +51,11 @@ RegularFile::~RegularFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
+void RegularFile::skip(std::size_t bytes) {
+  if (::lseek(descriptor_, static_cast<off_t>(bytes), SEEK_CUR) < 0)
+    refuse(path_, "cannot be read: " + words_of_errno(), "");
+}
+
 void RegularFile::read(std::span<std::byte> bytes) {
   const std::size_t wanted = bytes.size();
   while (!bytes.empty()) {

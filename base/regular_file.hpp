@@ -22,6 +22,8 @@ class RegularFile {
 
   /// Bytes, when it was opened.
   std::size_t size() const { return size_; }
+  /// Passes over so many bytes.
+  void skip(std::size_t bytes);
   /// The next bytes.size() bytes. Throws DataError if there are fewer.
   void read(std::span<std::byte> bytes);
 

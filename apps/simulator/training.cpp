@@ -39,7 +39,7 @@ SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, in
                       {.command = command,
                        .progress = [&](const Progress& p) { work.reached(p.iteration, p.iterations); },
                        .compute_s = cluster->compute_time(plan.parts().seed, mpi.rank()),
-                       .run_id = folder->id(),
+                       .folder = folder,
                        .begun = [&] { fate.began(); },
                        .survived = survived,
                        .may_take = [&](int rank) { return fate.may_take(rank); },

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <limits>
+#include <span>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/regular_file.hpp"
 #include "runtime/report/report.hpp"
 
 namespace hearsay {
@@ -76,15 +76,20 @@ WatchedRun::WatchedRun(fs::path directory) : directory_(std::move(directory)) {
 
 void WatchedRun::read_manifest() {
   const fs::path file = directory_ / "manifest.json";
-  std::ifstream in(file);
+  constexpr std::size_t most_bytes = std::size_t{1} << 30;
+  constexpr std::int64_t most_ranks = 1'000'000;
+  std::error_code unknown;
   newest_ = changed(file);
-  if (!in)
+  if (!fs::exists(file, unknown))
     throw DataError(directory_.string() +
                     ": no manifest.json: not a run folder, or the run has not begun; give the folder that `hearsay "
                     "train` writes");
   try {
-    const json manifest = json::parse(in);
-    const auto ranks = manifest.at("ranks").get<std::size_t>();
+    const json manifest = json::parse(file_text(file, most_bytes));
+    const auto said = manifest.at("ranks").get<std::int64_t>();
+    if (said < 1 || said > most_ranks)
+      throw std::out_of_range("a run does not have " + std::to_string(said) + " ranks");
+    const auto ranks = static_cast<std::size_t>(said);
     title_ = manifest.at("exchange").get<std::string>() + ", " + manifest.at("model").get<std::string>() + " on " +
              manifest.at("dataset").get<std::string>();
     iterations_ = manifest.value("iterations", std::int64_t{0});
@@ -98,14 +103,17 @@ void WatchedRun::read_manifest() {
       neighbours_.at(static_cast<std::size_t>(j)).push_back(i);
     }
     for (auto& list : neighbours_) std::ranges::sort(list);
+  } catch (const DataError&) {
+    throw;
   } catch (const std::exception& error) {
     throw DataError(file.string() + ": is not a manifest of a run (" + error.what() + ")");
   }
 }
 
 void WatchedRun::poll() {
-  for (int r = 0; r < ranks(); ++r) read_new_lines(r);
-  if (fs::exists(directory_ / "summary.json")) status_ = read_summary(directory_).status;
+  for (const auto& [rank, file] : metrics_files(directory_, ranks())) read_new_lines(rank, file);
+  std::error_code unknown;
+  if (fs::exists(directory_ / "summary.json", unknown)) status_ = read_summary(directory_).status;
 }
 
 double WatchedRun::silent_s() const {
@@ -113,30 +121,25 @@ double WatchedRun::silent_s() const {
   return std::max(0.0, silent.count());
 }
 
-fs::path WatchedRun::metrics_file(int rank) const {
-  char name[40];
-  std::snprintf(name, sizeof name, "metrics.rank%04d.jsonl", rank);
-  return directory_ / name;
-}
-
 /// Whole lines only: the last one may be half written.
-void WatchedRun::read_new_lines(int rank) {
-  std::ifstream in(metrics_file(rank), std::ios::binary);
-  if (!in) return;
+void WatchedRun::read_new_lines(int rank, const fs::path& file) {
+  RegularFile in(file);
   std::uintmax_t& read = read_[static_cast<std::size_t>(rank)];
-  in.seekg(static_cast<std::streamoff>(read));
-  const std::string fresh{std::istreambuf_iterator<char>(in), {}};
+  if (in.size() < read) read = 0;  // another run has begun here
+  std::string fresh(in.size() - read, '\0');
+  in.skip(read);
+  in.read(std::as_writable_bytes(std::span(fresh)));
   WatchedRank& watched = watched_[static_cast<std::size_t>(rank)];
-  const fs::file_time_type heard = changed(metrics_file(rank));
+  const fs::file_time_type heard = changed(file);
   newest_ = std::max(newest_, heard);
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = fresh.find('\n', begin)) != std::string::npos; begin = end + 1)
-    take(rank, fresh.substr(begin, end - begin));
+    take(rank, file, fresh.substr(begin, end - begin));
   read += begin;
   watched.heard = heard;
 }
 
-void WatchedRun::take(int rank, const std::string& line) {
+void WatchedRun::take(int rank, const fs::path& file, const std::string& line) {
   try {
     const json record = json::parse(line);
     const std::string kind = record.at("record");
@@ -148,7 +151,7 @@ void WatchedRun::take(int rank, const std::string& line) {
     losses_.push_back(watched.loss);
     if (losses_.size() > kept_losses) losses_.pop_front();
   } catch (const json::exception& error) {
-    throw DataError(metrics_file(rank).string() + ": a line is not a record (" + error.what() +
+    throw DataError(file.string() + ": a line is not a record (" + error.what() +
                     "); was it written by another version?");
   }
 }

@@ -51,9 +51,8 @@ class WatchedRun {
 
  private:
   void read_manifest();
-  void read_new_lines(int rank);
-  void take(int rank, const std::string& line);
-  std::filesystem::path metrics_file(int rank) const;
+  void read_new_lines(int rank, const std::filesystem::path& file);
+  void take(int rank, const std::filesystem::path& file, const std::string& line);
 
   std::filesystem::path directory_;
   std::string title_;

@@ -1,11 +1,12 @@
 #include "python/core/interruption.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 namespace hearsay::python {
 namespace {
 
-constexpr std::array watched_signals{SIGINT, SIGTERM};
+constexpr std::array watched_signals{SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
 
 // A signal handler can reach nothing but statics.
 std::atomic<bool> signal_has_come{false};
@@ -30,11 +31,14 @@ extern "C" void remember_and_pass_on(int signal) {
 
 }  // namespace
 
-Interruption::Interruption() {
+Interruption::Interruption(std::span<const int> more) {
   struct sigaction action {};
   action.sa_handler = remember_and_pass_on;
+  const auto ends = [&](int signal) {
+    return signal == SIGINT || signal == SIGTERM || std::ranges::find(more, signal) != more.end();
+  };
   for (std::size_t i = 0; i < watched_signals.size(); ++i)
-    ::sigaction(watched_signals[i], &action, &handlers_before[i]);
+    if (ends(watched_signals[i])) ::sigaction(watched_signals[i], &action, &handlers_before[i]);
 }
 
 // Whoever has set another handler meanwhile keeps it.

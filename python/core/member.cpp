@@ -24,6 +24,7 @@ Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<const JobPlan> pla
     : plan_(std::move(plan)),
       replica_(std::move(replica)),
       epoch_length_(program.iterations_per_epoch),
+      interruption_(program.signals),
       communicator_([this] { participant_.serve(); }, ranks),
       departures_(ranks, communicator_.rank(), communicator_.size()),
       participant_(ranks, (require_same_job(), plan_->topology(communicator_.size())), *plan_->exchange, *replica_,

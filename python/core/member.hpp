@@ -51,6 +51,7 @@ struct Program {
   Iteration iterations_per_epoch = 1;
   Iteration iterations = 0;  ///< of the whole run; 0: not known
   StepResponse step{};
+  std::vector<int> signals{};  ///< beside SIGINT and SIGTERM, after which it does not go on
 };
 
 /// What this rank has found out about the averaged model and its own, by one metric.

@@ -217,16 +217,17 @@ void define_start(MemberClass& member) {
   member.def(
       py::init([](std::optional<int> communicator, std::shared_ptr<const JobPlan> plan,
                   std::shared_ptr<Parameters> replica, std::string command, std::map<std::string, std::string> versions,
-                  Iteration iterations_per_epoch, Iteration iterations, const Step& step) {
+                  Iteration iterations_per_epoch, Iteration iterations, const Step& step, std::vector<int> signals) {
         Program program{.command = std::move(command),
                         .versions = std::move(versions),
                         .iterations_per_epoch = iterations_per_epoch,
                         .iterations = iterations,
-                        .step = response(step)};
+                        .step = response(step),
+                        .signals = std::move(signals)};
         return joined(communicator, std::move(plan), std::move(replica), std::move(program));
       }),
       py::arg("communicator"), py::arg("plan"), py::arg("replica"), py::kw_only(), py::arg("command"),
-      py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"), py::arg("step"));
+      py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"), py::arg("step"), py::arg("signals"));
 }
 
 void define_loop(MemberClass& member) {

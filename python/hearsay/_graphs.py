@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import tempfile
 
 from .errors import ConfigError
@@ -54,9 +53,17 @@ def _unreached(edges, ranks):
 
 def keep(path, directory):
     """Beside the run's config.yaml, which from then on names that copy: it gives the same run on any machine."""
-    shutil.copyfile(path, os.path.join(directory, "graph.txt"))
+    with open(path, encoding="utf-8") as file:
+        _put(os.path.join(directory, "graph.txt"), file.read())
     config = os.path.join(directory, "config.yaml")
     with open(config, encoding="utf-8") as file:
         text = file.read()
-    with open(config, "w", encoding="utf-8") as file:
-        file.write(text.replace(path, "graph.txt"))
+    _put(config, text.replace(path, "graph.txt"))
+
+
+def _put(path, text):
+    """In one piece, and in the place of a link, not through it."""
+    unfinished = f"{path}.{os.getpid()}.tmp"
+    with open(unfinished, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(unfinished, path)

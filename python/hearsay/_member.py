@@ -544,6 +544,7 @@ def join(
         iterations_per_epoch=iterations_per_epoch,
         iterations=iterations,
         step=step,
+        signals=process.signals,
     )
     for array, put_back in block.other_state():
         core.broadcast(array)

@@ -22,8 +22,17 @@ FIRST_SIGNAL_CODE = 128
 TIME_FOR_RANK_0_S = 0.5  # where all ranks fail alike, rank 0 speaks for them
 
 
+# As SIGTERM: the terminal is gone, or a cluster says that time is nearly up.
+STOPPING_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU)
+
+
 class Stopped(KeyboardInterrupt):
-    """SIGTERM has come: the program ends as with Ctrl-C, with the exit code 143."""
+    """SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 or SIGXCPU has come: the program ends as with Ctrl-C, with the exit code
+    128 + its number, such as 143."""
+
+    def __init__(self, number=signal.SIGTERM):
+        super().__init__(number)
+        self.signal = signal.Signals(number)
 
 
 class _Process:
@@ -38,6 +47,7 @@ class _Process:
         self.pid = os.getpid()
         self.hook_at_import = self.hook_before = sys.excepthook
         self.ending = False
+        self.signals = []  # that end the program as SIGTERM does: nobody else has asked for them
         sys.excepthook = self.exception  # mpi4py may have started MPI: an exception before `join` ends the job, too
 
     def start(self):
@@ -59,8 +69,11 @@ class _Process:
             self.hook_before, sys.excepthook = sys.excepthook, self.exception
         os.register_at_fork(after_in_child=self.forked)
         atexit.register(self.end)
-        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, _stop)
+        if threading.current_thread() is threading.main_thread():
+            for number in STOPPING_SIGNALS:
+                if signal.getsignal(number) == signal.SIG_DFL:
+                    signal.signal(number, _stop)
+                    self.signals.append(int(number))
 
     def forked(self):
         self.child = True
@@ -175,20 +188,26 @@ def _require_whole_job(ranks):
 
 def _has_ended(directory):
     """Whether another rank has told already how the run has ended."""
+    summary = os.path.join(directory, "summary.json")
     try:
-        with open(os.path.join(directory, "summary.json"), encoding="utf-8") as file:
+        if not os.path.isfile(summary):  # a FIFO would wait for somebody who writes
+            return False
+        with open(summary, encoding="utf-8") as file:
             return json.load(file)["status"] != "finished"
     except (OSError, ValueError, KeyError):
         return False
 
 
 def _stop(number, frame):
+    for warning in process.signals:
+        if warning != signal.SIGTERM:
+            signal.signal(warning, _nothing)  # it may come every second
     signal.signal(signal.SIGCHLD, _nothing)
     raise Stopped(number)
 
 
 def _nothing(number, frame):
-    """In the place of torch's handler, which raises where a DataLoader's worker is killed: all of the job is."""
+    """Also in the place of torch's handler, which raises where a DataLoader's worker is killed: all of the job is."""
 
 
 def _ending(kind, value):
@@ -198,7 +217,7 @@ def _ending(kind, value):
     if issubclass(kind, Error):
         return value.code, "stopped"
     if issubclass(kind, Stopped):
-        return FIRST_SIGNAL_CODE + signal.SIGTERM, "stopped"
+        return FIRST_SIGNAL_CODE + value.signal, "stopped"
     if issubclass(kind, KeyboardInterrupt):
         return FIRST_SIGNAL_CODE + signal.SIGINT, "stopped"
     return 1, "stopped"
@@ -207,7 +226,7 @@ def _ending(kind, value):
 def describe(kind, value):
     """One line about an exception."""
     if issubclass(kind, Stopped):
-        return "stopped by SIGTERM"
+        return f"stopped by {value.signal.name}"
     if issubclass(kind, KeyboardInterrupt):
         return "stopped by Ctrl-C (SIGINT)"
     if issubclass(kind, Error):

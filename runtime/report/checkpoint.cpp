@@ -21,16 +21,6 @@ constexpr std::string_view state_ending = ".state", manifest_ending = ".json";
 constexpr std::size_t most_manifest_bytes = 1 << 16;
 constexpr int most_ranks = 1 << 20;
 
-/// The number in PREFIX123ENDING.
-std::optional<std::uint64_t> number_in(std::string_view name, std::string_view prefix, std::string_view ending) {
-  constexpr std::size_t most_digits = 18;
-  if (!name.starts_with(prefix) || !name.ends_with(ending) || name.size() <= prefix.size() + ending.size())
-    return std::nullopt;
-  name = name.substr(prefix.size(), name.size() - prefix.size() - ending.size());
-  if (name.size() > most_digits || name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
-  return std::stoull(std::string(name));
-}
-
 std::string rank_name(int rank, std::string_view ending) {
   char name[32];
   std::snprintf(name, sizeof name, "rank%04d", rank);
@@ -50,11 +40,17 @@ bool is_folder(const fs::path& path) {
   return fs::symlink_status(path, error).type() == fs::file_type::directory;
 }
 
-bool is_checkpoint_file(std::string_view name) {
+/// Whose file of a checkpoint it is, also one that was not finished.
+std::optional<std::uint64_t> rank_of(std::string_view name) {
   if (const std::size_t unfinished = name.find(".hearsay-");
       unfinished != std::string_view::npos && name.ends_with(".tmp"))
     name = name.substr(0, unfinished);
-  return number_in(name, rank_prefix, state_ending) || number_in(name, rank_prefix, manifest_ending);
+  const auto rank = number_in_name(name, rank_prefix, state_ending);
+  return rank ? rank : number_in_name(name, rank_prefix, manifest_ending);
+}
+
+bool is_checkpoint_file(const fs::path& file) {
+  return rank_of(file.filename().string()).has_value() && !is_folder(file);
 }
 
 }  // namespace
@@ -93,9 +89,30 @@ fs::path CheckpointFolder::state_file(std::uint64_t number, int rank) const {
 
 void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::byte> state, bool durable) const {
   const fs::path place = folder(manifest.number);
+  for (int attempt = 0;; ++attempt) {
+    constexpr int most_attempts = 10;
+    std::error_code error;
+    try {
+      return write_files(place, manifest, state, durable);
+    } catch (const DataError&) {
+      // Another rank that had no room may have removed the folder while it was empty.
+      const bool was_there = is_folder(place);
+      fs::remove(state_file(manifest.number, manifest.rank), error);
+      fs::remove(place, error);  // where they are empty
+      fs::remove(directory_, error);
+      if (was_there || attempt == most_attempts) throw;
+    }
+  }
+}
+
+void CheckpointFolder::write_files(const fs::path& place, CheckpointManifest manifest, std::span<const std::byte> state,
+                                   bool durable) const {
   std::error_code error;
   fs::create_directories(place, error);
   if (error) throw DataError(place.string() + ": cannot be made (" + error.message() + ")");
+  for (const fs::path& made : {directory_, place})
+    if (fs::is_symlink(fs::symlink_status(made, error)))
+      throw DataError(made.string() + ": is a link, and checkpoints stay in their folder; remove the link");
   const std::string first_line = heading();
   manifest.bytes = state.size();
   manifest.hash = xxh3(state);
@@ -117,8 +134,9 @@ void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::b
 
 std::vector<std::uint64_t> CheckpointFolder::numbers() const {
   std::vector<std::uint64_t> all;
+  if (!is_folder(directory_)) return all;  // a link is not followed
   for (const fs::path& path : entries(directory_))
-    if (const auto number = number_in(path.filename().string(), folder_prefix, ""); number && is_folder(path))
+    if (const auto number = number_in_name(path.filename().string(), folder_prefix, ""); number && is_folder(path))
       all.push_back(*number);
   std::ranges::sort(all);
   return all;
@@ -153,7 +171,7 @@ std::optional<CheckpointManifest> CheckpointFolder::manifest(std::uint64_t numbe
 std::vector<CheckpointManifest> CheckpointFolder::manifests(std::uint64_t number) const {
   std::vector<CheckpointManifest> all;
   for (const fs::path& file : entries(folder(number))) {
-    const auto rank = number_in(file.filename().string(), rank_prefix, manifest_ending);
+    const auto rank = number_in_name(file.filename().string(), rank_prefix, manifest_ending);
     if (!rank || *rank >= static_cast<std::uint64_t>(most_ranks)) continue;
     if (auto said = manifest(number, static_cast<int>(*rank))) all.push_back(std::move(*said));
   }
@@ -204,13 +222,13 @@ RawBytes CheckpointFolder::read(const CheckpointManifest& manifest) const {
   return state;
 }
 
-void CheckpointFolder::prune(int rank, std::size_t keep) const {
+void CheckpointFolder::prune(int rank, std::size_t keep, std::span<const int> lost) const {
   std::size_t complete_ones = 0, own = 0;
   const std::vector<std::uint64_t> all = numbers();
   // A rank that others see and whose disk is full must not cost them what is complete.
   const bool alone = std::ranges::none_of(all, [&](std::uint64_t number) {
     return std::ranges::any_of(entries(folder(number)), [&](const fs::path& file) {
-      const auto other = number_in(file.filename().string(), rank_prefix, manifest_ending);
+      const auto other = number_in_name(file.filename().string(), rank_prefix, manifest_ending);
       return other && *other != static_cast<std::uint64_t>(rank);
     });
   });
@@ -219,9 +237,12 @@ void CheckpointFolder::prune(int rank, std::size_t keep) const {
     if (manifest(*number, rank)) ++own;
     if (complete(*number)) ++complete_ones;
     if (!superfluous) continue;
-    std::error_code gone;  // the manifest first: what is left is not complete
-    fs::remove(folder(*number) / rank_name(rank, manifest_ending), gone);
-    fs::remove(state_file(*number, rank), gone);
+    std::error_code gone;
+    for (const fs::path& file : entries(folder(*number))) {  // the manifest first: what is left is not complete
+      const auto whose = rank_of(file.filename().string());
+      const auto is_whose = [&](int r) { return whose == static_cast<std::uint64_t>(r); };
+      if (is_checkpoint_file(file) && (is_whose(rank) || std::ranges::any_of(lost, is_whose))) fs::remove(file, gone);
+    }
     fs::remove(folder(*number), gone);  // the last rank's
   }
 }
@@ -231,7 +252,7 @@ void CheckpointFolder::discard_after(std::uint64_t number) const {
     if (other <= number) continue;
     std::error_code gone;
     for (const fs::path& file : entries(folder(other)))
-      if (is_checkpoint_file(file.filename().string()) && !is_folder(file)) fs::remove(file, gone);
+      if (is_checkpoint_file(file)) fs::remove(file, gone);
     fs::remove(folder(other), gone);
   }
 }
@@ -240,9 +261,9 @@ std::vector<fs::path> find_checkpoint_files(const fs::path& directory) {
   std::vector<fs::path> files;
   if (!is_folder(directory)) return files;  // a link is not followed
   for (const fs::path& folder : entries(directory)) {
-    if (!number_in(folder.filename().string(), folder_prefix, "") || !is_folder(folder)) continue;
+    if (!number_in_name(folder.filename().string(), folder_prefix, "") || !is_folder(folder)) continue;
     for (const fs::path& file : entries(folder))
-      if (is_checkpoint_file(file.filename().string()) && !is_folder(file)) files.push_back(file);
+      if (is_checkpoint_file(file)) files.push_back(file);
   }
   return files;
 }
@@ -251,7 +272,7 @@ void remove_checkpoint_folders(const fs::path& directory) {
   std::error_code ignored;  // a folder with other people's files stays
   if (!is_folder(directory)) return;
   for (const fs::path& folder : entries(directory))
-    if (number_in(folder.filename().string(), folder_prefix, "") && is_folder(folder)) fs::remove(folder, ignored);
+    if (number_in_name(folder.filename().string(), folder_prefix, "") && is_folder(folder)) fs::remove(folder, ignored);
   fs::remove(directory, ignored);
 }
 
@@ -266,7 +287,7 @@ void CheckpointWriter::write(const CheckpointManifest& manifest, bool durable) {
   writing_ = std::async(std::launch::async, [this, manifest, durable]() -> std::string {
     try {
       folder_.write(manifest, buffer_, durable);
-      folder_.prune(manifest.rank, keep_);
+      folder_.prune(manifest.rank, keep_, manifest.lost);
       return {};
     } catch (const std::exception& error) {
       return error.what();

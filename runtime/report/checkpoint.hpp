@@ -58,18 +58,20 @@ class CheckpointFolder {
 
   const std::filesystem::path& directory() const { return directory_; }
 
-  /// Writes a rank's state and then its manifest, of which `bytes` and `hash` are filled in. Throws DataError; what is
-  /// left behind then is no complete checkpoint.
+  /// Writes a rank's state and then its manifest, of which `bytes` and `hash` are filled in. Throws DataError; nothing
+  /// is left behind then, nor an empty folder.
   /// `durable`: a machine that stops has it, too, and not only a process that is killed; the disk takes its time.
   void write(CheckpointManifest manifest, std::span<const std::byte> state, bool durable = true) const;
-  /// Removes this rank's files of those that are older than the `keep` newest complete ones. Where a rank cannot see
-  /// other ranks' files: than its own `keep` + 2 newest.
-  void prune(int rank, std::size_t keep) const;
+  /// Removes this rank's files, and those of ranks that are `lost`, of those that are older than the `keep` newest
+  /// complete ones. Where a rank cannot see other ranks' files: than its own `keep` + 2 newest.
+  void prune(int rank, std::size_t keep, std::span<const int> lost = {}) const;
   /// Removes the files of all that are newer, whoever has written them: the run goes on before them.
   void discard_after(std::uint64_t number) const;
 
   /// Their numbers, ascending. None where there is no such folder.
   std::vector<std::uint64_t> numbers() const;
+  /// Of this run, those that are there, by rank.
+  std::vector<CheckpointManifest> manifests(std::uint64_t number) const;
   /// Of this run; nothing where it is not there, not whole, or of another run.
   std::optional<CheckpointManifest> manifest(std::uint64_t number, int rank) const;
   /// Ranks that were dead by the word of a manifest of this checkpoint or of a later one, ascending.
@@ -82,7 +84,8 @@ class CheckpointFolder {
 
  private:
   std::filesystem::path folder(std::uint64_t number) const;
-  std::vector<CheckpointManifest> manifests(std::uint64_t number) const;
+  void write_files(const std::filesystem::path& place, CheckpointManifest manifest, std::span<const std::byte> state,
+                   bool durable) const;
   std::string heading() const { return "hearsay checkpoint of run " + run_id_ + "\n"; }
 
   std::filesystem::path directory_;

@@ -3,11 +3,10 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
+#include "base/regular_file.hpp"
 #include "runtime/mpi/driver.hpp"
 #include "runtime/mpi/environment.hpp"
 #include "runtime/report/files.hpp"
@@ -62,11 +61,9 @@ Json segments_json(const Layout& layout) {
 
 /// Bytes of a file up to its last line that is whole; 0 where it is not here.
 std::uint64_t whole_lines(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::uint64_t bytes = 0, whole = 0;
-  for (auto at = std::istreambuf_iterator<char>(in); at != std::istreambuf_iterator<char>(); ++at)
-    if (++bytes, *at == '\n') whole = bytes;
-  return whole;
+  constexpr std::size_t most_bytes = std::size_t{1} << 32;
+  std::error_code none;
+  return std::filesystem::exists(path, none) ? file_text(path, most_bytes).rfind('\n') + 1 : 0;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// One rank's diary: all that a run leaves in its folder, for the program, for Python and for the simulator. No LibTorch.
+// One rank's diary: all that a run leaves in its folder, for the program, Python and the simulator. No LibTorch.
 //
 //   Diary diary(run, plan, participant, host, warned);
 //   diary.open();                               // this rank's metrics and event file
@@ -14,8 +14,10 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/state/archive.hpp"
@@ -30,10 +32,10 @@ namespace hearsay {
 
 /// A run, as its folder describes it: known when it begins, and the same on every rank.
 struct RunDescription {
-  ReportOptions report;
-  std::string run_id;
-  std::string command, config_yaml;
-  std::map<std::string, std::string> versions;  ///< but for those of MPI and the compiler, which the diary adds
+  ReportOptions report{};
+  std::string run_id{};
+  std::string command{}, config_yaml{};
+  std::map<std::string, std::string> versions{};  ///< but for those of MPI and the compiler, which the diary adds
   std::uint64_t seed = 0;
   Iteration iterations = 0;  ///< of the whole run; 0: not known
   std::string model, dataset, exchange;
@@ -57,6 +59,16 @@ class Diary {
   Diary(RunDescription run, const ExchangePlan& plan, Participant& participant, std::string host, Warned warned = {});
 
   const RunDescription& run() const { return run_; }
+  /// The run folder, which this process holds.
+  void hold(std::shared_ptr<RunFolder> folder) { folder_ = std::move(folder); }
+  /// This rank writes what one rank writes: the folder is its own from now on. May be called again.
+  void take_over_folder() {
+    if (folder_) folder_->take_over();
+  }
+  /// The run writes nothing any more.
+  void give_back_folder() {
+    if (folder_) folder_->give_back();
+  }
   const std::filesystem::path& directory() const { return run_.report.directory; }
 
   /// New files of this rank. Throws DataError.
@@ -109,6 +121,7 @@ class Diary {
   void warn_of_lost_records();
 
   RunDescription run_;
+  std::shared_ptr<RunFolder> folder_;
   const ExchangePlan& plan_;
   Participant& participant_;
   std::string host_;

@@ -53,9 +53,7 @@ std::vector<fs::path> rank_folders(const fs::path& directory) {
   if (!is_folder(directory / folder_name)) return folders;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory / folder_name, error)) {
     const std::string name = entry.path().filename().string();
-    const bool numbered =
-        name.starts_with(rank_prefix) && name.find_first_not_of("0123456789", rank_prefix.size()) == std::string::npos;
-    if (is_folder(entry.path()) && numbered && name.size() > rank_prefix.size()) folders.push_back(entry.path());
+    if (is_folder(entry.path()) && number_in_name(name, rank_prefix, "")) folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
   return folders;

@@ -105,6 +105,15 @@ int reopen(const std::filesystem::path& file, std::uintmax_t& size) {
 
 }  // namespace
 
+std::optional<std::uint64_t> number_in_name(std::string_view name, std::string_view prefix, std::string_view ending) {
+  constexpr std::size_t most_digits = 15;  // a double has room for them
+  if (!name.starts_with(prefix) || !name.ends_with(ending) || name.size() <= prefix.size() + ending.size())
+    return std::nullopt;
+  name = name.substr(prefix.size(), name.size() - prefix.size() - ending.size());
+  if (name.size() > most_digits || name.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  return std::stoull(std::string(name));
+}
+
 void cut_file(const std::filesystem::path& file, std::uintmax_t size) {
   std::uintmax_t there = 0;
   const int descriptor = reopen(file, there);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ void write_file(const std::filesystem::path& file, std::string_view text);
 /// The same of several parts. `durable`: on the disk before it takes its name, so that a machine that stops has the
 /// whole file, or the one before it.
 void write_file(const std::filesystem::path& file, std::initializer_list<std::string_view> parts, bool durable);
+
+/// The number in PREFIX123ENDING, of at most 15 digits; nothing in another name.
+std::optional<std::uint64_t> number_in_name(std::string_view name, std::string_view prefix, std::string_view ending);
 
 /// Cuts a plain file to `size` bytes, if it has more. Throws DataError.
 void cut_file(const std::filesystem::path& file, std::uintmax_t size);

@@ -1,5 +1,7 @@
 // metrics.rankNNNN.jsonl: one JSON object a line, one writer a rank, no communication.
+#include <algorithm>
 #include <cstdio>
+#include <system_error>
 
 #include "runtime/report/json.hpp"
 
@@ -18,6 +20,18 @@ std::filesystem::path metrics_file(const std::filesystem::path& directory, int r
   char name[40];
   std::snprintf(name, sizeof name, "metrics.rank%04d.jsonl", rank);
   return directory / name;
+}
+
+std::vector<std::pair<int, std::filesystem::path>> metrics_files(const std::filesystem::path& directory, int ranks) {
+  std::vector<std::pair<int, std::filesystem::path>> files;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, none)) {
+    const auto rank = number_in_name(entry.path().filename().string(), "metrics.rank", ".jsonl");
+    if (rank && *rank < static_cast<std::uint64_t>(std::max(ranks, 0)))
+      files.emplace_back(static_cast<int>(*rank), entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
 }
 
 double IterationRecord::messages_fraction() const {

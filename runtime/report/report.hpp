@@ -40,13 +40,20 @@ ReportOptions read_report_options(Config& report, const std::string& default_nam
 /// A run folder while a run writes it: made, locked for this process, and free of earlier runs. Rank 0's; move-only.
 class RunFolder {
  public:
-  /// Throws ConfigError if another run is being written there, if it holds a run and `overwrite` is off, or if a
-  /// file that no run has written is in the way; DataError if it cannot be written. Overwriting removes the files of a
-  /// run and nothing else, and none of them where it throws.
+  /// Throws ConfigError if another run is being written there, if it holds a run and `overwrite` is off, or if a file
+  /// that no run has written, or a link in the place of a folder, is in the way; DataError if it cannot be written.
+  /// Overwriting removes the files of a run and nothing else, and none of them where it throws.
   explicit RunFolder(const ReportOptions& options);
   /// The folder of a run that goes on: locked for this process. What it holds stays. Throws
-  /// ConfigError if it holds no run, or one is being written there.
+  /// ConfigError if it holds no run, one is being written there, or links lead out of it.
   static RunFolder resumed(const std::filesystem::path& directory);
+  /// The folder of the run `id`, which another process of the job has made: this one holds it, too, and may take it
+  /// over when that one dies. Throws nothing.
+  static RunFolder shared(const std::filesystem::path& directory, const std::string& id);
+  /// The process that held it has died: this one does.
+  void take_over() { lock_.take_over(); }
+  /// Before the end of its life: the run writes nothing any more.
+  void give_back() { lock_.give_back(); }
   /// The run's name for itself, which stands in every file of it.
   const std::string& id() const { return id_; }
 
@@ -85,6 +92,9 @@ struct EvaluationRecord {
 
 /// `directory`/metrics.rankNNNN.jsonl
 std::filesystem::path metrics_file(const std::filesystem::path& directory, int rank);
+
+/// Those that are there, of ranks below `ranks`, in the order of the ranks.
+std::vector<std::pair<int, std::filesystem::path>> metrics_files(const std::filesystem::path& directory, int ranks);
 
 /// Writes metrics.rankNNNN.jsonl; lines reach the disk every second or so. Lines that cannot be written are lost, and
 /// `file` says so.

@@ -32,12 +32,8 @@ constexpr std::array<RankFile, 4> rank_files{
     {{"metrics.rank", ".jsonl"}, {"trace.rank", ".json"}, {"model.rank", ".pt"}, {"snapshots.rank", ".bin"}}};
 
 bool is_file_of_a_rank(std::string_view name) {
-  return std::any_of(rank_files.begin(), rank_files.end(), [&](const RankFile& file) {
-    if (name.size() <= file.before.size() + file.after.size()) return false;
-    if (!name.starts_with(file.before) || !name.ends_with(file.after)) return false;
-    const auto digits = name.substr(file.before.size(), name.size() - file.before.size() - file.after.size());
-    return digits.find_first_not_of("0123456789") == std::string_view::npos;
-  });
+  return std::any_of(rank_files.begin(), rank_files.end(),
+                     [&](const RankFile& file) { return number_in_name(name, file.before, file.after).has_value(); });
 }
 
 /// FILE.hearsay-NUMBER.tmp, what write_file leaves when it is killed, or FILE.NUMBER.tmp of older versions.
@@ -143,8 +139,24 @@ void make_folder(const fs::path& directory) {
   if (!fs::is_directory(directory)) unusable(directory, "it is a file");
 }
 
+/// Folders of a run that are links: what is written or pruned there would be elsewhere.
+void require_no_links(const fs::path& directory) {
+  std::vector<fs::path> folders{directory / "checkpoints", directory / "tensorboard"};
+  std::error_code error;
+  for (const fs::path& folder : std::vector(folders))
+    if (fs::symlink_status(folder, error).type() == fs::file_type::directory)
+      for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) folders.push_back(entry.path());
+  for (const fs::path& folder : folders)
+    if (fs::is_symlink(fs::symlink_status(folder, error)))
+      throw ConfigError(
+          folder.string() + ": is a link, and a run writes and removes in its own folder only",
+          {.program = "remove the link; train.checkpoint.directory is the place for checkpoints elsewhere",
+           .python = "remove the link"});
+}
+
 /// Removes the files of an earlier run: all of them, or none and throws.
 void clear_folder(const ReportOptions& options) {
+  require_no_links(options.directory);
   const std::vector<fs::path> old = run_files(options.directory);
   const EarlierRun run = earlier_run(options.directory);
   for (const fs::path& file : old) {
@@ -232,7 +244,15 @@ RunFolder RunFolder::resumed(const fs::path& directory) {
     throw ConfigError(directory.string() +
                       ": holds no run (there is no manifest.json with a run's name): name the folder of a run");
   RunLock lock(directory, id);
+  require_no_links(directory);
+  for (const fs::path& file : run_files(directory))
+    if (std::error_code error; fs::symlink_status(file, error).type() != fs::file_type::regular)
+      throw ConfigError(file.string() + ": is no plain file, and a run that goes on would write there; move it away");
   return {std::move(id), std::move(lock)};
+}
+
+RunFolder RunFolder::shared(const fs::path& directory, const std::string& id) {
+  return {id, RunLock::joined(directory, id)};
 }
 
 RunFolder::RunFolder(const ReportOptions& options) : id_(new_run_id()), lock_(locked(options, id_)) {}

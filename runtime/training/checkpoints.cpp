@@ -75,7 +75,7 @@ void Checkpoints::wait() {
 }
 
 void Checkpoints::prune() const {
-  if (options().periodic()) folder_.prune(rank_.place(), options().keep);
+  if (options().periodic()) folder_.prune(rank_.place(), options().keep, rank_.survivors.missing());
 }
 
 // What went before was killed if it has left no summary; that is what stays to be read where there is nothing to go on

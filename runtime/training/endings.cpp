@@ -31,8 +31,14 @@ Summary Endings::finish_alive() {
   Summary summary;
   const bool here = rank_.survivors.attempt_together([&] { summary = finish(); });
   evaluations_.remove_snapshots();
+  const bool reports = here && rank_.reports();
+  if (reports) {
+    rank_.diary.take_over_folder();
+    evaluations_.remove_snapshots_of_dead();
+  }
   rank_.survivors.leave();
-  if (rank_.options.survived) rank_.options.survived(here && rank_.reports() ? &summary : nullptr);
+  rank_.diary.give_back_folder();
+  if (rank_.options.survived) rank_.options.survived(reports ? &summary : nullptr);
   return summary;
 }
 
@@ -147,6 +153,8 @@ void Endings::stopped(const Stop& stop) {
     summary.message += "; not every rank has received the signal";
     if (rank_.reports()) rank_.diary.end(summary);
   });
+  if (rank_.reports()) rank_.diary.take_over_folder();
+  rank_.diary.give_back_folder();
   throw reason;
 }
 

@@ -10,6 +10,11 @@ void Evaluations::keep_snapshots() {
   if (!rank_.lockstep()) snapshots_.emplace(rank_.model, rank_.plan.report().directory, rank_.process, rank_.run_id);
 }
 
+void Evaluations::remove_snapshots_of_dead() const {
+  for (const LostRank& lost : rank_.survivors.lost(0.0))
+    Snapshots::remove_file(rank_.plan.report().directory, lost.process);
+}
+
 void Evaluations::begin_behind_iterations(Iteration done) {
   if (period() > 0) done_ = done / period();
 }

@@ -46,6 +46,8 @@ class Evaluations {
     if (snapshots_) snapshots_->keep_file(false);
   }
   void remove_snapshots() { snapshots_.reset(); }
+  /// What the dead have left of theirs. By the rank that reports.
+  void remove_snapshots_of_dead() const;
 
  private:
   Iteration period() const { return rank_.plan.parts().evaluate_every_epochs * rank_.length.iterations_per_epoch; }

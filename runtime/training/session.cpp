@@ -21,11 +21,14 @@ namespace {
 /// A run on one rank, from the first model to the report.
 class Session {
  public:
-  Session(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string run_id)
+  Session(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string run_id,
+          std::shared_ptr<RunFolder> folder)
       : rank_(environment, plan, options, std::move(run_id)),
         evaluations_(rank_),
         checkpoints_(rank_, evaluations_),
-        endings_(rank_, evaluations_, checkpoints_) {}
+        endings_(rank_, evaluations_, checkpoints_) {
+    if (!options.shares_process) rank_.diary.hold(std::move(folder));
+  }
   Summary run();
 
  private:
@@ -134,6 +137,7 @@ void Session::tell_that_it_mixes() {
 /// Between two iterations: whether neither a signal nor the clock ends training. Writes a checkpoint that is due.
 bool Session::may_go_on(Iteration done) {
   checkpoints_.note_unwritten();
+  if (rank_.survivors.may_die() && rank_.reports()) rank_.diary.take_over_folder();
   return rank_.lockstep() ? go_on_together(done) : go_on_alone();
 }
 
@@ -219,20 +223,23 @@ bool has_complete_checkpoint(const RunPlan& plan, std::string run_id) {
 }
 
 Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options) {
-  std::optional<RunFolder> folder;  // of rank 0, if the caller has not made it
-  std::string run_id = options.run_id;
+  std::shared_ptr<RunFolder> folder = options.folder;
+  std::string run_id = folder ? folder->id() : "";
   {
     mpi::Communicator communicator;
     require_same_run(communicator, plan.config_yaml());
     static_cast<void>(plan.topology(environment.ranks()));  // a P that does not fit leaves no run folder
-    if (environment.rank() == 0 && run_id.empty())
-      run_id =
-          (options.resume ? folder.emplace(RunFolder::resumed(plan.report().directory)) : folder.emplace(plan.report()))
-              .id();
+    if (environment.rank() == 0 && !folder) {
+      folder = std::make_shared<RunFolder>(options.resume ? RunFolder::resumed(plan.report().directory)
+                                                          : RunFolder(plan.report()));
+      run_id = folder->id();
+    }
     run_id = common_run_id(communicator, std::move(run_id));
   }
+  if (!folder && plan.parts().on_failure.others_go_on)
+    folder = std::make_shared<RunFolder>(RunFolder::shared(plan.report().directory, run_id));
   use_threads(plan.parts().threads);
-  Session session(environment, plan, options, run_id);
+  Session session(environment, plan, options, run_id, std::move(folder));
   return session.run();
 }
 

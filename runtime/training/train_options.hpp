@@ -1,6 +1,7 @@
 #pragma once
 // What a program adds to a training run, and what it is told of it.
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/ids.hpp"
@@ -18,8 +19,8 @@ struct Progress {
   double iterations_per_second, seconds_left;
 };
 
-/// What a program adds to a run. Functions are called by the training loop, of rank 0 unless they
-/// say otherwise.
+/// What a program adds to a run. Functions are called by the training loop, of rank 0, or of the rank that has taken
+/// over its duties, unless they say otherwise.
 struct TrainOptions {
   std::string command{};                                     ///< for the manifest; this process's if empty
   std::function<void(const Progress&)> progress{};           ///< at most four times a second, and at the end
@@ -30,8 +31,9 @@ struct TrainOptions {
   std::function<double(Iteration k)> compute_s{};
   /// What could not be written, on the rank that could not write it, when it is first known. Training goes on.
   std::function<void(const std::string&)> warned{};
-  /// Of the run folder, where the caller has made it (rank 0); empty: `train` makes it.
-  std::string run_id{};
+  /// The run folder, where the caller has made it: on rank 0, or wherever ranks share a process. Else `train` makes it.
+  /// It is given back when the run has ended, in good order or among survivors.
+  std::shared_ptr<RunFolder> folder{};
   /// The run folder holds a run that goes on from its newest complete checkpoint.
   bool resume = false;
   /// Told on rank 0 what a resumed run begins with, in a sentence.

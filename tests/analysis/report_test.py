@@ -1,6 +1,8 @@
 """The comparison page: its numbers are the folders', whatever state the runs are in; it is sound, closed HTML."""
 import json
+import os
 import re
+import shutil
 import unittest
 import warnings
 
@@ -8,6 +10,7 @@ from run_folders import COUNTERS, SEGMENTS, break_off, make_run, still_in_progre
 from support import FolderTest, Page, read_csv, run_analysis
 
 from hearsay_analysis.figures.events import shares
+from hearsay_analysis.runs.metrics import read_metrics
 from hearsay_analysis.runs.run_folder import names_of, read_run
 
 
@@ -263,6 +266,25 @@ class States(FolderTest):
             (self.run / name).write_text(whole[: len(whole) // 2])
             self.report(3, f"{name} is not whole JSON")
             (self.run / name).write_text(whole)
+
+    def test_what_is_no_file_is_named_and_not_waited_for(self):
+        for name in ("manifest.json", "config.yaml", "summary.json", "metrics.rank0001.jsonl", "communication.csv"):
+            file = self.run / name
+            kept = file.read_text()
+            file.unlink()
+            os.mkfifo(file)
+            self.report(3, f"{name}: is a FIFO, a file was expected")
+            file.unlink()
+            file.write_text(kept)
+
+    def test_only_files_that_are_there_are_looked_at(self):
+        """Whatever the numbers in manifest and names say."""
+        for name in ("99999999", "9" * 30, "x"):
+            shutil.copy(self.run / "metrics.rank0001.jsonl", self.run / f"metrics.rank{name}.jsonl")
+        self.assertEqual(set(read_metrics(self.run, 10**12).segments), {0, 1, 99999999})
+        manifest = json.loads((self.run / "manifest.json").read_text())
+        (self.run / "manifest.json").write_text(json.dumps({**manifest, "ranks": 900_000_000}))
+        self.report(3, "a run does not have 900000000 ranks")
 
     def test_damaged_line_names_its_place(self):
         file = self.run / "metrics.rank0001.jsonl"

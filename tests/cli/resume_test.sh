@@ -97,6 +97,7 @@ asynchronous='exchange={name: eventgrad, schedule: asynchronous, mixing: {name: 
 begin runs/alone "${train[@]}" --set "$asynchronous" --set train.checkpoint.every_iterations=60 --output runs/alone
 kill -TERM "$job"
 wait "$job" 2>/dev/null
+mkdir runs/alone/checkpoints/checkpoint-900000000 # somebody's, empty
 expect 0 "asynchronous, resumed" "goes on from checkpoint" finished -- \
   "${three_ranks[@]}" "$hearsay" train --resume runs/alone --progress lines
 expect 0 "on fewer ranks, and longer" "is of 3 ranks, and there are 2: all ranks start from the mean" -- \
@@ -114,6 +115,12 @@ expect 0 "a damaged checkpoint is passed over" "goes on from checkpoint $((10#$d
 rm -r runs/damaged/checkpoints
 expect 3 "no checkpoint" "checkpoints: there is no checkpoint.*begun anew with --overwrite" -- \
   "${three_ranks[@]}" "$hearsay" train --resume runs/damaged --progress off
+mkdir outside
+ln -s ../../outside runs/damaged/checkpoints
+expect 2 "no link is followed" "runs/damaged/checkpoints: is a link" -- \
+  "$hearsay" train base.yaml --progress off --output runs/damaged --overwrite
+expect 2 "nor to go on" "runs/damaged/checkpoints: is a link" -- "$hearsay" train --progress off --resume runs/damaged
+holds "nothing is written there" test -z "$(ls outside)"
 mkdir empty
 expect 2 "no run" "empty: there is no config.yaml" -- "$hearsay" train --resume empty
 expect 2 "two of them" "CONFIG" "--resume" -- "$hearsay" train base.yaml --resume runs/whole
@@ -132,6 +139,26 @@ touch file
 expect 3 "no room for checkpoints" "could not be written: .*training goes on" "not all of its files" "finished" -- \
   "$hearsay" train base.yaml --progress off --set train.epochs=1 --output runs/nowhere \
   --set 'train.checkpoint={every_iterations: 50, directory: file}'
+# A disk that is full from now on: no file grows beyond 100 kB.
+(trap '' XFSZ && exec timeout 120 "$hearsay" train base.yaml --progress off --set train.checkpoint.every_iterations=10 \
+  --set report.save_model=false --set report.every_iterations=50 --output runs/full) >stdout 2>stderr &
+job=$!
+for _ in $(seq 600); do
+  [ -e runs/full/metrics.rank0000.jsonl ] && break
+  sleep 0.05
+done
+prlimit --fsize=100000 --pid "$(sed -n 's/^process //p' runs/full/run.lock)"
+wait "$job"
+code=$?
+cat stdout stderr >output
+holds "a full disk: $code" test "$code" = 3
+holds "it is told once while it trains" test "$(grep -c 'warning: a checkpoint could not be written' stderr)" = 1
+holds "and once at the end, with a count" \
+  python3 -c "
+import json, re
+told = json.load(open('runs/full/summary.json'))['not_written']
+assert len(told) == 1 and re.search(r'a checkpoint: .*File too large.*, and [0-9]+ more like it', told[0]), told"
+holds "no empty folder stays" test -z "$(find runs/full -type d -empty)"
 
 # ---------------------------------------------------------------- the final model
 accuracy=$(value runs/whole/summary.json accuracy_mean_model)

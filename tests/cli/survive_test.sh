@@ -72,6 +72,37 @@ folder=$last
 expect 0 "the model is there" "test examples" -- "$hearsay" evaluate "$folder"
 expect 0 "and read" "finished" -- "$hearsay" watch "$folder" --once
 
+# ---------------------------------------------------------------- what rank 0 alone does is handed on
+# lock_names PID: run.lock does, soon.
+lock_names() {
+  for _ in $(seq 400); do
+    grep -qx "process $1" "$folder/run.lock" 2>/dev/null && return 0
+    sleep 0.05
+  done
+  return 1
+}
+folder=runs/duties
+begin $folder "$launch" -n 4 "$hearsay" train base.yaml --progress lines --output $folder --set train.epochs=100000 \
+  --set train.seconds=20 --set train.evaluate_every_epochs=50 --set train.checkpoint.every_s=0.5
+holds "rank 0 owns the folder" lock_names "${pids[0]}"
+kill -KILL "${pids[0]}"
+cp begun.log before.log
+busy="$folder is being written by the run hearsay-[0-9a-f]{16} \\(process [0-9]+ on .*\\)"
+expect 2 "the others write there" "$busy" -- "$hearsay" train base.yaml --output $folder --overwrite --progress off
+holds "the next rank owns it" lock_names "${pids[1]}"
+busy="$folder is being written by the run hearsay-[0-9a-f]{16} \\(process ${pids[1]} on .*\\)"
+expect 2 "it is named, also to one that goes on" "$busy" -- "$hearsay" train --resume $folder --progress off
+ended $folder
+cp begun.log output
+holds "progress goes on" test "$(grep -c '^iter ' begun.log)" -gt "$(($(grep -c '^iter ' before.log) + 2))"
+holds "models are evaluated" grep -q '"record":"evaluation"' $folder/metrics.rank0001.jsonl
+holds "the summary is there" says $folder "s['status'] == 'finished' and [r['rank'] for r in s['ranks_lost']] == [0]"
+holds "and has all fields" says $folder "0 < s['spectral_gap'] < 1 and s['not_written'] == []"
+holds "the folder is free" test ! -e $folder/run.lock
+holds "the dead rank's old checkpoints go, too" test -z "$(find $folder/checkpoints -name 'rank0000.*')"
+holds "and its models" test -z "$(find $folder -name 'snapshots.*')"
+expect 0 "compare finds the evaluations" "finished|duties" -- "$hearsay" compare $folder
+
 # ---------------------------------------------------------------- two of them: the ring falls into two parts
 folder=runs/two
 begin $folder "$launch" -n 4 "$hearsay" train base.yaml --progress off --output $folder

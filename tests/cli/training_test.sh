@@ -78,6 +78,16 @@ stops() { # stops SIGNAL CODE FOLDER COMMAND…
 }
 stops TERM 143 runs/stopped "${long[@]}" runs/stopped
 holds "the message names the signal" grep -q "hearsay: stopped by signal 15" stopped.log
+# The terminal is gone, or a cluster says that time is nearly up.
+for signal in HUP:129 USR1:138 USR2:140 XCPU:152; do
+  stops "${signal%:*}" "${signal#*:}" "runs/${signal%:*}" "${long[@]}" "runs/${signal%:*}"
+  holds "$signal: a checkpoint" test -s "runs/${signal%:*}/checkpoints/checkpoint-000001/rank0000.json"
+done
+for signal in USR1 XCPU; do # the launcher hands both on as the first
+  stops $signal 138 runs/launched-$signal "$source_dir/scripts/launch" -n 2 "${long[@]}" runs/launched-$signal
+  holds "$signal to scripts/launch: a checkpoint of both ranks" \
+    test -s runs/launched-$signal/checkpoints/checkpoint-000001/rank0001.json
+done
 
 # ---------------------------------------------------------------- compare
 expect 0 "compare" "^run +accuracy +worst +consensus +messages +% of +bytes +% of +time per" \
@@ -108,6 +118,19 @@ expect 2 "watch too often" "--every 0: must be 0.1" -- "$hearsay" watch runs/eve
 expect 0 "watch a run that goes on" "running|diverged" -- "$hearsay" watch --once before
 touch -d "10 minutes ago" before/*
 expect 0 "watch a run that was killed" "no news for 10 min .*probably dead" -- "$hearsay" watch --once before
+mkdir fifo
+mkfifo fifo/manifest.json
+expect 3 "watch a FIFO" "manifest.json: is a FIFO, a file was expected" -- "$hearsay" watch fifo
+rm fifo/manifest.json
+cp before/manifest.json fifo
+mkfifo fifo/metrics.rank0000.jsonl
+expect 3 "watch another" "metrics.rank0000.jsonl: is a FIFO, a file was expected" -- "$hearsay" watch fifo
+rm fifo/metrics.rank0000.jsonl
+cp before/metrics.rank0000.jsonl fifo/metrics.rank99999999.jsonl
+sed -E 's/"ranks": [0-9]+/"ranks": 900000000/' before/manifest.json >fifo/manifest.json
+expect 3 "a manifest of a job that cannot be" "does not have 900000000 ranks" -- "$hearsay" watch fifo
+sed -i -E 's/("run_id": ")[^"]*/\1hearsay-0123456789abcdef/' fifo/manifest.json
+expect 0 "only files that are there are read" "was killed" -- "$hearsay" close fifo
 
 # ---------------------------------------------------------------- bench
 expect 0 "bench alone lists what there is" "^collectives  ." "hearsay bench NAME --help" -- "$hearsay" bench

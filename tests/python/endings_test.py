@@ -29,6 +29,24 @@ LOOP = """
 """
 
 
+WARNED = """
+    import os, signal, sys, threading, time
+    import numpy as np, hearsay
+    seen = []
+    number = getattr(signal, sys.argv[1])
+    if sys.argv[2] == "own": signal.signal(number, lambda *_: seen.append(1))
+    member = hearsay.join({"exchange": {"name": "dpsgd"}, "report": {"directory": "run", "overwrite": True}},
+                          {"x": np.zeros(3, np.float32)})
+    for k in range(20):
+        if k == 10 and member.rank == 1: time.sleep(1)  # rank 0 waits for it
+        if k == 10 and member.rank == 0:
+            if sys.argv[2] == "own": threading.Timer(0.3, os.kill, (os.getpid(), number)).start()
+            else: os.kill(os.getpid(), number)
+        with member.step(): member.parameters["x"] -= 1
+    print("seen" if seen else "unseen", member.steps)
+    """
+
+
 class EndingsTest(JobCase):
     def ends(self, kind, schedule, code, sentence):
         job = self.job(LOOP, kind, schedule, ranks=3)
@@ -102,18 +120,29 @@ class EndingsTest(JobCase):
 
     def test_signals_end_the_job_within_seconds(self):
         self.starts(LOOP)
-        for sent in (signal.SIGINT, signal.SIGTERM):
+        for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
             with self.subTest(signal=sent), self.started("program.py", "hang", "lockstep", ranks=3) as job:
                 self.assertEqual(job.stdout.readline(), "waiting\n")  # ranks 0 and 2 wait for rank 1 now
                 time.sleep(0.2)
                 job.send_signal(sent)
                 _, words = job.communicate(timeout=60)
                 self.assertNotEqual(job.returncode, 0)
-                self.assertRegex(words, r"stopped by (SIGTERM|Ctrl-C)")
+                self.assertRegex(words, r"stopped by (SIGTERM|Ctrl-C|SIGUSR1)")
                 self.assertEqual(words.count("hearsay: "), 1, words)
                 self.assertEqual(self.summary()["status"], "stopped")
                 for file in (self.folder / "run").iterdir():
                     file.unlink()
+
+    def test_a_clusters_warning_ends_a_program_unless_it_has_a_handler_of_its_own(self):
+        """Each with its own exit code; a handler that goes on is no end, not even of a wait for other ranks."""
+        for sent in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU):
+            with self.subTest(signal=sent):
+                job = self.job(WARNED, sent.name, "default", ranks=None)
+                self.assertEqual(job.code, 128 + sent, job)
+                self.assertIn(f"stopped by {sent.name}", job.err)
+                self.assertEqual(self.summary()["status"], "stopped")
+        job = self.good_job(WARNED, "SIGUSR1", "own")
+        self.assertEqual(sorted(text.split() for text in job.outputs), [["seen", "20"], ["unseen", "20"]], job)
 
     @needs_torch
     def test_signals_end_workers_too_and_are_what_is_said(self):

@@ -1,15 +1,40 @@
-"""JSON files whose absence or damage is the user's to know about."""
+"""Files whose absence or damage is the user's to know about."""
 import json
+import os
+import stat
 
 from hearsay_analysis.errors import DataError
+
+
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
+
+
+def read_text(path, errors="strict"):
+    """The text of a plain file, which is opened without waiting. Throws DataError where it is something else (a FIFO
+    would wait for a writer, a device may never end), or cannot be read."""
+    try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode):
+            raise DataError(f"{path}: is {_KINDS.get(stat.S_IFMT(mode), 'a device')}, a file was expected")
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        with open(descriptor, encoding="utf-8", errors=errors) as file:
+            return file.read()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def rank_files(folder, pattern, ranks):
+    """[(rank, path)] of the files that are there of ranks below `ranks`, by rank; `*` in the pattern is the number."""
+    before, after = pattern.split("*")
+    numbered = [(path.name[len(before) : len(path.name) - len(after)], path) for path in folder.glob(pattern)]
+    there = [(int(number), path) for number, path in numbered if number.isdecimal() and len(number) < 16]
+    return sorted((rank, path) for rank, path in there if rank < ranks)
 
 
 def read_object(path):
     """The JSON object in the file. Throws DataError naming the file."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
+        value = json.loads(read_text(path))
     except ValueError as error:
         raise DataError(
             f"{path} is not whole JSON ({error}); it was damaged after the run, which writes it in one "
@@ -26,11 +51,7 @@ def read_lines(path):
     The last line may be half written: its run goes on or was killed, and the line is left out. Throws DataError naming
     file and line where any other line is broken.
     """
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
-    lines = text.split("\n")
+    lines = read_text(path, errors="replace").split("\n")
     whole, rest = lines[:-1], lines[-1]
     records = []
     for number, line in enumerate([*whole, rest] if rest else whole, 1):

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from hearsay_analysis.errors import DataError
-from hearsay_analysis.runs.json_files import read_lines
+from hearsay_analysis.runs.json_files import rank_files, read_lines
 
 COUNTERS = [
     "events",
@@ -94,10 +94,7 @@ def _oldest(tables):
 def read_metrics(folder, ranks):
     """Reads the metrics of all ranks; a rank that has not written yet is left out of the sums. Throws DataError."""
     tables, histories, evaluations = [], {}, pd.DataFrame()
-    for rank in range(ranks):
-        path = folder / f"metrics.rank{rank:04d}.jsonl"
-        if not path.exists():
-            continue
+    for rank, path in rank_files(folder, "metrics.rank*.jsonl", ranks):
         records = read_lines(path)
         try:
             tables.append(_table(records, "iteration"))
@@ -106,6 +103,6 @@ def read_metrics(folder, ranks):
             raise DataError(f"{path}: records have not the fields of docs/guide/report-format.md ({error!r})") from None
         if history is not None:
             histories[rank] = history
-        if rank == 0:
+        if evaluations.empty:  # rank 0 writes them, or whoever has taken over its duties
             evaluations = _table(records, "evaluation")
     return Metrics(_combined(tables), evaluations, _last(tables), _oldest(tables), histories)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearsay_analysis.errors import DataError
-from hearsay_analysis.runs.json_files import read_object
+from hearsay_analysis.runs.json_files import read_object, read_text
 
 POINT_FILE = "point.json"
 
@@ -28,8 +28,8 @@ class SweptRun:
 
 def _summary(folder):
     try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        summary = json.loads(read_text(folder / "summary.json"))
+    except (DataError, ValueError):
         return None
     return summary if isinstance(summary, dict) and "status" in summary else None
 

@@ -1,9 +1,11 @@
 """The runs of a sweep as rows of a CSV file: what tables and figures need of them, when their folders are gone."""
 import csv
+import io
 import json
 from pathlib import Path
 
 from hearsay_analysis.errors import DataError
+from hearsay_analysis.runs.json_files import read_text
 from hearsay_analysis.runs.points import SweptRun
 
 _OF_SUMMARY = (
@@ -44,8 +46,7 @@ def read_rows(file):
     """[SweptRun] of a file that write_rows wrote; their folder is the file. Throws DataError."""
     file = Path(file)
     try:
-        with open(file, newline="", encoding="utf-8") as stream:
-            rows = list(csv.DictReader(stream, strict=True))
+        rows = list(csv.DictReader(io.StringIO(read_text(file), newline=""), strict=True))
         if not rows or tuple(rows[0]) not in (_HEADS, _WITHOUT_TIME, _WITHOUT_METRICS):
             raise DataError(f"{file} has not the columns that `table --csv` writes: {', '.join(_HEADS)}")
         return [_run(file, row) for row in rows]

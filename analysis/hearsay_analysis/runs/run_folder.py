@@ -1,4 +1,5 @@
 """Run folders: finished, broken off, still in progress. The format: docs/guide/report-format.md."""
+import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,11 +8,12 @@ import pandas as pd
 import yaml
 
 from hearsay_analysis.errors import DataError
-from hearsay_analysis.runs.json_files import read_object
+from hearsay_analysis.runs.json_files import read_object, read_text
 from hearsay_analysis.runs.metrics import COUNTERS, Metrics, read_metrics
 from hearsay_analysis.runs.quality import ACCURACY, Quality, metric_of, quality_of, value_in
 
 SCHEMA_VERSION = 1
+MOST_RANKS = 1_000_000
 IN_PROGRESS = "in progress or killed"
 
 
@@ -110,17 +112,15 @@ class Run:
         if not path.exists():
             return None
         try:
-            return pd.read_csv(path)
-        except (OSError, ValueError) as error:
+            return pd.read_csv(io.StringIO(read_text(path)))
+        except ValueError as error:
             raise DataError(f"{path} is no table ({error}); train again") from None
 
 
 def _read_config(folder):
     path = folder / "config.yaml"
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
+        return yaml.safe_load(read_text(path)) or {}
     except yaml.YAMLError as error:
         raise DataError(f"{path}: {error}") from None
 
@@ -142,10 +142,8 @@ def _run_ids(folder):
     for path in sorted([*folder.glob("*.json"), *folder.glob("*.jsonl"), *folder.glob("*.csv")]):
         if path.name.startswith("trace."):
             continue  # long; the other files say it
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            found = next((match[0] for match in map(pattern.search, lines) if match), None)
-        if found:
-            yield path, found
+        if found := pattern.search(read_text(path, errors="replace")):
+            yield path, found[0]
 
 
 def _check_one_run(folder):
@@ -169,13 +167,16 @@ def read_run(folder, name):
     _check_one_run(folder)
     manifest = read_object(folder / "manifest.json")
     _check(folder / "manifest.json", manifest, ["command", "ranks", "segments", "exchange", "model", "dataset"])
+    ranks = manifest["ranks"]
+    if not isinstance(ranks, int) or not 1 <= ranks <= MOST_RANKS:
+        raise DataError(f"{folder / 'manifest.json'}: a run does not have {ranks!r} ranks: it was edited or damaged")
     summary = None
     if (folder / "summary.json").exists():
         summary = read_object(folder / "summary.json")
         _check(
             folder / "summary.json", summary, ["status", "iterations", "messages_possible", "replica_hash", *COUNTERS]
         )
-    return Run(folder, name, manifest, _read_config(folder), summary, read_metrics(folder, manifest["ranks"]))
+    return Run(folder, name, manifest, _read_config(folder), summary, read_metrics(folder, ranks))
 
 
 def names_of(folders):

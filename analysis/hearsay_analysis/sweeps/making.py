@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hearsay_analysis.errors import DataError
+from hearsay_analysis.runs.json_files import read_text
 from hearsay_analysis.runs.points import POINT_FILE
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -62,8 +63,8 @@ class Outcome:
 def is_done(folder):
     """Whether the folder has a result, which is kept."""
     try:
-        return json.loads((folder / "summary.json").read_text())["status"] in ("finished", "diverged")
-    except (OSError, ValueError, KeyError, TypeError):
+        return json.loads(read_text(folder / "summary.json"))["status"] in ("finished", "diverged")
+    except (DataError, ValueError, KeyError, TypeError):
         return False
 
 

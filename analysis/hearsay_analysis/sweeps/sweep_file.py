@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from hearsay_analysis.errors import DataError, UsageError
+from hearsay_analysis.runs.json_files import read_text
 
 _KEYS = ("output", "set", "ranks", "seeds", "axes", "methods")
 _METHOD_KEYS = ("base", "set", "ranks")
@@ -211,9 +212,9 @@ def _methods(reader, node, folder, axes):
 
 def _root(path):
     try:
-        return _Loader(path.read_text(encoding="utf-8")).get_single_node()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); name a sweep file (YAML)") from None
+        return _Loader(read_text(path)).get_single_node()
+    except DataError as error:
+        raise DataError(f"{error}; name a sweep file (YAML)") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         raise UsageError(f"{path}:{mark.line + 1}:{mark.column + 1}: no YAML: {error.problem}") from None

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hearsay_analysis.errors import DataError
-from hearsay_analysis.runs.json_files import read_object
+from hearsay_analysis.runs.json_files import rank_files, read_object
 
 SCHEMA_VERSION = 1
 
@@ -54,9 +54,12 @@ def read_traces(run_folder):
             "--set report.trace=true"
         )
     ranks = read_object(first).get("otherData", {}).get("ranks", 0)
+    there = rank_files(folder, "trace.rank*.json", ranks)
+    absent = next((k for k, (rank, _) in enumerate([*there, (None, None)]) if rank != k), 0)
+    if len(there) < ranks:
+        raise DataError(f"{folder} holds no trace.rank{absent:04d}.json: {len(there)} of {ranks} ranks have written one")
     traces = []
-    for rank in range(ranks):
-        path = folder / f"trace.rank{rank:04d}.json"
+    for rank, path in there:
         content = read_object(path)
         _check(path, rank, ranks, content.get("otherData", {}))
         if not isinstance(content.get("traceEvents"), list):

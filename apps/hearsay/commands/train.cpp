@@ -130,12 +130,13 @@ void warn(const mpi::Environment& mpi, const std::string& words) {
   std::fprintf(stderr, "hearsay: %swarning: %s\n", place.c_str(), words.c_str());
 }
 
-/// Behind all that can be wrong before. `folder`: of rank 0.
-int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::optional<RunFolder>& folder,
+/// After all that can be wrong before. `folder`: of rank 0.
+int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::shared_ptr<RunFolder> folder,
                     mpi::Environment& mpi, StartWatch& start) {
   const bool goes_on = plan.parts().on_failure.others_go_on && mpi.ranks() > 1;
   const bool recovers = goes_on && mpi::Environment::launcher_recovers();
-  ProgressDisplay display(mpi.rank() == 0 ? arguments.progress : ProgressMode::off, stderr);
+  // Where ranks may die, any of them may have to tell.
+  ProgressDisplay display(mpi.rank() == 0 || recovers ? arguments.progress : ProgressMode::off, stderr);
   const RunPlan::Parts& parts = plan.parts();
   if (mpi.rank() == 0)
     for (const std::string& warning : parts.exchange->warnings(plan.topology(mpi.ranks())))
@@ -148,7 +149,6 @@ int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::o
     if (summary == nullptr) mpi::Environment::leave(0);
     display.finish();
     std::printf("%s", outcome_text(*summary, parts.report.directory, parts.save_model).c_str());
-    folder.reset();
     leave_written(*summary);
   };
   try {
@@ -157,7 +157,7 @@ int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::o
                                    .progress = [&](const Progress& progress) { display.update(progress); },
                                    .evaluated = [&](const EvaluationRecord& record) { display.evaluated(record); },
                                    .warned = [&](const std::string& words) { warn(mpi, words); },
-                                   .run_id = folder ? folder->id() : "",
+                                   .folder = std::move(folder),
                                    .resume = arguments.resume.has_value(),
                                    .resumed = [&](const std::string& words) { display.say(words); },
                                    .begun = [&] { start.end(); },
@@ -231,17 +231,17 @@ int train_command(const TrainArguments& given, MpiSlot& mpi) {
     mpi::Communicator communicator;
     require_same_run(communicator, run->plan().config_yaml());  // before `--overwrite` takes an earlier run away
   }
-  std::optional<RunFolder> folder;  // rank 0's, until the run has ended
+  std::shared_ptr<RunFolder> folder;  // rank 0's, until the run has ended
   const int folder_code = attempt_together(*mpi, [&] {
     if (mpi->rank() != 0) return;
     if (arguments.resume)
-      folder.emplace(RunFolder::resumed(run->plan().report().directory));
+      folder = std::make_shared<RunFolder>(RunFolder::resumed(run->plan().report().directory));
     else
-      folder.emplace(run->plan().report());
+      folder = std::make_shared<RunFolder>(run->plan().report());
   });
   if (folder_code != 0) return folder_code;
 
-  return train_in_folder(arguments, run->plan(), folder, *mpi, start);
+  return train_in_folder(arguments, run->plan(), std::move(folder), *mpi, start);
 }
 
 }  // namespace hearsay

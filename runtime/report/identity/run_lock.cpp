@@ -102,8 +102,8 @@ Remedy another_folder(const std::string& otherwise) {
           .python = "choose another folder with `report: {directory: …}`" + otherwise};
 }
 
-RunLock::RunLock(const std::filesystem::path& directory, const std::string& run_id) : file_(directory / file_name) {
-  const Owner owner{.run_id = run_id, .host = this_host(), .process = ::getpid()};
+RunLock::RunLock(const std::filesystem::path& directory, const std::string& run_id)
+    : file_(directory / file_name), run_id_(run_id) {
   for (int attempt = 0; descriptor_ < 0; ++attempt) {
     constexpr int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     descriptor_ = ::open(file_.c_str(), flags | O_CREAT | O_EXCL, 0644);
@@ -123,27 +123,52 @@ RunLock::RunLock(const std::filesystem::path& directory, const std::string& run_
         ::close(std::exchange(descriptor_, -1));
         continue;
       }
-      const std::string text = owner.text();
-      if (::ftruncate(descriptor_, 0) != 0 ||
-          ::pwrite(descriptor_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+      if (!write_owner()) {
         const std::string why = std::generic_category().message(errno);
         ::unlink(file_.c_str());
         throw DataError(file_.string() + ": cannot be written (" + why + ")", another_folder());
       }
+      // From alone to shared. Not in one step: whoever has come in between owns the folder.
+      if (::flock(descriptor_, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        refuse_live(file_, patient_owner(descriptor_), another_folder());
     } catch (...) {
       ::close(std::exchange(descriptor_, -1));
       throw;
     }
   }
+  owns_ = true;
+}
+
+RunLock RunLock::joined(const std::filesystem::path& directory, const std::string& run_id) {
+  std::filesystem::path file = directory / file_name;
+  int descriptor = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor >= 0 && (read_owner(descriptor).run_id != run_id || ::flock(descriptor, LOCK_SH | LOCK_NB) != 0))
+    ::close(std::exchange(descriptor, -1));
+  return {std::move(file), run_id, descriptor};
+}
+
+bool RunLock::write_owner() const {
+  const std::string text = Owner{.run_id = run_id_, .host = this_host(), .process = ::getpid()}.text();
+  return ::ftruncate(descriptor_, 0) == 0 &&
+         ::pwrite(descriptor_, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+}
+
+void RunLock::take_over() {
+  if (descriptor_ >= 0 && !owns_) owns_ = write_owner();
 }
 
 RunLock::RunLock(RunLock&& other) noexcept
-    : file_(std::move(other.file_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : file_(std::move(other.file_)),
+      run_id_(std::move(other.run_id_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      owns_(other.owns_) {}
 
-RunLock::~RunLock() {
+void RunLock::give_back() {
   if (descriptor_ < 0) return;
-  if (is_there(descriptor_, file_)) ::unlink(file_.c_str());
-  ::close(descriptor_);
+  // An owner that was taken for dead finds another one's name there.
+  const bool own = owns_ && is_there(descriptor_, file_) && read_owner(descriptor_).process == ::getpid();
+  if (own) ::unlink(file_.c_str());
+  ::close(std::exchange(descriptor_, -1));
 }
 
 }  // namespace hearsay

@@ -73,9 +73,11 @@ Summary killed_summary(const std::filesystem::path& directory) {
   const std::filesystem::path file = directory / "manifest.json";
   try {
     Summary summary = from_manifest(json::parse(file_text(file, most_bytes)));
-    Iteration fewest = std::numeric_limits<Iteration>::max();
-    for (int rank = 0; rank < summary.ranks; ++rank) {
-      const auto record = last_record(metrics_file(directory, rank));
+    const auto files = metrics_files(directory, summary.ranks);
+    const bool all = files.size() == static_cast<std::size_t>(summary.ranks);
+    Iteration fewest = all ? std::numeric_limits<Iteration>::max() : 0;  // a rank without metrics has done nothing
+    for (const auto& [rank, metrics] : files) {
+      const auto record = last_record(metrics);
       const Iteration done = record ? record->value("iteration", Iteration{-1}) + 1 : 0;
       summary.rank_iterations.second = std::max(summary.rank_iterations.second, done);
       if (record && done < fewest) summary.epochs = record->value("epoch", 0.0);

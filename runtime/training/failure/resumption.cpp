@@ -16,8 +16,8 @@ std::vector<CheckpointManifest> own_manifests(const CheckpointFolder& folder, st
   if (!std::ranges::binary_search(there, number)) return found;
   int most = folder.complete(number).value_or(0);  // where this rank sees all of it
   if (const auto own = folder.manifest(number, rank)) most = std::max(most, own->ranks);
-  for (int r = rank; r < most; r += ranks)
-    if (auto manifest = folder.manifest(number, r)) found.push_back(std::move(*manifest));
+  for (CheckpointManifest& manifest : folder.manifests(number))
+    if (manifest.rank < most && manifest.rank % ranks == rank) found.push_back(std::move(manifest));
   return found;
 }
 
@@ -79,12 +79,16 @@ std::optional<Resumption> checkpoint_of_all(CommunicationEngine& engine, mpi::Co
 
 std::optional<Resumption> newest_checkpoint(CommunicationEngine& engine, mpi::Communicator& communicator,
                                             const CheckpointFolder& folder) {
-  double newest = 0.0;
-  if (const auto numbers = folder.numbers(); !numbers.empty()) newest = static_cast<double>(numbers.back());
-  engine.run([&] { communicator.maximum({&newest, 1}); });
-  for (auto number = static_cast<std::uint64_t>(newest); number > 0; --number)
+  // The numbers that any rank sees, from the newest: those between them are nobody's.
+  std::vector<std::uint64_t> left = folder.numbers();
+  for (;;) {
+    double newest = left.empty() ? 0.0 : static_cast<double>(left.back());
+    engine.run([&] { communicator.maximum({&newest, 1}); });
+    const auto number = static_cast<std::uint64_t>(newest);
+    if (number == 0) return std::nullopt;
     if (auto found = checkpoint_of_all(engine, communicator, folder, number)) return found;
-  return std::nullopt;
+    std::erase(left, number);
+  }
 }
 
 Resumption find_checkpoint(CommunicationEngine& engine, mpi::Communicator& communicator,

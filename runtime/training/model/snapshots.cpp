@@ -22,9 +22,13 @@ Snapshots::Snapshots(Model& model, const std::filesystem::path& directory, int r
 
 Snapshots::~Snapshots() {
   file_.close();
-  if (kept_) return;
   std::error_code gone;  // what cannot be removed stays in the run folder
-  std::filesystem::remove(path_, gone);
+  if (!kept_) std::filesystem::remove(path_, gone);
+}
+
+void Snapshots::remove_file(const std::filesystem::path& directory, int rank) {
+  std::error_code gone;
+  std::filesystem::remove(file_of(directory, rank), gone);
 }
 
 /// Where snapshot i begins.
@@ -67,8 +71,9 @@ void Snapshots::state(Archive& archive) {
   for (std::size_t i = 0; i < done.size(); ++i) taken_.push_back({.job_iterations = done[i], .time_s = when[i]});
   if (taken_.empty()) return;
   std::error_code error;
+  const bool plain = std::filesystem::symlink_status(path_, error).type() == std::filesystem::file_type::regular;
   const auto size = std::filesystem::file_size(path_, error);
-  if (!error && size >= static_cast<std::uintmax_t>(place(taken_.size())))
+  if (plain && !error && size >= static_cast<std::uintmax_t>(place(taken_.size())))
     file_.open(path_, std::ios::in | std::ios::out | std::ios::binary);
   if (file_.is_open()) return;
   lost_ = taken_.size();
@@ -76,6 +81,10 @@ void Snapshots::state(Archive& archive) {
 }
 
 void Snapshots::make_file() {
+  std::error_code unknown;
+  const auto there = std::filesystem::symlink_status(path_, unknown).type();
+  if (there != std::filesystem::file_type::regular && there != std::filesystem::file_type::not_found)
+    throw DataError(path_.string() + ": is no plain file, and models would be kept there; move it away");
   file_.open(path_, std::ios::in | std::ios::out | std::ios::binary | std::ios::trunc);
   file_ << run_id_;
 }

@@ -25,6 +25,8 @@ class Snapshots {
   /// `run_id`: stands before the models.
   Snapshots(Model& model, const std::filesystem::path& directory, int rank, std::string run_id);
   ~Snapshots();
+  /// That of a rank which cannot do it itself any more.
+  static void remove_file(const std::filesystem::path& directory, int rank);
   Snapshots(const Snapshots&) = delete;
   Snapshots& operator=(const Snapshots&) = delete;
 

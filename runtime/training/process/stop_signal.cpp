@@ -10,7 +10,7 @@
 namespace hearsay {
 namespace {
 
-constexpr std::array stopping_signals{SIGINT, SIGTERM};
+constexpr std::array stopping_signals{SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
 
 // A signal handler can reach nothing but statics; these are the only mutable ones of the program.
 std::atomic<int> first_signal{0};
@@ -30,11 +30,16 @@ Stopped::Stopped(int signal)
 
 StopSignal::StopSignal() {
   first_signal = 0;
-  struct sigaction action {};
-  action.sa_handler = remember_signal;
-  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
-  for (std::size_t i = 0; i < stopping_signals.size(); ++i)
-    ::sigaction(stopping_signals[i], &action, &handlers_before[i]);
+  for (std::size_t i = 0; i < stopping_signals.size(); ++i) {
+    const int signal = stopping_signals[i];
+    const bool asks = signal == SIGINT || signal == SIGTERM;  // the others warn, and may do so every second
+    struct sigaction action {};
+    action.sa_handler = remember_signal;
+    action.sa_flags = SA_RESTART | (asks ? static_cast<int>(SA_RESETHAND) : 0);
+    ::sigaction(signal, &action, &handlers_before[i]);
+    // A shell that starts a program in the background ignores SIGINT for it; whoever sends one all the same means it.
+    if (!asks && handlers_before[i].sa_handler == SIG_IGN) ::sigaction(signal, &handlers_before[i], nullptr);
+  }
 }
 
 StopSignal::~StopSignal() {

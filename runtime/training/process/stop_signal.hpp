@@ -1,6 +1,7 @@
 #pragma once
-// Ctrl-C and SIGTERM end a run in good order: the training loop asks after every iteration whether a signal has come,
-// finishes what it does together with the other ranks, writes the reports and leaves by throwing Stopped.
+// Ctrl-C, SIGTERM and the warnings of clusters end a run in good order: the training loop asks after every iteration
+// whether a signal has come, finishes what it does together with the other ranks, writes the reports and leaves by
+// throwing Stopped.
 //
 //   const StopSignal stop;                                   // while this lives, the first signal only sets a flag
 //   …
@@ -21,8 +22,10 @@ class Stopped : public std::runtime_error {
   int signal_;
 };
 
-/// Handlers for SIGINT and SIGTERM; the destructor restores what was there before. A second signal of the same kind is
-/// not caught any more and ends the process at once, for those who cannot wait. One at a time per process.
+/// Handlers for SIGINT and SIGTERM; for SIGHUP (the terminal is gone), SIGUSR1, SIGUSR2 and SIGXCPU (a cluster says
+/// that time is nearly up), unless they are ignored, as under nohup. SIGQUIT ends a process at once, as ever. The
+/// destructor restores what was there before. A second SIGINT or SIGTERM is not caught any more and ends the process at
+/// once, for those who cannot wait. One at a time per process.
 class StopSignal {
  public:
   StopSignal();

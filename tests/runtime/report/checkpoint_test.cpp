@@ -181,6 +181,51 @@ TEST_CASE("where nothing can be written, it is said, and nothing is there") {
   CHECK(writer.problems().empty());
 }
 
+TEST_CASE("a checkpoint for which there is no room leaves no file and no folder behind") {
+  const test::TemporaryFolder temporary;
+  const CheckpointFolder folder(temporary.path() / "checkpoints", run);
+  const test::SmallDisk disk(100);
+  for (std::uint64_t number = 1; number < 4; ++number)
+    CHECK_THROWS_AS(folder.write({.number = number}, RawBytes(5000)), DataError);
+  CHECK(fs::is_empty(temporary.path()));
+}
+
+TEST_CASE("no link is followed to checkpoints elsewhere") {
+  const test::TemporaryFolder temporary;
+  fs::create_directories(temporary.path() / "outside");
+  const CheckpointFolder outside(temporary.path() / "outside", run);
+  write(outside, 1, 0, 1);
+  fs::create_directory_symlink(temporary.path() / "outside", temporary.path() / "link");
+  const CheckpointFolder folder(temporary.path() / "link", run);
+  CHECK(folder.numbers().empty());
+  CHECK_THROWS_WITH_AS(write(folder, 2, 0, 1), doctest::Contains("is a link"), DataError);
+  const CheckpointFolder inner(temporary.path() / "run", run);
+  fs::create_directories(temporary.path() / "run");
+  fs::create_directory_symlink(temporary.path() / "outside", temporary.path() / "run/checkpoint-000003");
+  CHECK_THROWS_WITH_AS(write(inner, 3, 0, 1), doctest::Contains("checkpoint-000003: is a link"), DataError);
+  inner.discard_after(0);
+  CHECK(files_in(temporary.path() / "outside").size() == 2);
+}
+
+TEST_CASE("the files of ranks that have died go with those of the living") {
+  const test::TemporaryFolder temporary;
+  const CheckpointFolder folder(temporary.path(), run);
+  const auto write_without = [&](std::uint64_t number, int rank, std::vector<int> lost) {
+    folder.write({.number = number, .rank = rank, .ranks = 3, .settled = false, .lost = std::move(lost)},
+                 bytes_of("state"));
+  };
+  for (int rank = 0; rank < 3; ++rank) write_without(1, rank, {});
+  test::write(temporary.path() / "checkpoint-000001/rank0000.state.hearsay-0123456789abcdef.tmp", "half of it");
+  for (std::uint64_t number = 2; number < 5; ++number) {
+    const std::vector<int> lost{0};
+    for (int rank = 1; rank < 3; ++rank) {
+      write_without(number, rank, lost);
+      folder.prune(rank, 2, lost);
+    }
+  }
+  CHECK(folder.numbers() == Numbers{3, 4});
+}
+
 TEST_CASE("a file that goes on has what it had until then, and what follows") {
   const test::TemporaryFolder temporary;
   const fs::path path = temporary.path() / "records";

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -250,6 +251,108 @@ TEST_CASE("the lock of a process that was killed is recognised, one of another h
   CHECK_NOTHROW(RunFolder{options(temporary.path())});
 }
 
+TEST_CASE("a folder that is held by several processes is free when the last has died, and says who owns it") {
+  const TemporaryFolder temporary;
+  const std::filesystem::path lock = temporary / "run.lock";
+  int go[2], ready[2];
+  REQUIRE(pipe(go) == 0);
+  REQUIRE(pipe(ready) == 0);
+  const pid_t other = fork();  // before there is a lock to inherit
+  REQUIRE(other >= 0);
+  std::string id(run_id_length, ' ');
+  if (other == 0) {
+    const bool told = read(go[0], id.data(), id.size()) == static_cast<ssize_t>(id.size());
+    const RunFolder folder = RunFolder::shared(temporary.path(), id);
+    if (told && ::write(ready[1], "x", 1) == 1) sleep(60);
+    _exit(1);
+  }
+  std::optional<RunFolder> owner(options(temporary.path()));
+  id = owner->id();
+  REQUIRE(::write(go[1], id.data(), id.size()) == static_cast<ssize_t>(id.size()));
+  char byte = 0;
+  REQUIRE(read(ready[0], &byte, 1) == 1);
+  {
+    const RunFolder held = RunFolder::shared(temporary.path(), id);
+    std::filesystem::rename(lock, temporary / "kept");
+    owner.reset();  // as if it had died: the file stays
+    std::filesystem::rename(temporary / "kept", lock);
+  }
+  CHECK(std::filesystem::exists(lock));  // whoever only holds it does not remove it
+  CHECK(refusal(options(temporary.path(), true)).find("is being written by the run " + id) != std::string::npos);
+  {
+    RunFolder folder = RunFolder::shared(temporary.path(), id);
+    folder.take_over();
+    folder.take_over();
+    CHECK(test::contents(lock).find("process " + std::to_string(getpid())) != std::string::npos);
+    CHECK(refusal(options(temporary.path(), true)).find(std::to_string(getpid())) != std::string::npos);
+  }
+  CHECK(!std::filesystem::exists(lock));  // its new owner does
+  RunFolder stranger = RunFolder::shared(temporary.path(), id);
+  stranger.take_over();  // of a folder that is not locked: without effect
+  CHECK(!std::filesystem::exists(lock));
+  kill(other, SIGKILL);
+  REQUIRE(waitpid(other, nullptr, 0) == other);
+  CHECK_NOTHROW(RunFolder{options(temporary.path())});
+}
+
+TEST_CASE("a link in the place of a run's folder is refused by name, whoever begins there") {
+  for (const std::string name :
+       {"checkpoints", "tensorboard", "checkpoints/checkpoint-000001", "tensorboard/rank0000"}) {
+    const TemporaryFolder temporary;
+    CAPTURE(name);
+    test::write(temporary / "outside/mine", "mine");
+    const std::string id = "hearsay-0123456789abcdef";
+    test::write(temporary / "run/manifest.json",
+                R"({"schema_version": 1, "command": "hearsay", "run_id": ")" + id + "\"}");
+    const std::filesystem::path link = temporary / "run" / name;
+    std::filesystem::create_directories(link.parent_path());
+    std::filesystem::create_directory_symlink(temporary / "outside", link);
+    CHECK(refusal(options(temporary / "run", true)).find(link.string() + ": is a link") != std::string::npos);
+    CHECK_THROWS_WITH_AS(RunFolder::resumed(temporary / "run"), doctest::Contains(link.c_str()), ConfigError);
+    CHECK(std::filesystem::exists(temporary / "run/manifest.json"));
+    CHECK(names_in(temporary / "outside") == std::vector<std::string>{"mine"});
+  }
+  const TemporaryFolder temporary;  // a file, of a run that would go on
+  test::write(temporary / "outside", "mine");
+  test::write(temporary / "run/manifest.json",
+              R"({"schema_version": 1, "command": "hearsay", "run_id": "hearsay-0123456789abcdef"})");
+  std::filesystem::create_symlink(temporary / "outside", temporary / "run/snapshots.rank0000.bin");
+  CHECK_THROWS_WITH_AS(RunFolder::resumed(temporary / "run"), doctest::Contains("snapshots.rank0000.bin"), ConfigError);
+}
+
+TEST_CASE("only files that are there are looked at, whatever their numbers") {
+  const TemporaryFolder temporary;
+  for (const std::string rank : {"0000", "0002", "99999999", "99999999999999999999999", "x", ""})
+    test::write(temporary / ("metrics.rank" + rank + ".jsonl"), "");
+  const auto ranks_of = [&](int ranks) {
+    std::vector<int> found;
+    for (const auto& [rank, file] : metrics_files(temporary.path(), ranks)) found.push_back(rank);
+    return found;
+  };
+  CHECK(ranks_of(3) == std::vector<int>{0, 2});
+  CHECK(ranks_of(2'000'000'000) == std::vector<int>{0, 2, 99999999});
+  CHECK(metrics_files(temporary / "none", 3).empty());
+  CHECK(number_in_name("rank0012.json", "rank", ".json") == 12);
+  for (const char* name : {"rank.json", "rank12", "rank-1.json", "rank1e3.json", "rank 1.json", ""})
+    CHECK(!number_in_name(name, "rank", ".json"));
+}
+
+TEST_CASE("each kind of trouble is told once, in the words of the first, with a count, also of all ranks") {
+  Unwritten rank_0, rank_1;
+  CHECK(rank_0.add("a checkpoint: run/checkpoint-000010/rank0000.state: no room"));
+  CHECK(!rank_0.add("a checkpoint: run/checkpoint-000020/rank0000.state: no room"));
+  CHECK(rank_0.add("a checkpoint: run/checkpoint-000030/rank0000.state: not\nallowed"));
+  CHECK(rank_1.add("a checkpoint: run/checkpoint-000010/rank0001.state: no room"));
+  CHECK(rank_1.add("metrics.rank0001.jsonl (5 records, no room)"));
+  Unwritten all;
+  for (const Unwritten& rank : {rank_0, rank_1}) all.add(Unwritten::unpacked(rank.packed()));
+  CHECK(all.lines() ==
+        std::vector<std::string>{"a checkpoint: run/checkpoint-000010/rank0000.state: no room, and 2 more like it",
+                                 "a checkpoint: run/checkpoint-000030/rank0000.state: not allowed",
+                                 "metrics.rank0001.jsonl (5 records, no room)"});
+  CHECK(Unwritten::unpacked("").lines().empty());
+}
+
 TEST_CASE("files of two runs in one folder are noticed") {
   const TemporaryFolder temporary;
   const std::string one = "hearsay-0123456789abcdef", other = "hearsay-fedcba9876543210";
@@ -276,35 +379,11 @@ TEST_CASE("a folder that cannot be made or written is a DataError that names it"
   CHECK_THROWS_WITH_AS(RunFolder{options(temporary / "file/run")}, doctest::Contains("--output"), DataError);
 }
 
-namespace {
-
-/// While it lives no file grows beyond so many bytes: a disk that is full.
-class SmallDisk {
- public:
-  explicit SmallDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    const rlimit small{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &small);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  ~SmallDisk() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
-
-}  // namespace
-
 TEST_CASE("on a full disk a file is written whole or not at all, and the old one stays") {
   const TemporaryFolder temporary;
   write_file(temporary / "summary.json", "old");
   {
-    const SmallDisk disk(1000);
+    const test::SmallDisk disk(1000);
     CHECK_THROWS_WITH_AS(write_file(temporary / "summary.json", std::string(5000, 'x')),
                          doctest::Contains("cannot be written"), DataError);
   }
@@ -320,7 +399,7 @@ TEST_CASE("on a full disk a growing file keeps whole records, says what it has l
   file.flush();
   CHECK(file.problem() == "");
   {
-    const SmallDisk disk(1000);
+    const test::SmallDisk disk(1000);
     for (int i = 1; i < 50; ++i) file.append(record(i));
     file.flush();
   }
