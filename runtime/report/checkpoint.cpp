@@ -96,10 +96,12 @@ void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::b
       return write_files(place, manifest, state, durable);
     } catch (const DataError&) {
       // Another rank that had no room may have removed the folder while it was empty.
-      const bool was_there = is_folder(place);
-      fs::remove(state_file(manifest.number, manifest.rank), error);
-      fs::remove(place, error);  // where they are empty
-      fs::remove(directory_, error);
+      const bool was_there = fs::exists(fs::symlink_status(place, error));
+      if (is_folder(directory_) && is_folder(place)) {
+        fs::remove(state_file(manifest.number, manifest.rank), error);
+        fs::remove(place, error);  // where they are empty
+      }
+      if (is_folder(directory_)) fs::remove(directory_, error);
       if (was_there || attempt == most_attempts) throw;
     }
   }

@@ -139,13 +139,14 @@ void make_folder(const fs::path& directory) {
   if (!fs::is_directory(directory)) unusable(directory, "it is a file");
 }
 
-/// Folders of a run that are links: what is written or pruned there would be elsewhere.
+/// Where checkpoints are written and pruned; event files are written to no link either (event_file.cpp), and only where
+/// they are asked for.
 void require_no_links(const fs::path& directory) {
-  std::vector<fs::path> folders{directory / "checkpoints", directory / "tensorboard"};
+  const fs::path checkpoints = directory / "checkpoints";
   std::error_code error;
-  for (const fs::path& folder : std::vector(folders))
-    if (fs::symlink_status(folder, error).type() == fs::file_type::directory)
-      for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) folders.push_back(entry.path());
+  std::vector<fs::path> folders{checkpoints};
+  if (fs::symlink_status(checkpoints, error).type() == fs::file_type::directory)
+    for (const fs::directory_entry& entry : fs::directory_iterator(checkpoints, error)) folders.push_back(entry.path());
   for (const fs::path& folder : folders)
     if (fs::is_symlink(fs::symlink_status(folder, error)))
       throw ConfigError(

@@ -223,6 +223,7 @@ TEST_CASE("the files of ranks that have died go with those of the living") {
       folder.prune(rank, 2, lost);
     }
   }
+  folder.prune(1, 2, std::vector<int>{0});
   CHECK(folder.numbers() == Numbers{3, 4});
 }
 
