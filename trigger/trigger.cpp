@@ -22,6 +22,20 @@ void require_finite(Iteration k, const char* measure, std::span<const double> me
   }
 }
 
+}  // namespace
+
+double Observation::rate() const {
+  if (learning_rate) return *learning_rate;
+  throw ConfigError(
+      "the trigger weighs changes against the learning rate, and nobody has told it the rate of parameter " +
+      std::to_string(segment) +
+      " (from 0, in the model's order): say it before the first step. In Python: hearsay.join(…, optimizer=optimizer) "
+      "or " +
+      "learning_rate=eta; in C++: ParticipantOptions::step");
+}
+
+namespace {
+
 Measure read_measure(Config& config, Measure fallback) {
   const std::string name =
       config.choice("measure", fallback == Measure::norm ? "norm" : "change", {"norm", "change"},
@@ -73,6 +87,7 @@ TriggerEngine::TriggerEngine(const TriggerPlan& plan, std::span<const std::size_
       maximum_silence_(plan.maximum_silence),
       silence_growth_(plan.silence_growth),
       lengths_(lengths.begin(), lengths.end()),
+      learning_rates_(initial_norms.size()),
       norm_at_event_(initial_norms.begin(), initial_norms.end()),
       iteration_of_event_(initial_norms.size(), -1),
       thresholds_(initial_norms.size(), 0.0),
@@ -97,7 +112,7 @@ void TriggerEngine::require_right_call(Iteration k, std::size_t norms, std::size
 }
 
 void TriggerEngine::decide(Iteration k, std::span<const double> norms, std::span<const double> changes,
-                           double learning_rate, std::span<std::uint8_t> fired) {
+                           std::span<std::uint8_t> fired) {
   require_right_call(k, norms.size(), changes.size(), fired.size());
   require_finite(k, "norm", norms);
   require_finite(k, "change", changes);
@@ -111,7 +126,7 @@ void TriggerEngine::decide(Iteration k, std::span<const double> norms, std::span
                                .norm_at_event = norm_at_event_[s],
                                .change = change,
                                .iteration_of_event = iteration_of_event_[s],
-                               .learning_rate = learning_rate,
+                               .learning_rate = learning_rates_[s],
                                .rank = rank_});
   }
 }

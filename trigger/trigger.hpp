@@ -31,11 +31,14 @@ struct Observation {
   double norm_at_event;          ///< the norm at the last event; at the start that of the common initial model
   double change;                 ///< by the plan's measure
   Iteration iteration_of_event;  ///< −1 before the first event
-  double learning_rate;          ///< η_k
-  int rank = 0;                  ///< this one
+  /// η of the step before, or, where the loop tells it sooner, of the one that follows; nothing: not known.
+  std::optional<double> learning_rate = std::nullopt;
+  int rank = 0;  ///< this one
 
   Iteration silence() const { return iteration - iteration_of_event; }  ///< iterations since the last event, ≥ 1
   double slope() const { return change / static_cast<double>(silence()); }
+  /// The learning rate. Throws ConfigError while it is not known: no missing rate counts as 0.
+  double rate() const;
 };
 
 /// A policy: the threshold in force, and what an event changes about it. State per segment; segments are independent.
@@ -55,6 +58,8 @@ class Trigger {
   virtual bool local_steps_between_events() const { return false; }
   /// Whether no segment is silent for longer and longer, whatever it does.
   virtual bool bounds_silence() const { return false; }
+  /// Whether `Observation::rate` is asked in every iteration.
+  virtual bool measures_steps() const { return false; }
   /// What `trigger.measure` is unless it is given: `change` where a rate is cited that was proved for the change.
   virtual Measure default_measure() const { return Measure::norm; }
 };
@@ -95,8 +100,10 @@ class TriggerEngine {
   /// Decides every segment at iteration k. `norms` and `fired`: one entry a segment; fired[s] is 1 for an event, else
   /// 0. `changes`: ‖x_k − x̂‖ of every segment if that is the measure, else empty. Must be called once per iteration,
   /// with k rising. Throws DivergenceError for a norm or change that is not finite; nothing has changed then.
-  void decide(Iteration k, std::span<const double> norms, std::span<const double> changes, double learning_rate,
+  void decide(Iteration k, std::span<const double> norms, std::span<const double> changes,
               std::span<std::uint8_t> fired);
+  /// The η of a segment from now on. Until it is told it is not known.
+  void learning_rate(SegmentId s, std::optional<double> eta) { learning_rates_[s] = eta; }
 
   /// The thresholds that the last `decide` compared with, one a segment (reports only).
   std::span<const double> thresholds() const { return thresholds_; }
@@ -119,6 +126,7 @@ class TriggerEngine {
   double silence_growth_;          // 0 = off
   Iteration last_iteration_ = -1;  // of the last decide
   std::vector<std::size_t> lengths_;
+  std::vector<std::optional<double>> learning_rates_;
   std::vector<double> norm_at_event_;
   std::vector<Iteration> iteration_of_event_;
   std::vector<double> thresholds_;

@@ -29,7 +29,6 @@ Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<const JobPlan> pla
       departures_(ranks, communicator_.rank(), communicator_.size()),
       participant_(ranks, (require_same_job(), plan_->topology(communicator_.size())), *plan_->exchange, *replica_,
                    {.iterations_per_epoch = program.iterations_per_epoch,
-                    .step = program.step,
                     .interrupted = [this] { return interrupted(); }}),
       ready_(replica_->layout.count()),
       learning_rate_(unknown),
@@ -155,7 +154,7 @@ void Member::finish(std::optional<double> learning_rate) {
   ledger.spend({.phase = Phase::compute, .from = phase_start_, .to = ledger.now()}, ledger.charged() - charged_before_);
   if (participant_.layer_wise())
     while (handed_on_ > 0) participant_.gradient_ready(static_cast<SegmentId>(--handed_on_));
-  if (learning_rate) participant_.learning_rate(learning_rate_ = *learning_rate);
+  learning_rate_ = learning_rate.value_or(unknown);
   participant_.finish(done_);
   phase_start_ = ledger.now();
   charged_before_ = ledger.charged();

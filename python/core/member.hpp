@@ -50,7 +50,6 @@ struct Program {
   std::map<std::string, std::string> versions;
   Iteration iterations_per_epoch = 1;
   Iteration iterations = 0;  ///< of the whole run; 0: not known
-  StepResponse step{};
   std::vector<int> signals{};  ///< beside SIGINT and SIGTERM, after which it does not go on
 };
 
@@ -76,7 +75,8 @@ class Member {
   void start();
   /// In any order, once a step for every segment; those that are missing at `finish` count as ready then.
   void gradient_ready(SegmentId segment);
-  /// `learning_rate`: of the step that follows, if there is one number.
+  /// `learning_rate`: of the step that follows, for the reports, if there is one number. What exchanges go by is
+  /// `participant().steps`.
   void finish(std::optional<double> learning_rate);
   /// `loss` of the step's batch; NaN: not known.
   void stepped(double loss);

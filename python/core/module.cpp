@@ -95,7 +95,9 @@ void add_observation(py::module_& m) {
       .def_readonly("change", &Observation::change,
                     "|norm − norm_at_event|, or ‖x − what neighbours hold‖₂ with trigger.measure: change")
       .def_readonly("iteration_of_event", &Observation::iteration_of_event, "of the last event; −1 before the first")
-      .def_readonly("learning_rate", &Observation::learning_rate, "of the step before")
+      .def_property_readonly("learning_rate", &Observation::rate,
+                             "of the step that follows, or, where only `finish` says it, of the one before; "
+                             "ConfigError where the loop has not said it")
       .def_property_readonly("silence", &Observation::silence, "steps since the last event")
       .def_property_readonly("slope", &Observation::slope, "change / silence");
 }
@@ -112,14 +114,16 @@ std::shared_ptr<const JobPlan> read_plan(const std::optional<std::string>& file,
   return std::make_shared<const JobPlan>(std::move(config), model_name, data_name);
 }
 
-/// (η, μ, dampening, (β, ε) or nothing)
-using Step = std::tuple<double, double, double, std::optional<std::pair<double, double>>>;
+/// (η, μ, dampening, maximize, (β, ε, from zero) or nothing)
+using Step = std::tuple<double, double, double, bool, std::optional<std::tuple<double, double, bool>>>;
 
 StepResponse response(const Step& step) {
-  const auto& [learning_rate, momentum, dampening, normalised] = step;
-  StepResponse made{.learning_rate = learning_rate, .momentum = momentum, .dampening = dampening};
-  if (normalised)
-    made.normalised = StepResponse::Normalised{.memory = normalised->first, .epsilon = normalised->second};
+  const auto& [learning_rate, momentum, dampening, maximize, normalised] = step;
+  StepResponse made{.learning_rate = learning_rate, .momentum = momentum, .dampening = dampening, .maximize = maximize};
+  if (normalised) {
+    const auto& [memory, epsilon, from_zero] = *normalised;
+    made.normalised = StepResponse::Normalised{.memory = memory, .epsilon = epsilon, .from_zero = from_zero};
+  }
   return made;
 }
 
@@ -217,21 +221,27 @@ void define_start(MemberClass& member) {
   member.def(
       py::init([](std::optional<int> communicator, std::shared_ptr<const JobPlan> plan,
                   std::shared_ptr<Parameters> replica, std::string command, std::map<std::string, std::string> versions,
-                  Iteration iterations_per_epoch, Iteration iterations, const Step& step, std::vector<int> signals) {
+                  Iteration iterations_per_epoch, Iteration iterations, std::vector<int> signals) {
         Program program{.command = std::move(command),
                         .versions = std::move(versions),
                         .iterations_per_epoch = iterations_per_epoch,
                         .iterations = iterations,
-                        .step = response(step),
                         .signals = std::move(signals)};
         return joined(communicator, std::move(plan), std::move(replica), std::move(program));
       }),
       py::arg("communicator"), py::arg("plan"), py::arg("replica"), py::kw_only(), py::arg("command"),
-      py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"), py::arg("step"), py::arg("signals"));
+      py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"), py::arg("signals"));
 }
 
 void define_loop(MemberClass& member) {
-  member.def("start", [](MemberHandle& h) { waiting(h, [](Member& m_) { m_.start(); }); })
+  member
+      .def("tell_steps",
+           [](MemberHandle& h, const std::vector<Step>& steps) {
+             std::vector<StepResponse> responses;
+             for (const Step& step : steps) responses.push_back(response(step));
+             (*h).participant().steps(responses);
+           })
+      .def("start", [](MemberHandle& h) { waiting(h, [](Member& m_) { m_.start(); }); })
       .def("gradient_ready",
            [](MemberHandle& h, SegmentId segment) { waiting(h, [&](Member& m_) { m_.gradient_ready(segment); }); })
       .def("finish",
@@ -374,7 +384,9 @@ PYBIND11_MODULE(_core, m) {
       .def_readonly("yaml", &JobPlan::yaml)
       .def_readonly("notes", &JobPlan::notes)
       .def_property_readonly("directory", [](const JobPlan& plan) { return plan.report.directory.string(); })
-      .def_property_readonly("lockstep", &JobPlan::in_step);
+      .def_property_readonly("lockstep", &JobPlan::in_step)
+      .def_property_readonly("measures_steps",
+                             [](const JobPlan& plan) { return plan.exchange->laws().measures_steps; });
 
   add_observation(m);
   add_member(m);

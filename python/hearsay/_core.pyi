@@ -30,7 +30,8 @@ class Observation:
         """of the last event; −1 before the first"""
     @property
     def learning_rate(self) -> float:
-        """of the step before"""
+        """of the step that follows, or, where only `finish` says it, of the one before; ConfigError where the loop
+        has not said it"""
     @property
     def silence(self) -> int:
         """steps since the last event"""
@@ -67,8 +68,10 @@ class Plan:
     def directory(self) -> str: ...
     @property
     def lockstep(self) -> bool: ...
+    @property
+    def measures_steps(self) -> bool: ...
 
-Response = Tuple[float, float, float, Optional[Tuple[float, float]]]
+Response = Tuple[float, float, float, bool, Optional[Tuple[float, float, bool]]]
 
 class Member:
     def __init__(
@@ -81,9 +84,9 @@ class Member:
         versions: Mapping[str, str],
         iterations_per_epoch: int,
         iterations: int,
-        step: Response,
         signals: Sequence[int],
     ) -> None: ...
+    def tell_steps(self, steps: Sequence[Response]) -> None: ...
     def start(self) -> None: ...
     def gradient_ready(self, segment: int) -> None: ...
     def finish(self, learning_rate: Optional[float]) -> None: ...

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 
 import numpy as np
 
-from . import _blocks, _core, _cores, _graphs, _sharing
+from . import _blocks, _core, _cores, _graphs, _rates, _sharing
 from ._process import place_of, process
 from ._summary import Summary
 from .errors import ConfigError, DataError, DivergenceError
@@ -26,7 +26,7 @@ class Step:
     Set `step.loss = loss` (a number, or a tensor of one) inside the block, and the run folder has it.
     """
 
-    def __init__(self, member: Member, optimizer: Any, learning_rate: Optional[float], backward_passes: int):
+    def __init__(self, member: Member, optimizer: Any, learning_rate: _rates.Rate, backward_passes: int):
         self._member = member
         self._optimizer = optimizer
         self._learning_rate = learning_rate
@@ -37,6 +37,7 @@ class Step:
     def __enter__(self) -> Step:
         member = self._member
         member._require_whole()
+        member._steps.tell(member._core, self._optimizer, self._learning_rate)
         member._open_step = self
         member._block.begin()
         member._core.start()
@@ -53,8 +54,8 @@ class Step:
         if self._exchanged:
             raise RuntimeError("step.exchange() was called twice in one step")
         member._block.gather_gradients()
-        rate = self._learning_rate if self._learning_rate is not None else _learning_rate_of(self._optimizer)
-        member._core.finish(rate)
+        member._steps.tell(member._core, self._optimizer, self._learning_rate)
+        member._core.finish(_rates.reported_rate(self._optimizer, self._learning_rate))
         self._exchanged = True
 
     def __exit__(self, kind, value, trace) -> None:
@@ -107,8 +108,8 @@ class Member:
     layer_wise: bool
     lockstep: bool
 
-    def __init__(self, core, plan, block):
-        self._core, self._plan, self._block = core, plan, block
+    def __init__(self, core, plan, block, steps):
+        self._core, self._plan, self._block, self._steps = core, plan, block, steps
         self._open_step = None
         self._broken = None
         self._exited = None
@@ -126,7 +127,7 @@ class Member:
     # ------------------------------------------------------------------ the loop
 
     def step(
-        self, optimizer: Any = None, *, learning_rate: Optional[float] = None, backward_passes: int = 1
+        self, optimizer: Any = None, *, learning_rate: _rates.Rate = None, backward_passes: int = 1
     ) -> Step:
         """One iteration, around the code that makes the gradients::
 
@@ -139,7 +140,9 @@ class Member:
 
         optimizer        anything with `.step()`, or a function without arguments that applies the update; None: the
                          block calls `step.exchange()` and applies the update itself
-        learning_rate    of this step, for exchanges that measure by it; a torch optimizer says its own
+        learning_rate    of this step, where exchanges measure by it and `optimizer` does not say it: a number, or a
+                         mapping of parameters' names to numbers. SGD, Adam, AdamW, NAdam, Adamax, RMSprop and Adagrad
+                         of torch are asked for the rates of their groups in every step
         backward_passes  how many backward passes make one gradient (gradient accumulation)
 
         An exception in the block ends the job, with rank and line, unless the loop catches it; the member cannot be
@@ -169,6 +172,7 @@ class Member:
         """The parameters are final: what has news is sent. Does not wait. Gradients are set to 0. Call it before the
         forward pass: asynchronously, what is sent may move the parameters, too."""
         self._require_whole()
+        self._steps.tell(self._core, None, None, required=False)
         self._block.begin()
         self._core.start()
 
@@ -180,11 +184,13 @@ class Member:
             raise KeyError(f"there is no parameter '{parameter}'; there are {', '.join(self._block.names)}")
         self._core.gradient_ready(self._block.names.index(parameter) if isinstance(parameter, str) else parameter)
 
-    def finish(self, learning_rate: Optional[float] = None) -> None:
-        """All gradients are ready: mixes the parameters, or replaces the gradients. In lockstep it waits."""
+    def finish(self, learning_rate: _rates.Rate = None) -> None:
+        """All gradients are ready: mixes the parameters, or replaces the gradients. In lockstep it waits.
+        `learning_rate`: as in `step`."""
         self._require_whole()
         self._block.gather_gradients()
-        self._core.finish(learning_rate)
+        self._steps.tell(self._core, None, learning_rate)
+        self._core.finish(_rates.reported_rate(None, learning_rate))
 
     def stepped(self, loss: Any = None) -> None:
         """The update has been applied."""
@@ -444,33 +450,12 @@ def _less_is_better(name, lower_is_better):
     return known or name.endswith(("_loss", "_error")) or name in lower_is_better
 
 
-def _learning_rate_of(optimizer):
-    """The η of the next step, where the optimizer has one."""
-    groups = getattr(optimizer, "param_groups", None)
-    return float(groups[0]["lr"]) if groups and "lr" in groups[0] else None
-
-
-def response_of(optimizer):
-    """How far a gradient moves the model: (learning rate, momentum, dampening, (β, ε) where gradients are divided by
-    the root of their mean square). For exchanges that correct drift."""
-    group = getattr(optimizer, "param_groups", [{}])[0]
-    rate = float(group.get("lr", 0.0))
-    if "betas" in group:
-        first, second = group["betas"]
-        return rate, first, first, (second, group["eps"])
-    if "alpha" in group:  # RMSprop
-        return rate, group.get("momentum", 0.0), 0.0, (group["alpha"], group["eps"])
-    if "lr_decay" in group:  # Adagrad
-        return rate, 0.0, 0.0, (1.0, group["eps"])
-    return rate, float(group.get("momentum", 0.0)), float(group.get("dampening", 0.0)), None
-
-
 def join(
     config: Union[str, "os.PathLike[str]", Mapping[str, Any]],
     model: Any,
     *,
     optimizer: Any = None,
-    learning_rate: Optional[float] = None,
+    learning_rate: _rates.Rate = None,
     set: Optional[Mapping[str, Any]] = None,
     name: Optional[str] = None,
     data: Optional[str] = None,
@@ -490,8 +475,11 @@ def join(
                   names to arrays, a list, or one). A module's parameters and gradients become views of one block, and
                   stay the same Parameter objects, so that an optimizer may be made before or after. For arrays,
                   `member.parameters` and `member.gradients` are those views
-    optimizer     a torch optimizer, which `exchange.correction: {name: drift}` needs to know how far a gradient moves
-                  the model; or say its `learning_rate`, for plain SGD
+    optimizer     the torch optimizer, for exchanges that measure by how far a step moves each parameter
+                  (`exchange.correction: {name: drift}`, `quasi_global_momentum`, `trigger: {name: sparq}`), where
+                  `member.step` is given a function and not the optimizer. It may have groups, and schedulers
+    learning_rate in place of an optimizer that is none of torch's, for steps of plain SGD: a number, or a mapping of
+                  parameters' names to numbers
     set           a mapping of dotted keys to values on top of the configuration: {"trigger.horizon": 0.95}. Where one
                   chooses something else, {"exchange.name": "allreduce"}, keys that belonged to the earlier choice are
                   left out with a note
@@ -534,7 +522,7 @@ def join(
         trigger=trigger,
     )
     block = _blocks.made_of(model)
-    step = response_of(optimizer) if optimizer is not None else (float(learning_rate or 0.0), 0.0, 0.0, None)
+    steps = _rates.Steps(plan, block, optimizer, learning_rate)
     core = _core.Member(
         None if communicator is None else communicator.py2f(),
         plan,
@@ -543,13 +531,12 @@ def join(
         versions=_versions(),
         iterations_per_epoch=iterations_per_epoch,
         iterations=iterations,
-        step=step,
         signals=process.signals,
     )
     for array, put_back in block.other_state():
         core.broadcast(array)
         put_back()
-    member = Member(core, plan, block)
+    member = Member(core, plan, block, steps)
     if graph is not None and member.rank == 0:
         _graphs.keep(edges, member.directory)
     if member.rank == 0:

@@ -6,7 +6,7 @@
 //                                           Asynchronously x_k may move by what is sent, before the gradient;
 //                                           in lockstep with `strategy: diffusion` it waits and mixes here
 //     loss, g = model(x_k, batch)           calls exchange.gradient_ready(s) per segment, last layer first
-//     exchange.learning_rate(η)             for those that measure steps by it
+//     context.steps ← η of this step        for those that measure by it (ExchangeLaws::measures_steps)
 //     exchange.finish(k)                    mix x, or replace g by the aggregated gradient
 //     optimizer.step()                      x ← x − η g
 //     exchange.stepped(k)
@@ -44,9 +44,6 @@ class Exchange {
   virtual ~Exchange() = default;
   virtual void start(Iteration k) = 0;
   virtual void gradient_ready(SegmentId segment) { static_cast<void>(segment); }
-  /// The η that the optimizer's next step has. Told before every `finish`, or as long as it stays the same once. An
-  /// exchange that needs it throws ConfigError in `finish` if it was never told.
-  virtual void learning_rate(double eta) { static_cast<void>(eta); }
   virtual void finish(Iteration k) = 0;
   virtual void stepped(Iteration k) { static_cast<void>(k); }
   /// In place of an asynchronous iteration where this rank has nothing to compute: it goes on sending, mixing and
@@ -95,21 +92,26 @@ class Exchange {
   virtual std::vector<Share> shares() const { return {}; }
 };
 
-/// How far a gradient moves the model.
+/// How far a gradient moves a segment.
 struct StepResponse {
   /// An optimizer that divides every gradient by the root of its running mean square, or of its sum of squares.
   struct Normalised {
-    double memory = 1.0;   ///< β of q ← β q + (1 − β) g², 1 − βᵏ being divided out; 1: q ← q + g²
-    double epsilon = 0.0;  ///< added to the root
+    double memory = 1.0;     ///< β of q ← β q + (1 − β) g², 1 − βᵏ being divided out; 1: q ← q + g²
+    double epsilon = 0.0;    ///< added to the root
+    bool from_zero = false;  ///< q begins with 0 as it is: 1 − βᵏ is not divided out
   };
 
-  double learning_rate = 0.0;  ///< η, the highest of the run; 0: not known
-  double momentum = 0.0;       ///< μ: what an earlier gradient still counts for, in [0, 1)
-  double dampening = 0.0;      ///< μ = 0.9 with a dampening of 0.9 is a mean of gradients and not a sum
+  std::optional<double> learning_rate = std::nullopt;  ///< η ≥ 0 of the next step; nothing: not known
+  double momentum = 0.0;                               ///< μ: what an earlier gradient still counts for, in [0, 1)
+  double dampening = 0.0;  ///< μ = 0.9 with a dampening of 0.9 is a mean of gradients and not a sum
+  bool maximize = false;   ///< x moves along its gradient, and not against it
   std::optional<Normalised> normalised = std::nullopt;
 
-  /// What a gradient of 1, held for ever, moves x by in an iteration; where it is normalised, one whose root is 1.
-  double gain() const { return learning_rate * (1.0 - dampening) / (1.0 - momentum); }
+  /// What a gradient of 1, held for ever, moves x by in an iteration; where it is normalised, one whose root is 1. 0
+  /// while η is not known.
+  double gain() const { return learning_rate.value_or(0.0) * (1.0 - dampening) / (1.0 - momentum); }
+  /// −1 where x moves along its gradient.
+  double sign() const { return maximize ? -1.0 : 1.0; }
   /// Iterations that this takes to show.
   double lag() const { return 1.0 / (1.0 - momentum); }
 };
@@ -125,7 +127,9 @@ struct ExchangeContext {
   /// Messages of collectives, over all ranks; to be used inside jobs of `engine` only.
   Peers& peers;
   Iteration iterations_per_epoch = 1;
-  StepResponse step{};
+  /// (segments) what the next step makes of a gradient: up to date when `finish` is called; in `start`, of the step
+  /// before or after, as the loop tells it.
+  std::span<const StepResponse> steps{};
   /// Ends waiting (a stop signal has come); must be cheap and safe to call from any thread.
   std::function<bool()> interrupted = [] { return false; };
 
@@ -168,6 +172,8 @@ struct ExchangeLaws {
   bool keeps_mass = false;
   /// `finish` gives a rank the gradient of its own part of the block only (runtime/replica/layout.hpp, part_of).
   bool sharded = false;
+  /// It needs `ExchangeContext::steps`: a participant refuses `finish` while the rate of a segment is not known.
+  bool measures_steps = false;
 };
 
 /// A configured exchange before there is a replica: read and checked on every rank before any communication. Nothing of

@@ -22,7 +22,6 @@ class Mirrored final : public Exchange {
     exchange_->start(k);
     if (moves_at_start_) put(mirror_.values.span(), there_.values.span());
   }
-  void learning_rate(double eta) override { exchange_->learning_rate(eta); }
   void finish(Iteration k) override {
     fetch(there_.gradients.span(), mirror_.gradients.span());
     exchange_->finish(k);
@@ -79,7 +78,7 @@ class Mirrored final : public Exchange {
                        .ledger = context.ledger,
                        .peers = context.peers,
                        .iterations_per_epoch = context.iterations_per_epoch,
-                       .step = context.step,
+                       .steps = context.steps,
                        .interrupted = context.interrupted});
   }
 

@@ -1,9 +1,12 @@
 #include "runtime/exchange/participant.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
+#include "base/error.hpp"
 #include "runtime/exchange/segments.hpp"
 #include "runtime/mpi/transport.hpp"
 
@@ -24,6 +27,15 @@ std::size_t ring_bytes(const ExchangePlan& plan, const Layout& layout, int ranks
   const std::size_t packet =
       std::max(plan.packet_bound(layout, ranks), spares > 0 ? whole_model_bytes(layout) : std::size_t{0});
   return MailboxMap::capacity_for(packet, plan.in_flight().value_or(for_lockstep));
+}
+
+void require_step(const StepResponse& step, const std::string& of) {
+  const double eta = step.learning_rate.value_or(0.0);
+  if (!(eta >= 0.0) || !std::isfinite(eta))
+    throw ConfigError("the learning rate of " + of + " is " + std::to_string(eta) + "; it is a number from 0 up");
+  if (!(step.momentum >= 0.0 && step.momentum < 1.0))
+    throw ConfigError("the momentum of " + of + " is " + std::to_string(step.momentum) +
+                      "; it is a number from 0 up and below 1");
 }
 
 /// Lockstep ranks know how many batches the others have begun.
@@ -64,6 +76,8 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
       options_(std::move(options)),
       places_(*topology_, options_.spares),
       sharded_(plan.laws().sharded),
+      measures_steps_(plan.laws().measures_steps),
+      steps_(replica.layout.count(), options_.step),
       ledger_(places_.neighbour_slots(process_), replica.layout.count(), transport_->clock()),
       peers_(transport_->open_peers({.idle = [this] { serve(); },
                                      .sent =
@@ -297,6 +311,35 @@ void Participant::start(Iteration k) {
   exchange_->start(k);
 }
 
+void Participant::learning_rate(double eta) {
+  require_step({.learning_rate = eta}, "all segments");
+  for (StepResponse& step : steps_) step.learning_rate = eta;
+}
+
+void Participant::steps(std::span<const StepResponse> steps) {
+  if (steps.size() != steps_.size())
+    throw std::logic_error("participant: " + std::to_string(steps.size()) + " steps for " +
+                           std::to_string(steps_.size()) + " segments");
+  for (SegmentId s = 0; s < steps.size(); ++s) require_step(steps[s], "'" + replica_.layout[s].name + "'");
+  std::ranges::copy(steps, steps_.begin());
+}
+
+void Participant::require_rates() const {
+  for (SegmentId s = 0; measures_steps_ && s < steps_.size(); ++s)
+    if (!steps_[s].learning_rate)
+      throw ConfigError(
+          "this exchange measures by how far a step moves the model, and nobody has told it the learning "
+          "rate of '" +
+          replica_.layout[s].name +
+          "': call Participant::learning_rate, or `steps`, before `finish`; or say it once by "
+          "ParticipantOptions::step");
+}
+
+void Participant::finish(Iteration k) {
+  require_rates();
+  exchange_->finish(k);
+}
+
 double Participant::job_iterations(Iteration k) const {
   return count_ ? static_cast<double>(count_->total()) / topology_->ranks() : static_cast<double>(k);
 }
@@ -318,7 +361,7 @@ ExchangeContext Participant::context() {
           .ledger = ledger_,
           .peers = peers_,
           .iterations_per_epoch = options_.iterations_per_epoch,
-          .step = options_.step,
+          .steps = steps_,
           .interrupted = options_.interrupted};
 }
 
@@ -359,6 +402,7 @@ void Participant::settle(const std::function<void()>& barrier) {
 // What an exchange sends again was counted before.
 void Participant::state(Archive& archive) {
   flush();
+  for (StepResponse& step : steps_) archive.optional("learning rate", step.learning_rate);
   exchange_->state(archive);
   flush();
   engine_->run([&] {

@@ -36,7 +36,8 @@ class ParticipantPlan {
 struct ParticipantOptions {
   /// Iterations that see the data once; densities that change by the epoch go by it.
   Iteration iterations_per_epoch = 1;
-  /// What the loop's optimizer makes of a gradient, at its highest learning rate: exchanges that correct drift ask.
+  /// What the loop's optimizer makes of a gradient, in all segments, until the loop says something else
+  /// (Participant::learning_rate, `steps`). Only exchanges that measure steps ask.
   StepResponse step{};
   /// All ranks get rank 0's x; without it the caller sees to it that they begin with the same.
   bool start_from_rank_0 = true;
@@ -86,9 +87,13 @@ class Participant {
   // The loop: see runtime/exchange/exchange.hpp.
   void start(Iteration k);
   void gradient_ready(SegmentId segment) { exchange_->gradient_ready(segment); }
-  /// Before `finish`; only some exchanges ask for it.
-  void learning_rate(double eta) { exchange_->learning_rate(eta); }
-  void finish(Iteration k) { exchange_->finish(k); }
+  /// The η of the next step, of all segments; the rest of what a step is stays. Before `finish`, in every iteration in
+  /// which it changes; only exchanges that measure steps ask. Throws ConfigError unless it is a number ≥ 0.
+  void learning_rate(double eta);
+  /// Where segments have rates, or more, of their own: (segments) what the next step makes of a gradient.
+  void steps(std::span<const StepResponse> steps);
+  /// Throws ConfigError if the exchange measures steps, and the rate of a segment has never been told.
+  void finish(Iteration k);
   void stepped(Iteration k) { exchange_->stepped(k); }
   /// Whether ranks are servers of a part each.
   bool is_sharded() const { return sharded_; }
@@ -184,6 +189,7 @@ class Participant {
   };
 
   void broadcast_replica();
+  void require_rates() const;
   std::unique_ptr<FailureDetector> make_failure_detector(const ExchangePlan& plan);
   std::unique_ptr<Pulse> make_pulse(const ExchangePlan& plan);
   std::vector<std::size_t> places_behind_mailboxes(const ExchangePlan& plan) const;
@@ -206,7 +212,8 @@ class Participant {
   Parameters& replica_;
   ParticipantOptions options_;
   const Places places_;
-  const bool sharded_;
+  const bool sharded_, measures_steps_;
+  std::vector<StepResponse> steps_;  // (segments)
   Ledger ledger_;
   Peers& peers_;
   RemoteMemory* memory_;

@@ -43,7 +43,7 @@ TEST_CASE("the program's own policy decides, within the options that all policie
   TriggerEngine engine(plan, lengths, norms);
   std::vector<std::uint8_t> fired(2);
   for (Iteration k = 0; k < 7; ++k) {
-    engine.decide(k, norms, {}, 0.1, fired);
+    engine.decide(k, norms, {}, fired);
     CHECK(fired[1] == 1);
     CHECK(fired[0] == (k % 3 == 0 ? 1 : 0));
   }

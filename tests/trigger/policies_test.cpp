@@ -153,7 +153,7 @@ TEST_CASE("periodic sends segments of at most small_always values at every itera
         "{name: periodic, period: 4, warmup_iterations: 0, small_always: " + std::to_string(small) + "}", lengths,
         norms);
     for (Iteration k = 0; k < 12; ++k) {
-      trigger.decide(k, norms, {}, 0.1, fired);
+      trigger.decide(k, norms, {}, fired);
       for (std::size_t s = 0; s < lengths.size(); ++s) {
         const bool is_small = small > 0 && lengths[s] <= static_cast<std::size_t>(small);
         CHECK(fired[s] == (k % 4 == 0 || is_small));
@@ -193,12 +193,13 @@ TEST_CASE("sparq: steps and learning rate scaled alike give the same events") {
   std::vector<std::vector<std::uint8_t>> events;
   for (const double factor : {1.0, 0.25, 16.0}) {
     TriggerEngine trigger = test::make_engine("{name: sparq, scale: 9, warmup_iterations: 0}", one, none);
+    trigger.learning_rate(0, factor * 0.01);
     double sent = 0.0;
     events.emplace_back(trace.size());
     for (std::size_t k = 0; k < trace.size(); ++k) {
       const std::vector<double> change{factor * std::abs(trace[k] - sent)};
       const auto fired = std::span(events.back()).subspan(k, 1);
-      trigger.decide(static_cast<Iteration>(k), none, change, factor * 0.01, fired);
+      trigger.decide(static_cast<Iteration>(k), none, change, fired);
       if (fired[0] != 0) sent = trace[k];
     }
     CHECK(events.back() == events.front());
@@ -328,7 +329,7 @@ Rates rates(const std::string& yaml, std::size_t segments, Iteration iterations,
   std::vector<std::uint8_t> fired(segments);
   const auto n = static_cast<double>(iterations);
   for (Iteration k = 0; k < iterations; ++k) {
-    trigger.decide(k, norms, {}, 0.1, fired);
+    trigger.decide(k, norms, {}, fired);
     for (std::size_t s = 0; s < segments; ++s) {
       rates.of_segment[s] += fired[s] / n;
       rates.together += fired[s] * fired[(s + 1) % segments] / n / static_cast<double>(segments);
@@ -342,7 +343,7 @@ std::vector<std::vector<std::uint8_t>> draws(const std::string& yaml, int rank) 
   const std::vector<double> norms(4, 1.0);
   TriggerEngine trigger = test::make_engine(yaml, lengths, norms, rank);
   std::vector<std::vector<std::uint8_t>> all(200, std::vector<std::uint8_t>(4));
-  for (std::size_t k = 0; k < all.size(); ++k) trigger.decide(static_cast<Iteration>(k), norms, {}, 0.1, all[k]);
+  for (std::size_t k = 0; k < all.size(); ++k) trigger.decide(static_cast<Iteration>(k), norms, {}, all[k]);
   return all;
 }
 

@@ -25,13 +25,15 @@ class Replay {
 
   Replay(const std::string& yaml, std::span<const double> initial)
       : engine_(make_engine(yaml, std::vector<std::size_t>(initial.size(), 1), initial)),
-        sent_(initial.begin(), initial.end()) {}
+        sent_(initial.begin(), initial.end()) {
+    for (SegmentId s = 0; s < initial.size(); ++s) engine_.learning_rate(s, learning_rate);
+  }
 
   void decide(Iteration k, std::span<const double> values, std::span<std::uint8_t> fired) {
     std::vector<double> changes;
     for (std::size_t s = 0; s < values.size() && engine_.measure() == Measure::change; ++s)
       changes.push_back(std::abs(values[s] - sent_[s]));
-    engine_.decide(k, values, changes, learning_rate, fired);
+    engine_.decide(k, values, changes, fired);
     for (std::size_t s = 0; s < values.size(); ++s) {
       if (fired[s] != 0) sent_[s] = values[s];
     }

@@ -204,8 +204,8 @@ TEST_CASE("a tensor that rotates is silent for ever by its norm, and sent by its
   for (Iteration k = 0; k < 40; ++k) {
     x = {-x[1], x[0]};  // by a right angle, which changes it by 5 √2
     const std::vector<double> norm_of_x{norm(x)}, change{norm_of_difference(x, sent)};
-    norms.decide(k, norm_of_x, {}, 0.1, by_norm);
-    changes.decide(k, norm_of_x, change, 0.1, by_change);
+    norms.decide(k, norm_of_x, {}, by_norm);
+    changes.decide(k, norm_of_x, change, by_change);
     CHECK(by_norm[0] == 0);
     CHECK(by_change[0] == 1);
     if (by_change[0] != 0) sent = x;
@@ -282,11 +282,11 @@ TEST_CASE("a change that is not finite stops the run as a norm does, and changes
   for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
     const std::vector<double> changes{0.5, bad};
     CHECK_THROWS_WITH_AS(
-        trigger.decide(0, norms, changes, 0.1, fired),
+        trigger.decide(0, norms, changes, fired),
         doctest::Contains("the change of parameter 1 (from 0, in the model's order) at iteration 0 is "),
         DivergenceError);
   }
-  CHECK_NOTHROW(trigger.decide(0, norms, right, 0.1, fired));
+  CHECK_NOTHROW(trigger.decide(0, norms, right, fired));
 }
 
 TEST_CASE("wrong calls of the engine are found") {
@@ -299,13 +299,13 @@ TEST_CASE("wrong calls of the engine are found") {
         test::make_engine(change ? "{name: always, measure: change}" : "{name: always}", lengths, norms);
     const std::span<const double> right = change ? std::span(norms) : std::span<const double>();
     const std::span<const double> wrong = change ? std::span<const double>() : std::span(norms);
-    trigger.decide(0, norms, right, 0.1, fired);
-    CHECK_THROWS_AS(trigger.decide(0, norms, right, 0.1, fired), std::logic_error);
-    CHECK_THROWS_AS(trigger.decide(1, norms, right, 0.1, too_few), std::logic_error);
-    CHECK_THROWS_AS(trigger.decide(1, one, right, 0.1, fired), std::logic_error);
-    CHECK_THROWS_AS(trigger.decide(1, norms, wrong, 0.1, fired), std::logic_error);
-    CHECK_THROWS_AS(trigger.decide(1, norms, one, 0.1, fired), std::logic_error);
-    CHECK_NOTHROW(trigger.decide(1, norms, right, 0.1, fired));
+    trigger.decide(0, norms, right, fired);
+    CHECK_THROWS_AS(trigger.decide(0, norms, right, fired), std::logic_error);
+    CHECK_THROWS_AS(trigger.decide(1, norms, right, too_few), std::logic_error);
+    CHECK_THROWS_AS(trigger.decide(1, one, right, fired), std::logic_error);
+    CHECK_THROWS_AS(trigger.decide(1, norms, wrong, fired), std::logic_error);
+    CHECK_THROWS_AS(trigger.decide(1, norms, one, fired), std::logic_error);
+    CHECK_NOTHROW(trigger.decide(1, norms, right, fired));
   }
   CHECK_THROWS_AS(test::make_engine("{name: always}", lengths, one), std::logic_error);
 }

@@ -26,9 +26,10 @@ class Sparq final : public Trigger {
   std::unique_ptr<Trigger> for_segments(std::size_t) const override { return std::make_unique<Sparq>(*this); }
   double threshold(const Observation& observation) const override {
     const double c = scale_ * std::pow(static_cast<double>(observation.iteration) + 1.0, exponent_);
-    return std::sqrt(c) * observation.learning_rate;
+    return std::sqrt(c) * observation.rate();
   }
   Measure default_measure() const override { return Measure::change; }
+  bool measures_steps() const override { return true; }
 
  private:
   double scale_, exponent_;

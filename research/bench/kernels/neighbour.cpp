@@ -40,7 +40,7 @@ void norms_and_decisions(benchmark::State& state) {
     std::size_t offset = 0;
     for (std::size_t s = 0; s < lengths.size(); offset += lengths[s++])
       norms[s] = norm(block.span().subspan(offset, lengths[s]));
-    engine.decide(k++, norms, {}, 0.0, fired);
+    engine.decide(k++, norms, {}, fired);
     benchmark::DoNotOptimize(fired.data());
   }
 }

@@ -155,8 +155,10 @@ class DPsgdPlan final : public ExchangePlan {
   bool survives_deaths() const override { return schedule() == Schedule::asynchronous; }
   ExchangeLaws laws() const override {
     const bool current = options_.schedule == Schedule::lockstep && options_.delay == 0;
-    return {
-        .along_graph = true, .follows_turns = current && !correction_.on(), .keeps_mass = current || correction_.on()};
+    return {.along_graph = true,
+            .follows_turns = current && !correction_.on(),
+            .keeps_mass = current || correction_.on(),
+            .measures_steps = correction_.on()};
   }
 
  private:

@@ -38,8 +38,7 @@ class EventGrad final : public Exchange {
         norms_(initial_norms()),
         trigger_(trigger, context.replica.layout.lengths(), norms_, context.peers.rank()),
         fired_(norms_.size()),
-        every_segment_(norms_.size(), std::uint8_t{1}),
-        learning_rate_(context.step.learning_rate) {
+        every_segment_(norms_.size(), std::uint8_t{1}) {
     if (trigger_.measure() == Measure::change) compute_changes_ = context.device().change_norms(context.replica.layout);
     if (correction.on())
       drift_.emplace(correction.strength, context, link_.settling(), trigger.growth_of_silence().value_or(1.0));
@@ -84,12 +83,10 @@ class EventGrad final : public Exchange {
   }
   void state(Archive& archive) override {
     archive.value("last iteration", last_);
-    archive.value("learning rate", learning_rate_);
     trigger_.state(archive);
     link_.state(archive);
     if (drift_) drift_->state(archive);
   }
-  void learning_rate(double eta) override { learning_rate_ = eta; }
   std::span<const double> thresholds() const override { return trigger_.thresholds(); }
   std::span<const double> norms() const override { return norms_; }
   std::span<const std::uint8_t> events() const override { return fired_; }
@@ -133,7 +130,8 @@ class EventGrad final : public Exchange {
     const PhaseTimer timer(context_.ledger, Phase::trigger);
     compute_norms_(context_.replica.values.span(), norms_);
     measure_changes();
-    trigger_.decide(k, norms_, changes_, learning_rate_, fired_);
+    for (SegmentId s = 0; s < fired_.size(); ++s) trigger_.learning_rate(s, context_.steps[s].learning_rate);
+    trigger_.decide(k, norms_, changes_, fired_);
     for (SegmentId s = 0; s < fired_.size(); ++s) {
       if (fired_[s] != 0) context_.ledger.event(s);
     }
@@ -150,7 +148,6 @@ class EventGrad final : public Exchange {
   std::vector<std::uint8_t> fired_;
   const std::vector<std::uint8_t> every_segment_;
   std::optional<DriftCorrection> drift_;
-  double learning_rate_;  // of the iteration before
   Iteration last_ = 0;
 };
 
@@ -218,7 +215,11 @@ class EventGradPlan final : public ExchangePlan {
   std::optional<std::size_t> in_flight() const override { return link_.limit(); }
   /// Lockstep ranks would have to agree on the iteration, and on a graph that changes a peer would be missing.
   bool survives_deaths() const override { return schedule() == Schedule::asynchronous; }
-  ExchangeLaws laws() const override { return {.along_graph = true, .keeps_mass = mixing_->keeps_mean()}; }
+  ExchangeLaws laws() const override {
+    return {.along_graph = true,
+            .keeps_mass = mixing_->keeps_mean(),
+            .measures_steps = correction_.on() || trigger_.policy->measures_steps()};
+  }
   std::vector<std::string> warnings(const Topology& topology) const override {
     return correction_.warnings(topology, trigger_.growth_of_silence());
   }

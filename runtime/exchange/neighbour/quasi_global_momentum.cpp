@@ -1,6 +1,6 @@
 // Quasi-global momentum: the momentum of a rank is that of the models' common way, and not of its own gradients.
 //   finish:   x ← Σ_j w_ij x_j;  g ← g + β m̂;  the optimizer then does x_{k+1} = x − η g
-//   stepped:  m̂ ← β m̂ + (1 − β) (x_k − x_{k+1}) / η
+//   stepped:  m̂ ← β m̂ + (1 − β) (x_k − x_{k+1}) / η              per segment; η < 0 where x moves along its gradient
 // lin2021quasi, Algorithm 1 (QG-DSGDm), with μ = β as in its experiments.
 // Deviates from the paper in: x_k is mixed while the gradient is computed (adapt while communicate); there the step
 // comes first and x_k − η (β m̂ + g) is mixed. Asynchronous ranks and `delay` use the copies that dpsgd would. Where
@@ -9,10 +9,10 @@
 // Cost per iteration and directed edge: as dpsgd, not a byte more; memory: as dpsgd and two blocks, m̂ and x_k; time: 9
 // words for each value.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <vector>
 
-#include "base/error.hpp"
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/neighbour/link/link.hpp"
 
@@ -33,12 +33,7 @@ class QuasiGlobalMomentum final : public Exchange {
     for (SegmentId s = 0; s < every_segment_.size(); ++s) context_.ledger.event(s);
     link_.send(k, every_segment_);
   }
-  void learning_rate(double eta) override { eta_ = eta; }
   void finish(Iteration k) override {
-    if (!eta_)
-      throw ConfigError(
-          "exchange.name: quasi_global_momentum divides steps by the learning rate and was not told it; call "
-          "Participant::learning_rate before finish");
     link_.receive(k);
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const auto x = context_.replica.values.span(), g = context_.replica.gradients.span();
@@ -48,11 +43,15 @@ class QuasiGlobalMomentum final : public Exchange {
     for (std::size_t i = 0; i < g.size(); ++i) g[i] += momentum_ * m[i];
   }
   void stepped(Iteration) override {
-    if (*eta_ == 0.0) return;
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    const auto x = context_.replica.values.span(), before = before_.span(), m = direction_.span();
-    const auto share = static_cast<float>((1.0 - momentum_) / *eta_);
-    for (std::size_t i = 0; i < m.size(); ++i) m[i] = momentum_ * m[i] + share * (before[i] - x[i]);
+    const Layout& layout = context_.replica.layout;
+    for (SegmentId s = 0; s < layout.count(); ++s) {
+      const auto share = static_cast<float>((1.0 - momentum_) * context_.steps[s].sign() / eta(s));
+      if (!std::isfinite(share)) continue;
+      const auto x = context_.replica.values.segment(layout[s]), before = before_.segment(layout[s]),
+                 m = direction_.segment(layout[s]);
+      for (std::size_t i = 0; i < m.size(); ++i) m[i] = momentum_ * m[i] + share * (before[i] - x[i]);
+    }
   }
   bool idle(Iteration k) override {
     start(k);
@@ -61,17 +60,17 @@ class QuasiGlobalMomentum final : public Exchange {
   }
   void drain() override { link_.take_arrived(); }
   void state(Archive& archive) override {
-    archive.optional("learning rate", eta_);
     archive.values("momentum", direction_.span());
     link_.state(archive);
   }
   std::span<const std::uint8_t> events() const override { return every_segment_; }
 
  private:
+  double eta(SegmentId s) const { return context_.steps[s].learning_rate.value(); }
+
   ExchangeContext context_;
   NeighbourLink link_;
   float momentum_;
-  std::optional<double> eta_;
   std::vector<std::uint8_t> every_segment_;
   FloatBlock direction_;  // m̂
   FloatBlock before_;     // x_k
@@ -106,7 +105,7 @@ class QuasiGlobalMomentumPlan final : public ExchangePlan {
   std::optional<std::size_t> in_flight() const override { return options_.limit(); }
   ExchangeLaws laws() const override {
     const bool exact = options_.schedule == Schedule::lockstep && options_.delay == 0;
-    return {.along_graph = true, .follows_turns = exact, .keeps_mass = exact};
+    return {.along_graph = true, .follows_turns = exact, .keeps_mass = exact, .measures_steps = true};
   }
 
  private:

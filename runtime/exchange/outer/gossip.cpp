@@ -29,7 +29,9 @@ class OuterGossip final : public Exchange {
         correction_(context.replica.layout.size()),
         before_(options_.momentum > 0.0 && !of_differences(options) ? context.replica.layout.size() : 0),
         round_block_(context.replica.layout, model_.span(), correction_.span()),
-        none_fired_(context.replica.layout.count()) {
+        none_fired_(context.replica.layout.count()),
+        outer_steps_(context.replica.layout.count(),
+                     {.learning_rate = options.outer.learning_rate, .momentum = options.outer.momentum}) {
     round_block_.device = context.replica.device;
     std::ranges::copy(context.replica.values.span(), model_.span().begin());
     std::ranges::copy(model_.span().first(before_.size()), before_.span().begin());
@@ -104,7 +106,7 @@ class OuterGossip final : public Exchange {
             .ledger = context.ledger,
             .peers = context.peers,
             .iterations_per_epoch = std::max<Iteration>(1, context.iterations_per_epoch / options_.local_steps),
-            .step = {.learning_rate = options_.learning_rate, .momentum = options_.momentum},
+            .steps = outer_steps_,
             .interrupted = context.interrupted};
   }
   /// By the v that is known by now: asynchronously it is newer than what the round began with.
@@ -159,6 +161,7 @@ class OuterGossip final : public Exchange {
   FloatBlock before_;      // u of the round before; empty without such a momentum
   Parameters round_block_;
   std::vector<std::uint8_t> none_fired_;
+  const std::vector<StepResponse> outer_steps_;  // of the exchange's gradient, the outer difference
   std::unique_ptr<Exchange> exchange_;
   Iteration round_ = 0;
   bool due_ = false;    // a round has ended, and its z has not been mixed
@@ -196,6 +199,7 @@ class OuterGossipPlan final : public ExchangePlan {
   ExchangeLaws laws() const override {
     ExchangeLaws laws = exchange_->laws();
     laws.keeps_mass = laws.keeps_mass && options_.outer.plain();
+    laws.measures_steps = false;  // the outer step, which is known
     return laws;
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {

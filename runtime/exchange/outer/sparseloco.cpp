@@ -41,7 +41,6 @@ class SparseLoCo final : public Exchange {
                    .ledger = context.ledger,
                    .peers = context.peers,
                    .iterations_per_epoch = std::max<Iteration>(1, context.iterations_per_epoch / options.local_steps),
-                   .step = {.learning_rate = options.learning_rate, .momentum = options.momentum},
                    .interrupted = context.interrupted});
   }
 

@@ -169,7 +169,8 @@ class LibTorchOptimizer final : public Optimizer {
 };
 
 StepResponse response_of(const torch::optim::SGDOptions& sgd) {
-  return {.learning_rate = sgd.lr(), .momentum = sgd.momentum(), .dampening = sgd.dampening()};
+  const double dampening = sgd.momentum() > 0.0 ? sgd.dampening() : 0.0;  // of momentum only
+  return {.learning_rate = sgd.lr(), .momentum = sgd.momentum(), .dampening = dampening};
 }
 
 StepResponse response_of(const torch::optim::AdagradOptions& adagrad) {

@@ -1,5 +1,6 @@
 #pragma once
 // Corrections of the bias that skewed data give to ranks that mix models.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -45,7 +46,7 @@ class DriftCorrection {
   /// g ← g − v.
   void correct(std::span<float> g);
   /// What the other end of an edge is to know of this rank, per segment, before iteration k sends: how far a gradient
-  /// moves it; by turns, in the time between two moves of the edge. Empty where all ranks know it anyway.
+  /// moves it; by turns, in the time between two moves of the edge.
   std::span<const float> gains(std::size_t edge, Iteration k);
   /// A rank has died, and what it had learnt with it: what the others know does not add up to 0 any more, so all of
   /// them learn from the beginning.
@@ -67,8 +68,8 @@ class DriftCorrection {
     std::vector<double> values_a_crossing;  // as a fraction of the segment
   };
   void listen(Iteration k, const Mixing& mixing);
-  double gain(SegmentId s) const { return running_gain_ ? double{running_gain_->gains()[s]} : gain_; }
-  double interval(double silence, double values_a_crossing) const;
+  double least_interval(SegmentId s) const { return std::max(settling_.iterations, steps_[s].lag()); }
+  double interval(SegmentId s, double silence, double values_a_crossing) const;
   double most_of(std::size_t edge, double step) const;
   float scale(double interval, const MixEdge& edge, SegmentId s, double strength) const;
 
@@ -76,15 +77,14 @@ class DriftCorrection {
   const double strength_;
   std::vector<double> leaving_;  // an edge each: 1 − w_ii of its end that keeps less; none where nothing bounds c
   const double growth_;
-  const double gain_;  // of an optimizer that does not normalise
-  std::optional<RunningGain> running_gain_;
+  const std::span<const StepResponse> steps_;
   const Layout& layout_;
-  const double least_interval_;
-  const double sends_;  // until most of a change has arrived
-  const bool by_turns_;
+  RunningGain gain_;
+  const Settling settling_;
   FloatBlock v_;
-  std::vector<float> told_;      // (segments)
-  std::vector<Rhythm> rhythms_;  // an edge each
+  std::span<const float> own_gains_{};  // (segments) in `start`
+  std::vector<float> told_;             // (segments)
+  std::vector<Rhythm> rhythms_;         // an edge each
 };
 
 }  // namespace hearsay

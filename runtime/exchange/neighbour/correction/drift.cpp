@@ -77,24 +77,18 @@ DriftCorrection::DriftCorrection(std::optional<double> strength, const ExchangeC
     : device_(context.device()),
       strength_(strength.value_or(0.5)),
       growth_(growth),
-      gain_(context.step.gain()),
+      steps_(context.steps),
       layout_(context.replica.layout),
-      least_interval_(std::max(settling.iterations, context.step.lag())),
-      sends_(settling.sends),
-      by_turns_(settling.by_turns),
+      gain_(steps_, layout_, device_),
+      settling_(settling),
       v_(device_.block(layout_.size())),
       rhythms_(context.neighbourhood.neighbours.size(), Rhythm(layout_.count())) {
-  if (!strength && !by_turns_) leaving_ = most_that_leaves(context);
-  if (context.step.normalised) running_gain_.emplace(context.step, layout_, device_);
-  if (gain_ > 0.0) return;
-  throw ConfigError(
-      "exchange.correction: drift needs to know how far a gradient moves the model. A training loop of one's own says "
-      "it by ParticipantOptions::step, {.learning_rate = eta} for plain SGD");
+  if (!strength && !settling_.by_turns) leaving_ = most_that_leaves(context);
 }
 
 void DriftCorrection::state(Archive& archive) {
   block_state(archive, "drift", device_, v_.span());
-  if (running_gain_) running_gain_->state(archive);
+  gain_.state(archive);
   for (Rhythm& rhythm : rhythms_) {
     archive.values("iterations of the last crossing", std::span(rhythm.last));
     for (const Iteration k : rhythm.last)
@@ -112,27 +106,32 @@ void DriftCorrection::begin_edge(std::size_t edge, Iteration last) {
 }
 
 // By turns a value may move more than once an iteration, and v still pushes once: then each move counts for a part.
-double DriftCorrection::interval(double silence, double values_a_crossing) const {
+double DriftCorrection::interval(SegmentId s, double silence, double values_a_crossing) const {
   constexpr double shortest = 1.0 / 16.0;
-  return std::max(sends_ * silence / values_a_crossing, least_interval_ / std::clamp(silence, shortest, 1.0));
+  return std::max(settling_.sends * silence / values_a_crossing,
+                  least_interval(s) / std::clamp(silence, shortest, 1.0));
 }
 
 // Of 8 significant bits: what moves are made of is then learnt exactly, and what i learns of an edge j unlearns.
-// While neither end can say how far a gradient moves it, nothing is learnt.
+// While neither end can say how far a gradient moves it, nothing is learnt. A rate may have risen since the segment was
+// last sent.
 float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s, double strength) const {
   constexpr double share_by_turns = 0.6;
-  double reach = gain_ * interval;
-  if (running_gain_) reach = double{edge.gains[s]} * interval;
-  if (by_turns_) reach = double{edge.gains[s]} / share_by_turns;
-  return reach > 0.0 ? of_8_bits(strength / reach) : 0.0F;
+  double reach = double{edge.gains[s]} * interval;
+  if (settling_.by_turns)
+    reach = double{edge.gains[s]} / share_by_turns;
+  else if (!steps_[s].normalised)
+    reach = std::max(double{edge.gains[s]}, double{own_gains_[s]}) * interval;
+  return reach > 0.0 ? static_cast<float>(steps_[s].sign()) * of_8_bits(strength / reach) : 0.0F;
 }
 
 std::span<const float> DriftCorrection::gains(std::size_t edge, Iteration k) {
-  if (!by_turns_) return running_gain_ ? running_gain_->gains() : std::span<const float>{};
+  own_gains_ = gain_.gains();
+  if (!settling_.by_turns) return own_gains_;
   const Rhythm& rhythm = rhythms_[edge];
   told_.resize(layout_.count());
   for (SegmentId s = 0; s < layout_.count(); ++s)
-    told_[s] = of_8_bits(gain(s) * interval(rhythm.with_event(s, k), rhythm.values_a_crossing[s]));
+    told_[s] = of_8_bits(double{own_gains_[s]} * interval(s, rhythm.with_event(s, k), rhythm.values_a_crossing[s]));
   return told_;
 }
 
@@ -150,7 +149,7 @@ void DriftCorrection::learn(double step, std::span<const MixEdge> edges) {
       const auto part = [&](std::span<const float> block) {
         return block.subspan(layout_[s].offset, layout_[s].length);
       };
-      device_.add_difference(scale(least_interval_, edge, s, most_of(e, step)) * edge.weight, part(edge.theirs),
+      device_.add_difference(scale(least_interval(s), edge, s, most_of(e, step)) * edge.weight, part(edge.theirs),
                              part(edge.ours), v_.segment(layout_[s]));
     }
   }
@@ -160,7 +159,8 @@ void DriftCorrection::learn(Iteration k, const Mixing& mixing, const MixingRule&
   listen(k, mixing);
   rule.each_move(mixing, [&](const Move& move) {
     const Rhythm& rhythm = rhythms_[move.edge];
-    const double tau = interval(rhythm.mean_silence[move.segment], rhythm.values_a_crossing[move.segment]);
+    const double tau =
+        interval(move.segment, rhythm.mean_silence[move.segment], rhythm.values_a_crossing[move.segment]);
     const MixEdge& edge = mixing.edges[move.edge];
     const double most = most_of(move.edge, double{move.weight} / double{edge.weight});
     const double strength = std::min(most, share_of(edge, move.segment) * strength_);
@@ -193,7 +193,7 @@ void DriftCorrection::listen(Iteration k, const Mixing& mixing) {
 void DriftCorrection::correct(std::span<float> g) {
   const MixEdge minus_v{.weight = -1.0F, .theirs = v_.span(), .ours = {}};
   device_.mix_row(1.0F, {&minus_v, 1}, g);
-  if (running_gain_) running_gain_->gradient(g);
+  gain_.gradient(g);
 }
 
 std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std::optional<double> growth) const {

@@ -87,7 +87,7 @@ TEST_CASE("without a learning rate it ends with a sentence; at 0 the direction s
   const Plan plan(ring + quasi_global_momentum("momentum: 0.5"));
   const Topology topology = plan.topology(1);
   const std::vector<float> initial(layout.size(), 1.0F);
-  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan.exchange()};
+  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan.exchange(), .step = {}};
   LocalWorld world(job);
   const auto rank = world.make_rank(0);
   rank->member.start(0);

@@ -1,0 +1,162 @@
+"""How far a step moves each parameter: exchanges that measure by it are told before every step.
+
+The steps of an optimizer are known by its class, and its numbers are read from its groups whenever they are needed:
+a schedule may change them in every step, and groups have rates of their own. What is not known is never taken for 0.
+"""
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+
+from .errors import ConfigError
+
+Rate = Union[None, float, Mapping[str, float]]
+# Learning rate, momentum, dampening, whether it climbs; and, where gradients are divided by the root of their squares,
+# what the mean of these forgets (1: a sum), what is added to the root, and whether the mean begins with 0 as it is.
+Response = Tuple[float, float, float, bool, Optional[Tuple[float, float, bool]]]
+
+
+def _sgd(group) -> Response:
+    momentum = float(group["momentum"])
+    dampening = float(group["dampening"]) if momentum > 0 else 0.0  # torch dampens momentum only
+    return float(group["lr"]), momentum, dampening, group.get("maximize", False), None
+
+
+def _adam(group) -> Response:
+    first, second = (float(beta) for beta in group["betas"])
+    return float(group["lr"]), first, first, group.get("maximize", False), (second, float(group["eps"]), False)
+
+
+def _rmsprop(group) -> Optional[Response]:
+    if group["centered"]:  # the root is of a variance, which may come to nothing
+        return None
+    squares = float(group["alpha"]), float(group["eps"]), True
+    return float(group["lr"]), float(group["momentum"]), 0.0, group.get("maximize", False), squares
+
+
+def _adagrad(group) -> Response:
+    return float(group["lr"]), 0.0, 0.0, group.get("maximize", False), (1.0, float(group["eps"]), False)
+
+
+_RULES: Dict[str, Callable[[Any], Optional[Response]]] = {
+    "SGD": _sgd,
+    "Adam": _adam,
+    "AdamW": _adam,
+    "NAdam": _adam,
+    "Adamax": _adam,  # divides by a maximum, which is no less than the root of a mean
+    "RMSprop": _rmsprop,
+    "Adagrad": _adagrad,
+}
+
+
+def _rule_of(optimizer):
+    torch = sys.modules.get("torch")
+    for name, rule in _RULES.items() if torch is not None else ():
+        if isinstance(optimizer, getattr(torch.optim, name)):
+            return rule
+    return None
+
+
+def reported_rate(optimizer: Any, learning_rate: Rate) -> Optional[float]:
+    """The learning rate for the run folder, where there is one number."""
+    if learning_rate is not None:
+        return None if hasattr(learning_rate, "keys") else float(learning_rate)
+    groups = getattr(optimizer, "param_groups", None)
+    return float(groups[0]["lr"]) if groups and "lr" in groups[0] else None
+
+
+class Steps:
+    """What the core is told of the steps that follow."""
+
+    def __init__(self, plan, block, optimizer: Any, learning_rate: Rate):
+        """`optimizer` and `learning_rate`: what `hearsay.join` was given. Raises ConfigError if an optimizer was, and
+        the configuration needs to know its steps, and they are not known."""
+        self._needed, self._exchange = plan.measures_steps, plan.exchange
+        self._names = block.names
+        self._tensors = list(block.parameters.values())
+        self._optimizer, self._learning_rate = optimizer, learning_rate
+        self._places: Tuple[Any, List[List[int]]] = None, []
+        self._told: Any = None
+        if optimizer is not None and self._needed:
+            self._responses(optimizer, None)
+
+    def tell(self, core, optimizer: Any, learning_rate: Rate, required: bool = True) -> None:
+        """Tells `core` how far the next step moves each parameter, by what `member.step` is given, else by what was
+        given last, to it or to `hearsay.join`. Raises ConfigError if that is not known, and `required` and the
+        configuration needs it."""
+        try:
+            responses = self._responses(optimizer, learning_rate)
+        except ConfigError:
+            if self._needed and required:
+                raise
+            return
+        if _rule_of(optimizer) is not None:
+            self._optimizer = optimizer
+        if learning_rate is not None:
+            self._learning_rate = learning_rate
+        if responses != self._told:
+            core.tell_steps(responses)
+            self._told = responses
+
+    def _responses(self, optimizer: Any, learning_rate: Rate) -> List[Response]:
+        """Of every parameter."""
+        if _rule_of(optimizer) is None and _rule_of(self._optimizer) is not None:
+            optimizer = self._optimizer  # a function applies the update, or something that wraps the optimizer
+        rule = _rule_of(optimizer)
+        said = learning_rate if learning_rate is not None or rule is not None else self._learning_rate
+        responses: List[Optional[Response]] = [None] * len(self._names)
+        if rule is not None:
+            for group, places in zip(optimizer.param_groups, self._places_of(optimizer)):
+                response = rule(group)
+                for place in places:
+                    responses[place] = response
+        if said is not None:
+            self._take(said, responses)
+        missing = [name for name, response in zip(self._names, responses) if response is None]
+        if missing:
+            raise ConfigError(self._not_known(optimizer, rule, said, missing))
+        return responses
+
+    def _take(self, said, responses):
+        """A rate that was said takes the place of the optimizer's, or is that of plain SGD."""
+        rates = said if hasattr(said, "keys") else dict.fromkeys(self._names, said)
+        unknown = set(rates) - set(self._names)
+        if unknown:
+            raise ValueError(f"learning_rate has a rate for {', '.join(sorted(unknown))}, and there is no such parameter")
+        for place, name in enumerate(self._names):
+            if name in rates:
+                response = responses[place] or (0.0, 0.0, 0.0, False, None)
+                responses[place] = (float(rates[name]), *response[1:])
+
+    def _places_of(self, optimizer) -> List[List[int]]:
+        """Which parameters each group has, as numbers."""
+        groups = optimizer.param_groups
+        key = id(optimizer), [len(group["params"]) for group in groups]
+        if self._places[0] != key:
+            place = {id(tensor): number for number, tensor in enumerate(self._tensors)}
+            self._places = key, [[place[id(p)] for p in group["params"] if id(p) in place] for group in groups]
+        return self._places[1]
+
+    def _not_known(self, optimizer, rule, said, missing) -> str:
+        name = type(optimizer).__name__
+        if hasattr(said, "keys"):
+            why = f"learning_rate says no rate of {_listed(missing)}"
+        elif rule is _rmsprop and any(group["centered"] for group in optimizer.param_groups):
+            why = f"it does not know that of the optimizer {name} with centered=True"
+        elif rule is not None:
+            why = f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} in no group of the optimizer {name}"
+        elif optimizer is not None and hasattr(optimizer, "step"):
+            why = f"it does not know that of the optimizer {name}"
+        elif self._optimizer is not None:
+            why = f"it does not know that of the optimizer {type(self._optimizer).__name__}"
+        else:
+            why = "nobody has told it: give the optimizer to hearsay.join(…, optimizer=optimizer) or member.step(optimizer)"
+        return (
+            f"exchange '{self._exchange}', as it is configured, measures by how far a step moves each parameter, and "
+            f"{why}. Where steps are those of plain SGD say the rate, a number or a mapping of names to numbers: "
+            f"hearsay.join(…, learning_rate=0.1), or member.step(…, learning_rate=0.1) in every step"
+        )
+
+
+def _listed(names):
+    return ", ".join(f"'{name}'" for name in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
