@@ -60,7 +60,7 @@ SyntheticRank::SyntheticRank(const mpi::Environment& environment, const Syntheti
           environment.communicator()),
       diary_(run.description, *run.exchange, member_, environment.host()),
       member_(environment.communicator(), run.topology, *run.exchange, replica_,
-              {.step = {.learning_rate = 1.0},
+              {.step = {.learning_rate = run.simulation.learning_rate},
                .start_from_rank_0 = false,
                .failure_timeout = environment.ranks() > 1 ? run.on_failure.going_on() : std::chrono::nanoseconds{0},
                .spares = run.on_failure.spares,

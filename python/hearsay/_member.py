@@ -522,7 +522,7 @@ def join(
         trigger=trigger,
     )
     block = _blocks.made_of(model)
-    steps = _rates.Steps(plan, block, optimizer, learning_rate)
+    steps = _rates.Steps(plan, block, optimizer, learning_rate, own_trigger=trigger is not None)
     core = _core.Member(
         None if communicator is None else communicator.py2f(),
         plan,

@@ -16,6 +16,9 @@ Rate = Union[None, float, Mapping[str, float]]
 Response = Tuple[float, float, float, bool, Optional[Tuple[float, float, bool]]]
 
 
+_PLAIN: Response = (0.0, 0.0, 0.0, False, None)
+
+
 def _sgd(group) -> Response:
     momentum = float(group["momentum"])
     dampening = float(group["dampening"]) if momentum > 0 else 0.0  # torch dampens momentum only
@@ -68,14 +71,16 @@ def reported_rate(optimizer: Any, learning_rate: Rate) -> Optional[float]:
 class Steps:
     """What the core is told of the steps that follow."""
 
-    def __init__(self, plan, block, optimizer: Any, learning_rate: Rate):
-        """`optimizer` and `learning_rate`: what `hearsay.join` was given. Raises ConfigError if an optimizer was, and
-        the configuration needs to know its steps, and they are not known."""
+    def __init__(self, plan, block, optimizer: Any, learning_rate: Rate, own_trigger: bool):
+        """`optimizer` and `learning_rate`: what `hearsay.join` was given. `own_trigger`: somebody may look at the rate
+        who does not need it. Raises ConfigError if an optimizer was given, and the configuration needs to know its
+        steps, and they are not known."""
         self._needed, self._exchange = plan.measures_steps, plan.exchange
+        self._asked = self._needed or own_trigger
         self._names = block.names
         self._tensors = list(block.parameters.values())
         self._optimizer, self._learning_rate = optimizer, learning_rate
-        self._places: Tuple[Any, List[List[int]]] = None, []
+        self._groups: Tuple[Any, List[List[str]]] = None, []
         self._told: Any = None
         if optimizer is not None and self._needed:
             self._responses(optimizer, None)
@@ -84,6 +89,8 @@ class Steps:
         """Tells `core` how far the next step moves each parameter, by what `member.step` is given, else by what was
         given last, to it or to `hearsay.join`. Raises ConfigError if that is not known, and `required` and the
         configuration needs it."""
+        if not self._asked:
+            return
         try:
             responses = self._responses(optimizer, learning_rate)
         except ConfigError:
@@ -104,38 +111,35 @@ class Steps:
             optimizer = self._optimizer  # a function applies the update, or something that wraps the optimizer
         rule = _rule_of(optimizer)
         said = learning_rate if learning_rate is not None or rule is not None else self._learning_rate
-        responses: List[Optional[Response]] = [None] * len(self._names)
+        known: Dict[str, Response] = {}
         if rule is not None:
-            for group, places in zip(optimizer.param_groups, self._places_of(optimizer)):
+            for group, names in zip(optimizer.param_groups, self._names_of(optimizer)):
                 response = rule(group)
-                for place in places:
-                    responses[place] = response
+                known.update(dict.fromkeys(names, response) if response is not None else {})
         if said is not None:
-            self._take(said, responses)
-        missing = [name for name, response in zip(self._names, responses) if response is None]
+            self._take(said, known)
+        missing = [name for name in self._names if name not in known]
         if missing:
             raise ConfigError(self._not_known(optimizer, rule, said, missing))
-        return responses
+        return [known[name] for name in self._names]
 
-    def _take(self, said, responses):
+    def _take(self, said, known):
         """A rate that was said takes the place of the optimizer's, or is that of plain SGD."""
         rates = said if hasattr(said, "keys") else dict.fromkeys(self._names, said)
         unknown = set(rates) - set(self._names)
         if unknown:
-            raise ValueError(f"learning_rate has a rate for {', '.join(sorted(unknown))}, and there is no such parameter")
-        for place, name in enumerate(self._names):
-            if name in rates:
-                response = responses[place] or (0.0, 0.0, 0.0, False, None)
-                responses[place] = (float(rates[name]), *response[1:])
+            raise ConfigError(f"learning_rate has a rate for {_listed(sorted(unknown))}; there is no such parameter")
+        for name, rate in rates.items():
+            known[name] = (float(rate), *known.get(name, _PLAIN)[1:])
 
-    def _places_of(self, optimizer) -> List[List[int]]:
-        """Which parameters each group has, as numbers."""
+    def _names_of(self, optimizer) -> List[List[str]]:
+        """Which parameters each group has."""
         groups = optimizer.param_groups
         key = id(optimizer), [len(group["params"]) for group in groups]
-        if self._places[0] != key:
-            place = {id(tensor): number for number, tensor in enumerate(self._tensors)}
-            self._places = key, [[place[id(p)] for p in group["params"] if id(p) in place] for group in groups]
-        return self._places[1]
+        if self._groups[0] != key:
+            name = {id(tensor): name for name, tensor in zip(self._names, self._tensors)}
+            self._groups = key, [[name[id(p)] for p in group["params"] if id(p) in name] for group in groups]
+        return self._groups[1]
 
     def _not_known(self, optimizer, rule, said, missing) -> str:
         name = type(optimizer).__name__
@@ -150,7 +154,7 @@ class Steps:
         elif self._optimizer is not None:
             why = f"it does not know that of the optimizer {type(self._optimizer).__name__}"
         else:
-            why = "nobody has told it: give the optimizer to hearsay.join(…, optimizer=optimizer) or member.step(optimizer)"
+            why = "nobody has told it: give the optimizer to hearsay.join(…, optimizer=…) or to member.step"
         return (
             f"exchange '{self._exchange}', as it is configured, measures by how far a step moves each parameter, and "
             f"{why}. Where steps are those of plain SGD say the rate, a number or a mapping of names to numbers: "

@@ -188,7 +188,7 @@ class Simulation {
       const float w = setup_.mixing == Mixing::difference ? static_cast<float>(setup_.gamma) * weight(j) : weight(j);
       for (std::size_t s = 0; s < offsets_.size(); ++s) {
         for (std::size_t e = offsets_[s]; e < offsets_[s] + setup_.segment_lengths[s]; ++e) {
-          if (setup_.mixing == Mixing::arrival && !crossed(i, j, e)) continue;
+          if (!moves(i, j, s, e)) continue;
           const float move = setup_.mixing == Mixing::stale ? w * theirs[e] : w * (theirs[e] - ours[e]);
           x[e] += move;
         }
@@ -201,6 +201,15 @@ class Simulation {
   bool crossed(std::size_t i, std::size_t j, std::size_t e) const {
     const auto& sent = setup_.delay > 0 ? sent_before_ : sent_;
     return sent[i][e] || sent[j][e];
+  }
+
+  /// Whether value e of segment s moves along the edge: with `arrival` only if it has crossed; with a correction a
+  /// difference only if something of the segment has.
+  bool moves(std::size_t i, std::size_t j, std::size_t s, std::size_t e) const {
+    if (setup_.mixing == Mixing::arrival) return crossed(i, j, e);
+    if (setup_.mixing == Mixing::stale || setup_.correction == 0.0) return true;
+    const std::size_t first = offsets_[s], n = setup_.segment_lengths[s];
+    return has_sent(i, first, n) || has_sent(j, first, n);
   }
 
   /// v_i learns of the moves that edge {i, j} makes in segment s, at a rate that falls with how rarely a value crosses.
@@ -220,7 +229,7 @@ class Simulation {
     const double share = has_sent(i, first, n) && has_sent(j, first, n) ? 1.0 : share_of_one(weights(k)[i][j]);
     const float rate = of_8_bits(share * setup_.correction / (iterations_between * setup_.learning_rate));
     for (std::size_t e = first; e < first + n; ++e) {
-      if (setup_.mixing == Mixing::arrival && !crossed(i, j, e)) continue;
+      if (!moves(i, j, s, e)) continue;
       drift_[i][e] += rate * (w * (theirs[e] - ours[e]));
     }
   }

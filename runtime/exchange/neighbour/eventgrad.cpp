@@ -14,8 +14,10 @@
 // mixing or selection need.
 #include <algorithm>
 #include <optional>
+#include <sstream>
 #include <vector>
 
+#include "base/error.hpp"
 #include "runtime/exchange/neighbour/correction/correction.hpp"
 #include "runtime/exchange/neighbour/eventgrad.hpp"
 #include "runtime/exchange/neighbour/link/link.hpp"
@@ -121,7 +123,8 @@ class EventGrad final : public Exchange {
                         .self_weight = static_cast<float>(context_.neighbourhood.self_weight),
                         .edges = link_.edges(),
                         .segments = trigger_.local_steps_between_events() ? fired_ : every_segment_,
-                        .device = context_.device()};
+                        .device = context_.device(),
+                        .by_events = drift_.has_value()};
     if (drift_) drift_->learn(link_.iteration_of_copies(k), mixing, *mixing_);
     mixing_->mix(mixing, context_.replica.values.span());
     link_.mixed(mixing.segments);
@@ -172,7 +175,7 @@ class EventGradPlan final : public ExchangePlan {
         sparsifier_(read_segment_sparsifier(root.section("sparsify"))),
         correction_(read_correction(exchange.section("correction"))) {
     link_.by_turns = link_.schedule == Schedule::asynchronous && mixing_->keeps_mean();
-    link_.repeats = mixing_->repeats() && !link_.by_turns;
+    link_.repeats = mixing_->repeats() && !link_.by_turns && !correction_.on();
     link_.keep_own_copies = mixing_->needs_own_copy() || trigger_.measure == Measure::change;
     require_turns(exchange, link_);
     exchange.require(
@@ -204,6 +207,7 @@ class EventGradPlan final : public ExchangePlan {
     return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
+    if (correction_.on()) require_shares(context.topology);
     return std::make_unique<EventGrad>(context, link_, strategy_, sparsifier_.fresh(), mixing_, trigger_, correction_);
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
@@ -226,6 +230,18 @@ class EventGradPlan final : public ExchangePlan {
   bool runs_on(const Device& device) const override { return device.selects_changes(sparsifier_); }
 
  private:
+  /// Where a rank takes more of its neighbours than it has itself, events of these alone take it past all of them.
+  static void require_shares(const Topology& topology) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(topology.ranks()); ++i) {
+      const double kept = topology.matrix(i, i);
+      if (kept > -1e-9) continue;
+      std::ostringstream message;
+      message << "exchange.correction: with these topology.weights rank " << i << " keeps " << kept
+              << " of its own model, and events of some neighbours alone take it past all of them; a weight of at "
+                 "least 0 is stable: take topology.weights: metropolis, or exchange: dpsgd";
+      throw ConfigError(message.str());
+    }
+  }
   /// The values x − x̂ are written into a block of their own and read twice, where error feedback reads its sum once.
   LocalWork selection(const Layout& layout) const {
     constexpr double words_of_difference = 3.0;

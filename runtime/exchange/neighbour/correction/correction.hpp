@@ -70,12 +70,15 @@ class DriftCorrection {
   void listen(Iteration k, const Mixing& mixing);
   double least_interval(SegmentId s) const { return std::max(settling_.iterations, steps_[s].lag()); }
   double interval(SegmentId s, double silence, double values_a_crossing) const;
+  double half_of_bound(double s) const;
   double most_of(std::size_t edge, double step) const;
   float scale(double interval, const MixEdge& edge, SegmentId s, double strength) const;
 
   Device& device_;
   const double strength_;
   std::vector<double> leaving_;  // an edge each: 1 − w_ii of its end that keeps less; none where nothing bounds c
+  std::vector<std::uint8_t> scarce_;  // an edge each: 1 where that end keeps much less than the edge gives
+  double most_of_graph_ = 0.0;        // s of the graph, where an edge is scarce
   const double growth_;
   const std::span<const StepResponse> steps_;
   const Layout& layout_;

@@ -12,11 +12,14 @@
 // Deviates from the papers in: moves are events of single segments or values, learnt from at the rate at which they
 // come; c is free; v is taken off what the optimizer is given, momentum or not.
 //
+// In lockstep, too, a rule that repeats its moves (`difference`) moves by events here, once for each: v would learn
+// from a move of old copies again and again, and with silences of a few iterations that diverges.
+//
 // τ_ij is how many iterations lie between two moves of the same value along edge {i, j}: the mean of the segment's last
 // silences there (an event takes an eighth of the difference), times n_s / (values that cross), times the sends that a
 // coarse quantiser needs for a change, at least 1 + delay and the optimizer's lag 1 / (1 − μ). Both ends of an edge
-// know the same, so m_ji learns what m_ij does. η is the highest learning rate of the run, over 1 − μ; under an
-// optimizer that normalises (gain.hpp), the larger of what both ends say in their segments' headers.
+// know the same, so m_ji learns what m_ij does. η is how far a gradient
+// moves the segment (gain.hpp), by the highest rate so far: the larger of what both ends say in their headers.
 // Why this is stable: between two moves after T iterations v pushes by T η v. Along an eigenvector of W with s = 1 − λ
 // the distance of the ranks follows z² − (2 − (1 + r c) s) z + (1 − s) = 0, r = T/τ, whose roots are inside the unit
 // circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1
@@ -30,6 +33,11 @@
 // the steps that it stands without. As s the most that the weights of the edge's ends allow (Gershgorin), 2 (1 − w_ii):
 // c ≤ 1 / d with d neighbours of equal weight. By the s of the graph itself, 1.27, c might be 1/2 on an exponential
 // graph of 16; label-sorted MNIST diverges with that.
+// Weights that are larger than what a rank keeps (best_constant on a star: −0.2) let Gershgorin allow nothing, though
+// s < 2. There c is an eighth of what the graph's own s allows: a distance then falls by 1 − c in an iteration.
+// With a delay of 1 moves are by copies an iteration old, along s by a = γ s of them, and τ = 2. Then the distance
+// follows z³ − 2 z² + (1 + a + a c / 2) z − a = 0, whose roots are inside the unit circle if and only if c < 2 (1 − a)
+// (Jury). Half of that, 1 − a, takes the place of (2 − s) / s.
 // Where only one end has fired, c counts by min(1, 2 w_ij / (1 − w_ij)), which is 2 / degree under uniform weights: the
 // other end's copy is old, and what has moved that end along its other edges since then the two do not know. The more
 // edges it has, the further it is from its copy. With all of c eight ranks on an exponential graph diverge in
@@ -64,6 +72,12 @@ std::vector<double> most_that_leaves(const ExchangeContext& context) {
   return leaving;
 }
 
+/// Whether an end of this edge keeps much less of its own than the edge gives.
+bool keeps_little(double leaves, double weight) {
+  constexpr double much_less = 0.25;
+  return 1.0 - leaves < much_less * weight;
+}
+
 /// What counts of c for a move. Both ends of the edge know the same.
 double share_of(const MixEdge& edge, SegmentId s) {
   const double w = edge.weight;
@@ -83,7 +97,12 @@ DriftCorrection::DriftCorrection(std::optional<double> strength, const ExchangeC
       settling_(settling),
       v_(device_.block(layout_.size())),
       rhythms_(context.neighbourhood.neighbours.size(), Rhythm(layout_.count())) {
-  if (!strength && !settling_.by_turns) leaving_ = most_that_leaves(context);
+  if (strength || settling_.by_turns) return;
+  leaving_ = most_that_leaves(context);
+  const auto& weights = context.neighbourhood.weights;
+  for (std::size_t e = 0; e < leaving_.size(); ++e) scarce_.push_back(keeps_little(leaving_[e], weights[e]) ? 1 : 0);
+  if (std::ranges::find(scarce_, std::uint8_t{1}) != scarce_.end())
+    most_of_graph_ = 1.0 - context.topology.spectrum().smallest;
 }
 
 void DriftCorrection::state(Archive& archive) {
@@ -135,11 +154,19 @@ std::span<const float> DriftCorrection::gains(std::size_t edge, Iteration k) {
   return told_;
 }
 
+/// Half of the c that is stable where no distance moves by more than s of itself.
+double DriftCorrection::half_of_bound(double s) const {
+  if (s <= 0.0) return strength_;
+  return settling_.iterations > 1.0 ? 1.0 - s : (2.0 - s) / s;
+}
+
 /// The c of moves by step · w_ij, at most.
 double DriftCorrection::most_of(std::size_t edge, double step) const {
   if (leaving_.empty()) return strength_;
-  const double s = 2.0 * step * leaving_[edge];
-  return s > 0.0 ? std::min(strength_, double{of_8_bits((2.0 - s) / s / growth_)}) : strength_;
+  constexpr double part = 1.0 / 8.0;
+  double most = half_of_bound(2.0 * step * leaving_[edge]);
+  if (scarce_[edge] != 0) most = std::max(most, part * std::min(strength_, half_of_bound(step * most_of_graph_)));
+  return std::min(strength_, double{of_8_bits(most / growth_)});
 }
 
 void DriftCorrection::learn(double step, std::span<const MixEdge> edges) {
@@ -219,10 +246,11 @@ std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std:
 namespace {
 
 std::unique_ptr<CorrectionPlan> make_drift(Config& config) {
-  return std::make_unique<CorrectionPlan>(
-      CorrectionPlan{.strength = config.real_or_auto("strength", Range::between(0.0, 10.0),
-                                                     "c: how fast the drift is learnt; 0 is no correction. auto: 0.5, "
-                                                     "in lockstep at most 1 / (neighbours of a rank)")});
+  return std::make_unique<CorrectionPlan>(CorrectionPlan{
+      .strength = config.real_or_auto("strength", Range::between(0.0, 10.0),
+                                      "c: how fast the drift is learnt; 0 is no correction. auto: 0.5, "
+                                      "in lockstep at most what weights and delay allow, 1 / (neighbours "
+                                      "of a rank) where these are equal")});
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #pragma once
 // How far a gradient moves the two ends of an edge, per segment: each end says it in its segments' headers, as the
-// upper half of a float whose lower half is 0, and both go by the larger one. For optimizers that normalise
-// (runtime/exchange/neighbour/correction/gain.hpp), and where ranks take turns.
+// upper half of a float whose lower half is 0, and both go by the larger one: drift correction asks
+// (runtime/exchange/neighbour/correction/gain.hpp).
 #include <algorithm>
 #include <cstdint>
 #include <span>

@@ -6,8 +6,9 @@
 // copy x̂_i is kept per edge where edges may lag each other.
 // What i gains of an edge, j loses: the mean over ranks is kept for any pattern of events. A difference that is not
 // refreshed is applied again: a feedback loop with delay. γ must fall with silence and density.
-// Asynchronous ranks do not know how often the other end repeats: there an event moves both ends of its edge once, by
-// the whole difference of the segment, and they take turns (turns.hpp).
+// Asynchronous ranks do not know how often the other end repeats, and drift correction would learn from each repeat:
+// with either an event moves both ends of its edge once, by the whole difference of the segment. Asynchronously they
+// take turns (turns.hpp).
 // Cost: deg + 3 memory passes, 2·deg + 2 where x̂_i is one of each edge, for up to 4 neighbours at a time. Memory: one
 // block a neighbour, and one (lockstep) or deg (asynchronous) for x̂_i.
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"

@@ -443,6 +443,52 @@ TEST_CASE("a strength that nobody has set is a half, and no more than weights an
         descend(complete + halves + "{name: drift, strength: 0.5}}\n" + always, 5, 20).hashes());
 }
 
+// Over-relaxed weights (best_constant on a star), silences, delays and asynchronous ranks included.
+TEST_CASE("with a strength that nobody has set every combination reaches the minimum, or is refused at the start" *
+          doctest::test_suite("arithmetic")) {
+  const std::string drift = "correction: {name: drift}", trigger = "trigger: {name: adaptive, maximum_silence: 10}\n";
+  const auto events = [&](const std::string& mixing, const std::string& more = "") {
+    return "exchange: {name: eventgrad, mixing: {name: " + mixing + "}, " + drift + more + "}\n" + trigger;
+  };
+  const std::vector<std::string> exchanges{
+      "exchange: {name: dpsgd, " + drift + "}\n",
+      "exchange: {name: dpsgd, delay: 1, " + drift + "}\n",
+      "exchange: {name: dpsgd, schedule: asynchronous, " + drift + "}\n",
+      events("arrival"),
+      events("arrival", ", schedule: asynchronous"),
+      events("difference"),
+      events("difference", ", delay: 1"),
+      events("difference", ", schedule: asynchronous"),
+      "exchange: {name: eventgrad, delay: 1, mixing: {name: difference}, " + drift + "}\ntrigger: {name: always}\n"};
+  Layout layout;
+  layout.append("a", {3});
+  layout.append("b", {1});
+  const std::vector<float> initial(layout.size(), 1.0F);
+  int reached = 0, refused = 0;
+  for (const char* graph : {"ring", "star", "path", "complete", "exponential"})
+    for (const char* weights : {"metropolis", "best_constant"})
+      for (const int ranks : {3, 4})
+        for (const std::string& exchange : exchanges) {
+          CAPTURE(graph);
+          CAPTURE(weights);
+          CAPTURE(ranks);
+          CAPTURE(exchange);
+          const std::string topology =
+              std::string("topology: {graph: {name: ") + graph + "}, weights: {name: " + weights + "}}\n";
+          const Bowls problem(layout.size(), ranks);
+          try {
+            CHECK(problem.distance(
+                      train_locally(topology + exchange, layout, initial, problem,
+                                    {.ranks = ranks, .descent = {.learning_rate = 0.05}, .iterations = 1500})) < 1e-2);
+            ++reached;
+          } catch (const ConfigError&) {
+            ++refused;
+          }
+        }
+  CHECK(reached >= 170);
+  CHECK(refused >= 1);
+}
+
 TEST_CASE("what theory calls unstable is warned about") {
   const auto warnings = [](const std::string& yaml) {
     const Plan plan(ring + yaml);
