@@ -27,9 +27,9 @@ Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<const JobPlan> pla
       interruption_(program.signals),
       communicator_([this] { participant_.serve(); }, ranks),
       departures_(ranks, communicator_.rank(), communicator_.size()),
-      participant_(ranks, (require_same_job(), plan_->topology(communicator_.size())), *plan_->exchange, *replica_,
-                   {.iterations_per_epoch = program.iterations_per_epoch,
-                    .interrupted = [this] { return interrupted(); }}),
+      participant_(
+          ranks, (require_same_job(), plan_->topology(communicator_.size())), *plan_->exchange, *replica_,
+          {.iterations_per_epoch = program.iterations_per_epoch, .interrupted = [this] { return interrupted(); }}),
       ready_(replica_->layout.count()),
       learning_rate_(unknown),
       consensus_distance_(unknown) {
