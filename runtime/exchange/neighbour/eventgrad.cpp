@@ -238,7 +238,7 @@ class EventGradPlan final : public ExchangePlan {
       std::ostringstream message;
       message << "exchange.correction: with these topology.weights rank " << i << " keeps " << kept
               << " of its own model, and events of some neighbours alone take it past all of them; a weight of at "
-                 "least 0 is stable: take topology.weights: metropolis, or exchange: dpsgd";
+                 "least 0 is stable: take topology.weights: metropolis, or exchange.name: dpsgd";
       throw ConfigError(message.str());
     }
   }

@@ -465,28 +465,27 @@ TEST_CASE("with a strength that nobody has set every combination reaches the min
   layout.append("b", {1});
   const std::vector<float> initial(layout.size(), 1.0F);
   int reached = 0, refused = 0;
-  for (const char* graph : {"ring", "star", "path", "complete", "exponential"})
+  constexpr int ranks = 4;
+  for (const char* graph : {"ring", "star", "path", "complete"})
     for (const char* weights : {"metropolis", "best_constant"})
-      for (const int ranks : {3, 4})
-        for (const std::string& exchange : exchanges) {
-          CAPTURE(graph);
-          CAPTURE(weights);
-          CAPTURE(ranks);
-          CAPTURE(exchange);
-          const std::string topology =
-              std::string("topology: {graph: {name: ") + graph + "}, weights: {name: " + weights + "}}\n";
-          const Bowls problem(layout.size(), ranks);
-          try {
-            CHECK(problem.distance(
-                      train_locally(topology + exchange, layout, initial, problem,
-                                    {.ranks = ranks, .descent = {.learning_rate = 0.05}, .iterations = 1500})) < 1e-2);
-            ++reached;
-          } catch (const ConfigError&) {
-            ++refused;
-          }
+      for (const std::string& exchange : exchanges) {
+        CAPTURE(graph);
+        CAPTURE(weights);
+        CAPTURE(exchange);
+        const std::string topology =
+            std::string("topology: {graph: {name: ") + graph + "}, weights: {name: " + weights + "}}\n";
+        const Bowls problem(layout.size(), ranks);
+        try {
+          CHECK(problem.distance(
+                    train_locally(topology + exchange, layout, initial, problem,
+                                  {.ranks = ranks, .descent = {.learning_rate = 0.05}, .iterations = 1500})) < 1e-2);
+          ++reached;
+        } catch (const ConfigError&) {
+          ++refused;
         }
-  CHECK(reached >= 170);
-  CHECK(refused >= 1);
+      }
+  CHECK(reached > 60);
+  CHECK(refused > 0);
 }
 
 TEST_CASE("what theory calls unstable is warned about") {
