@@ -27,11 +27,10 @@ void require_finite(Iteration k, const char* measure, std::span<const double> me
 double Observation::rate() const {
   if (learning_rate) return *learning_rate;
   throw ConfigError(
-      "the trigger weighs changes against the learning rate, and nobody has told it the rate of parameter " +
+      "the trigger weighs changes against the learning rate, and nobody has told it that of parameter " +
       std::to_string(segment) +
       " (from 0, in the model's order): say it before the first step. In Python: hearsay.join(…, optimizer=optimizer) "
-      "or " +
-      "learning_rate=eta; in C++: ParticipantOptions::step");
+      "or learning_rate=; in a C++ loop: the participant's option `step`");
 }
 
 namespace {
