@@ -47,7 +47,7 @@ struct EdgeLine {
 };
 /// Reads an edge-list file: whitespace between the columns, `#` starts a comment, empty lines are skipped. `i i` is
 /// allowed with a weight only. Throws DataError (file:line) if the file cannot be read, a line is malformed, or an edge
-/// comes twice, of undirected ones in either direction; ConfigError (file:line) if a vertex is ≥ `ranks`.
+/// comes twice, of undirected ones in either direction; ConfigError if a vertex is ≥ `ranks` (file:line), or none is 0.
 std::vector<EdgeLine> read_edge_list(const std::filesystem::path& file, int ranks, bool directed = false);
 
 /// Puts 1 − Σ_j w_ij on the diagonal, so that every row sums to 1.

@@ -81,12 +81,13 @@ class Cifar10 : public DatasetSource {
 }  // namespace
 
 void append_cifar10(const std::filesystem::path& file, std::size_t records, ImageSet& set) {
-  const std::vector<std::uint8_t> bytes = read_file(file);
   const std::size_t expected = records * record_bytes;
+  const std::vector<std::uint8_t> bytes = read_file(file, expected);
   if (bytes.size() != expected) {
     const bool shorter = bytes.size() < expected;
     malformed(file, std::min(bytes.size(), expected), shorter ? "truncated" : "trailing bytes",
-              std::to_string(bytes.size()) + " bytes", std::to_string(expected), "cifar10");
+              (shorter ? "" : "more than ") + std::to_string(std::min(bytes.size(), expected)) + " bytes",
+              std::to_string(expected), "cifar10");
   }
   for (std::size_t at = 0; at < expected; at += record_bytes) {
     if (bytes[at] >= classes) malformed(file, at, "label", std::to_string(bytes[at]), "0 to 9", "cifar10");

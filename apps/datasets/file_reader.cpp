@@ -19,9 +19,9 @@ using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t first_guess = std::size_t{1} << 20;  // unpacked bytes; doubled as needed
 
-Bytes read_raw(const fs::path& path) {
+Bytes read_raw(const fs::path& path, std::size_t most) {
   RegularFile file(path);
-  Bytes bytes(file.size());
+  Bytes bytes(std::min(file.size(), most));
   file.read(std::as_writable_bytes(std::span(bytes)));
   return bytes;
 }
@@ -31,9 +31,11 @@ Bytes read_raw(const fs::path& path) {
                   std::to_string(offset) + " of the file; fetch it again");
 }
 
-/// Room for more output behind the first `used` bytes.
-void grow(Bytes& out, std::size_t used) {
-  if (used == out.size()) out.resize(std::max(first_guess, 2 * out.size()));
+/// Room for more output after the first `used` bytes, up to most + 1. False where there is as much already.
+bool grow(Bytes& out, std::size_t used, std::size_t most) {
+  if (used > most) return false;
+  if (used == out.size()) out.resize(std::min(most + 1, std::max(first_guess, 2 * out.size())));
+  return true;
 }
 
 struct Inflater {
@@ -47,7 +49,7 @@ struct Inflater {
   ~Inflater() { inflateEnd(&stream); }
 };
 
-Bytes unpack_gzip(const fs::path& file, const Bytes& in) {
+Bytes unpack_gzip(const fs::path& file, const Bytes& in, std::size_t most) {
   if (in.size() > std::numeric_limits<uInt>::max()) throw DataError(file.string() + ": larger than 4 GiB");
   Inflater inflater;
   z_stream& z = inflater.stream;
@@ -55,8 +57,7 @@ Bytes unpack_gzip(const fs::path& file, const Bytes& in) {
   z.avail_in = static_cast<uInt>(in.size());
   Bytes out;
   std::size_t used = 0;
-  while (true) {
-    grow(out, used);
+  while (grow(out, used, most)) {
     const auto room = static_cast<uInt>(std::min<std::size_t>(out.size() - used, std::numeric_limits<uInt>::max()));
     z.next_out = out.data() + used;
     z.avail_out = room;
@@ -89,15 +90,14 @@ struct LzmaDecoder {
   ~LzmaDecoder() { lzma_end(&stream); }
 };
 
-Bytes unpack_xz(const fs::path& file, const Bytes& in) {
+Bytes unpack_xz(const fs::path& file, const Bytes& in, std::size_t most) {
   LzmaDecoder decoder;
   lzma_stream& z = decoder.stream;
   z.next_in = in.data();
   z.avail_in = in.size();
   Bytes out;
   std::size_t used = 0;
-  while (true) {
-    grow(out, used);
+  while (grow(out, used, most)) {
     z.next_out = out.data() + used;
     z.avail_out = out.size() - used;
     const lzma_ret status = lzma_code(&z, LZMA_FINISH);
@@ -119,10 +119,18 @@ std::string command(std::string_view dataset) { return "scripts/get-data " + std
 
 std::string download(std::string_view dataset) { return "Download it with `" + command(dataset) + "`"; }
 
-Bytes read_file(const fs::path& file) {
-  Bytes bytes = read_raw(file);
-  if (file.extension() == ".gz") return unpack_gzip(file, bytes);
-  if (file.extension() == ".xz") return unpack_xz(file, bytes);
+Bytes read_file(const fs::path& file, std::size_t most) {
+  const bool gzip = file.extension() == ".gz", xz = file.extension() == ".xz";
+  if (!gzip && !xz) return read_raw(file, most + 1);
+  const Bytes bytes = read_raw(file, most + most / 16 + (std::size_t{1} << 20));  // what cannot be packed grows by less
+  return gzip ? unpack_gzip(file, bytes, most) : unpack_xz(file, bytes, most);
+}
+
+Bytes read_whole_file(const fs::path& file, std::size_t most, std::string_view remedy) {
+  Bytes bytes = read_file(file, most);
+  if (bytes.size() > most)
+    throw DataError(file.string() + ": has, or unpacks to, more than " + std::to_string(most) + " bytes; " +
+                    std::string(remedy));
   return bytes;
 }
 

@@ -10,9 +10,15 @@
 
 namespace hearsay {
 
-/// The content of a file; `.gz` (zlib) and `.xz` (liblzma) are unpacked, several streams in one file included.
-/// Throws DataError if the file cannot be read, is truncated, corrupt, or goes on behind its last stream.
-std::vector<std::uint8_t> read_file(const std::filesystem::path& file);
+/// More than this is not unpacked into memory, whatever a file says.
+inline constexpr std::size_t most_unpacked = std::size_t{4} << 30;
+
+/// The content of a file; `.gz` (zlib) and `.xz` (liblzma) are unpacked, several streams in one file included. Where it
+/// has more than `most` bytes, unpacked, its first most + 1: a small file may unpack to any size. Throws DataError if
+/// the file cannot be read, or is so far truncated, corrupt, or goes on after its last stream.
+std::vector<std::uint8_t> read_file(const std::filesystem::path& file, std::size_t most = most_unpacked);
+/// The same, and throws DataError with `remedy` where there is more.
+std::vector<std::uint8_t> read_whole_file(const std::filesystem::path& file, std::size_t most, std::string_view remedy);
 
 /// The first of `names` that exists in `folder`, plain or with `.gz` or `.xz`; a plain file comes first.
 /// Throws DataError that lists the names tried and says what to do: `remedy`, or where it is empty to download them.

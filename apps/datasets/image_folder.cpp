@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "apps/datasets/datasets.hpp"
+#include "apps/datasets/folders.hpp"
 #include "apps/datasets/pictures.hpp"
 #include "base/error.hpp"
 
@@ -35,18 +36,15 @@ struct File {
   std::uint32_t label;
 };
 
-/// What is in a folder, by name; hidden things apart.
-std::vector<fs::path> entries(const fs::path& folder, bool folders) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    const bool hidden = entry->path().filename().string().starts_with('.');
-    if (!hidden && entry->is_directory() == folders) found.push_back(entry->path());
-  }
-  if (error) throw DataError(folder.string() + ": the folder cannot be read: " + error.message());
-  std::ranges::sort(found);
+std::vector<FolderEntry> folders_in(const fs::path& folder) {
+  std::vector<FolderEntry> found = entries_of(folder);
+  std::erase_if(found, [](const FolderEntry& entry) { return !entry.is_folder; });
   return found;
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code unknown;
+  return fs::is_directory(path, unknown);
 }
 
 bool is_picture(const fs::path& file) {
@@ -82,7 +80,12 @@ class FolderExamples final : public Examples {
 
  private:
   void cut_out(const fs::path& file, std::span<float> out, Random* augmentation) const {
-    const Picture picture = resized(read_picture(file), static_cast<int>(std::lround(window_.side * window_.margin)));
+    const int shorter = static_cast<int>(std::lround(window_.side * window_.margin));
+    const Picture read = read_picture(file);
+    if (!can_be_resized(read, shorter))
+      throw DataError(file.string() + ": has " + std::to_string(read.width) + "x" + std::to_string(read.height) +
+                      " pixels: made " + std::to_string(shorter) + " wide, it is too long; take it away");
+    const Picture picture = resized(read, shorter);
     const auto side = static_cast<std::size_t>(window_.side), width = static_cast<std::size_t>(picture.width);
     const std::size_t free_x = width - side, free_y = static_cast<std::size_t>(picture.height) - side;
     const std::size_t left = augmentation != nullptr ? augmentation->below(free_x + 1) : free_x / 2;
@@ -109,45 +112,58 @@ class ImageFolder final : public DatasetSource {
             .side = static_cast<int>(config.integer("side", 64, Range::between(8, 4096), "pixels of an input's side")),
             .margin = config.real("margin", 8.0 / 7.0, Range::between(1.0, 16.0),
                                   "a picture's shorter side is made so many times as long before an input is "
-                                  "cut out of it")},
+                                  "cut out of it; side · margin is at most 10^4 pixels")},
         test_fraction_(config.real("test_fraction", 0.1,
                                    {.min = 0.0, .max = 1.0, .min_excluded = true, .max_excluded = true},
-                                   "part of every class to test on, where there is no folder val")) {}
+                                   "part of every class to test on, where there is no folder val")) {
+    config.require(window_.side * window_.margin <= 1e4, "margin", "makes a shorter side of more than 10^4 pixels");
+  }
 
   DataSet load() const override {
     if (path_.empty())
       throw ConfigError("data.path is empty: say which folder has the pictures (`--set data.path=FOLDER`)");
-    const bool two = fs::is_directory(path_ / "train") && fs::is_directory(path_ / "val");
+    const bool two = is_folder(path_ / "train") && is_folder(path_ / "val");
     const fs::path folder = two ? path_ / "train" : path_;
     std::vector<std::string> classes;
-    for (const fs::path& one : entries(folder, true)) classes.push_back(one.filename().string());
+    for (const FolderEntry& one : folders_in(folder)) classes.push_back(one.path.filename().string());
     if (classes.size() < 2)
       throw DataError(folder.string() + ": has " + std::to_string(classes.size()) +
                       " folders, and there must be one for each of two classes or more");
     std::vector<File> training, testing;
     collect(folder, classes, training, two ? nullptr : &testing);
     if (two) {
-      for (const fs::path& one : entries(path_ / "val", true))
-        if (std::ranges::find(classes, one.filename().string()) == classes.end())
-          throw DataError(one.string() + ": is a class that " + folder.string() + " does not have");
+      for (const FolderEntry& one : folders_in(path_ / "val"))
+        if (std::ranges::find(classes, one.path.filename().string()) == classes.end())
+          throw DataError(one.path.string() + ": is a class that " + folder.string() + " does not have");
       collect(path_ / "val", classes, testing, nullptr);
     }
     return data_set(std::move(training), std::move(testing), static_cast<std::uint32_t>(classes.size()));
   }
 
  private:
+  /// A picture has one class: a link must not make it an example of another one, too.
+  static void require_one_class(const FolderEntry& entry, const fs::path& place) {
+    if (!entry.is_link) return;
+    std::error_code unknown;
+    const fs::path own = fs::canonical(place, unknown), home = entry.real.parent_path();
+    if (home != own && home.parent_path() == own.parent_path())
+      throw DataError(entry.path.string() + ": is a link to a picture of another class, " + entry.real.string() +
+                      "; take one of them away");
+  }
+
   /// The pictures of all classes; `others`, if any, takes a part of them.
   void collect(const fs::path& folder, const std::vector<std::string>& classes, std::vector<File>& files,
                std::vector<File>* others) const {
     for (std::uint32_t label = 0; label < classes.size(); ++label) {
       const fs::path place = folder / classes[label];
       std::size_t count = 0;
-      if (others == nullptr && !fs::exists(place)) continue;  // a class that is not tested on
-      for (const fs::path& file : entries(place, false)) {
-        if (!is_picture(file)) continue;
+      if (others == nullptr && !is_folder(place)) continue;  // a class that is not tested on
+      for (const FolderEntry& entry : entries_of(place)) {
+        if (entry.is_folder || !is_picture(entry.path)) continue;
+        require_one_class(entry, place);
         const bool is_other = others != nullptr && std::floor((count + 1.0) * test_fraction_) >
                                                        std::floor(static_cast<double>(count) * test_fraction_);
-        (is_other ? *others : files).push_back({file, label});
+        (is_other ? *others : files).push_back({entry.path, label});
         ++count;
       }
       if (count == 0) throw DataError(place.string() + ": has no picture, .png, .jpg or .jpeg");

@@ -5,13 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "apps/datasets/file_reader.hpp"
+#include "apps/datasets/folders.hpp"
 #include "base/error.hpp"
+#include "base/text/plain_text.hpp"
 
 namespace hearsay {
 namespace {
@@ -57,30 +58,28 @@ Text text_of(std::string characters, std::string origin) {
   return {std::move(origin), *owner, owner};
 }
 
-Text read_text(const fs::path& file) {
+Text read_bytes(const fs::path& file) {
+  constexpr std::size_t most = std::size_t{1} << 30;
   if (!is_packed(file)) return mapped(file);
-  const auto bytes = read_file(file);
+  const auto bytes = read_whole_file(file, most, "unpack it: a file that is not packed need not fit into memory");
   if (bytes.empty()) throw DataError(file.string() + ": is empty: there is nothing to learn from");
   return text_of({bytes.begin(), bytes.end()}, file.string());
 }
 
-std::vector<Text> read_texts(const fs::path& file_or_folder) {
+Text read_text(const fs::path& file) {
+  Text text = read_bytes(file);
+  text.characters = plain_text(text.characters, text.origin);
+  if (text.characters.empty()) throw DataError(file.string() + ": is empty: there is nothing to learn from");
+  return text;
+}
+
+std::vector<Text> read_texts(const fs::path& file_or_folder, Text (*read)(const fs::path&)) {
   std::error_code error;
-  if (!fs::is_directory(file_or_folder, error)) return {read_text(file_or_folder)};
-  std::vector<fs::path> files;
-  for (auto entry = fs::recursive_directory_iterator(file_or_folder, error);
-       entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    if (error) break;
-    const bool hidden = entry->path().filename().string().starts_with('.');
-    if (hidden && entry->is_directory()) entry.disable_recursion_pending();
-    if (!hidden && !entry->is_directory()) files.push_back(entry->path());
-  }
-  if (error) throw DataError(file_or_folder.string() + ": the folder cannot be read: " + error.message());
-  if (files.empty())
-    throw DataError(file_or_folder.string() + ": the folder has no files: there is no text to learn from");
-  std::ranges::sort(files);
+  if (!fs::is_directory(file_or_folder, error)) return {read(file_or_folder)};
   std::vector<Text> texts;
-  for (const fs::path& file : files) texts.push_back(read_text(file));
+  for (const fs::path& file : files_within(file_or_folder)) texts.push_back(read(file));
+  if (texts.empty())
+    throw DataError(file_or_folder.string() + ": the folder has no files: there is no text to learn from");
   return texts;
 }
 

@@ -17,11 +17,13 @@ struct Text {
 
 /// Of memory.
 Text text_of(std::string characters, std::string origin);
-/// Maps a file; `.gz` and `.xz` are unpacked into memory. Throws DataError if it cannot be read, is no regular file, or
-/// is empty.
+/// Maps a file; `.gz` and `.xz` are unpacked into memory, up to 1 GiB. Throws DataError if it cannot be read, is no
+/// regular file, or is empty.
+Text read_bytes(const std::filesystem::path& file);
+/// The same of a text: without a byte order mark. Throws DataError as above and as `plain_text` does.
 Text read_text(const std::filesystem::path& file);
-/// A file, or all files of a folder and those in it, by name; hidden ones apart. Throws DataError as above, and for
-/// a folder without files.
-std::vector<Text> read_texts(const std::filesystem::path& file_or_folder);
+/// `read` of a file, or of all files of a folder and those in it, by name; hidden ones apart, and each once, whatever
+/// links lead to it. Throws DataError as above, and for a folder without files.
+std::vector<Text> read_texts(const std::filesystem::path& file_or_folder, Text (*read)(const std::filesystem::path&));
 
 }  // namespace hearsay

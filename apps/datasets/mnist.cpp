@@ -31,16 +31,18 @@ std::string hexadecimal(std::uint32_t value) {
   return text;
 }
 
-/// One IDX file in memory; checks what is taken from it.
+/// One IDX file; checks what is taken from it. Its header is read first, and then no more than the header says.
 class Idx {
  public:
-  /// `stem`: "train" or "t10k"; `kind`: "images" or "labels"; the file's name is one of the usual ones.
-  Idx(const fs::path& folder, const std::string& stem, const std::string& kind, int dimensions)
+  /// `stem`: "train" or "t10k"; `kind`: "images" or "labels"; the file's name is one of the usual ones. Reads its first
+  /// `header` bytes.
+  Idx(const fs::path& folder, const std::string& stem, const std::string& kind, int dimensions, std::size_t header)
       : file_(find_file(folder,
                         usual_names(stem, kind + "-idx" + std::to_string(dimensions) + "-ubyte",
                                     kind + ".idx" + std::to_string(dimensions) + "-ubyte"),
                         "mnist")),
-        bytes_(read_file(file_)) {}
+        header_(header),
+        bytes_(read_file(file_, header)) {}
 
   /// The big-endian word at byte `offset`.
   std::uint32_t word(std::size_t offset) const {
@@ -59,16 +61,19 @@ class Idx {
     if (found != expected) fail(offset, what, std::to_string(found), std::to_string(expected));
   }
 
-  void expect_payload(std::size_t header, std::size_t payload) const {
-    const std::string expected = std::to_string(payload) + " behind the header";
-    const std::string found = std::to_string(bytes_.size() - header) + " bytes";
-    if (bytes_.size() < header + payload) fail(bytes_.size(), "truncated", found, expected);
-    if (bytes_.size() > header + payload) fail(header + payload, "trailing bytes", found, expected);
+  /// Reads what follows the header, `payload` bytes and no more.
+  void read_payload(std::size_t payload) {
+    const std::size_t whole = header_ + payload;
+    bytes_ = read_file(file_, whole);
+    const std::string expected = std::to_string(payload) + " after the header";
+    if (bytes_.size() < whole)
+      fail(bytes_.size(), "truncated", std::to_string(bytes_.size() - header_) + " bytes", expected);
+    if (bytes_.size() > whole) fail(whole, "trailing bytes", "more than " + std::to_string(payload), expected);
   }
 
-  /// The first `count` bytes behind the header.
-  std::vector<std::uint8_t> payload(std::size_t header, std::size_t count) {
-    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(header));
+  /// The first `count` bytes after the header.
+  std::vector<std::uint8_t> payload(std::size_t count) {
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(header_));
     bytes_.resize(count);
     return std::move(bytes_);
   }
@@ -87,22 +92,26 @@ class Idx {
   }
 
   fs::path file_;
+  std::size_t header_;
   std::vector<std::uint8_t> bytes_;
 };
 
 /// The pixels and labels of "train" or "t10k".
 ImageSet read_set(const fs::path& folder, const std::string& stem, std::int64_t limit, const std::string& limit_key) {
   constexpr std::size_t images_header = 16, labels_header = 8;
-  Idx images(folder, stem, "images", 3), labels(folder, stem, "labels", 1);
+  constexpr std::uint32_t most_images = most_unpacked / (side * side);
+  Idx images(folder, stem, "images", 3, images_header), labels(folder, stem, "labels", 1, labels_header);
   images.expect_magic(images_magic);
   labels.expect_magic(labels_magic);
   const std::uint32_t count = images.word(4);
   if (count == 0) images.fail(4, "number of images", "0", "at least 1");
+  if (count > most_images)
+    images.fail(4, "number of images", std::to_string(count), "at most " + std::to_string(most_images));
   images.expect_word(8, "rows", side);
   images.expect_word(12, "columns", side);
-  images.expect_payload(images_header, static_cast<std::size_t>(count) * side * side);
   labels.expect_word(4, "number of labels", count);
-  labels.expect_payload(labels_header, count);
+  images.read_payload(static_cast<std::size_t>(count) * side * side);
+  labels.read_payload(count);
   for (std::size_t at = labels_header; at < labels.bytes().size(); ++at) {
     if (labels.bytes()[at] >= classes) labels.fail(at, "label", std::to_string(labels.bytes()[at]), "0 to 9");
   }
@@ -111,8 +120,8 @@ ImageSet read_set(const fs::path& folder, const std::string& stem, std::int64_t 
           .height = side,
           .width = side,
           .classes = classes,
-          .pixels = images.payload(images_header, used * side * side),
-          .labels = labels.payload(labels_header, used)};
+          .pixels = images.payload(used * side * side),
+          .labels = labels.payload(used)};
 }
 
 class Mnist : public DatasetSource {

@@ -18,15 +18,20 @@ namespace fs = std::filesystem;
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr int channels = 3;
+constexpr std::int64_t most_pixels = 100'000'000;
+constexpr std::size_t most_bytes = 8 * most_pixels;  // 16 bits for each of four channels, and not packed at all
 
 [[noreturn]] void damaged(const fs::path& file, const std::string& why) {
   throw DataError(file.string() + ": cannot be read as a picture: " + why + "; mend it or take it away");
 }
 
-Picture with_room(const fs::path& file, std::int64_t width, std::int64_t height) {
-  constexpr std::int64_t most = 100'000'000;
-  if (width < 1 || height < 1 || width > most || height > most / width)
-    damaged(file, "it has " + std::to_string(width) + "x" + std::to_string(height) + " pixels");
+/// `per_byte`: pixels that a byte of the file can hold, at most. A file cannot have more, whatever it says.
+Picture with_room(const fs::path& file, const Bytes& bytes, std::int64_t width, std::int64_t height,
+                  std::int64_t per_byte) {
+  const std::string said = std::to_string(width) + "x" + std::to_string(height) + " pixels";
+  if (width < 1 || height < 1 || width > most_pixels || height > most_pixels / width) damaged(file, "it has " + said);
+  if (width * height > per_byte * static_cast<std::int64_t>(bytes.size()))
+    damaged(file, "it says that it has " + said + ", and has only " + std::to_string(bytes.size()) + " bytes");
   return {static_cast<int>(width), static_cast<int>(height),
           Bytes(static_cast<std::size_t>(width * height * channels))};
 }
@@ -37,7 +42,8 @@ Picture read_png(const fs::path& file, const Bytes& bytes) {
   const std::unique_ptr<png_image, decltype(&png_image_free)> ended(&image, png_image_free);
   if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0) damaged(file, image.message);
   image.format = PNG_FORMAT_RGB;
-  Picture picture = with_room(file, image.width, image.height);
+  constexpr std::int64_t per_byte = 1032 * 8;  // of deflate, and of a bit a pixel
+  Picture picture = with_room(file, bytes, image.width, image.height, per_byte);
   const png_color black{};
   if (png_image_finish_read(&image, &black, picture.pixels.data(), 0, nullptr) == 0 || PNG_IMAGE_FAILED(image))
     damaged(file, image.message);
@@ -51,7 +57,8 @@ Picture read_jpeg(const fs::path& file, const Bytes& bytes) {
   const auto size = static_cast<unsigned long>(bytes.size());
   if (tjDecompressHeader3(decoder.get(), bytes.data(), size, &width, &height, &sampling, &colours) != 0)
     damaged(file, tjGetErrorStr2(decoder.get()));
-  Picture picture = with_room(file, width, height);
+  constexpr std::int64_t per_byte = 4096;  // a bit a block of 8x8, and eight times as many for arithmetic coding
+  Picture picture = with_room(file, bytes, width, height, per_byte);
   // It returns an error for damage that it has painted over, too.
   if (tjDecompress2(decoder.get(), bytes.data(), size, picture.pixels.data(), width, 0, height, TJPF_RGB,
                     TJFLAG_ACCURATEDCT) != 0)
@@ -100,10 +107,15 @@ std::vector<float> filtered(const std::vector<float>& from, const std::vector<Pa
 }  // namespace
 
 Picture read_picture(const fs::path& file) {
-  const Bytes bytes = read_file(file);
+  const Bytes bytes = read_whole_file(file, most_bytes, "no picture that is taken has as many; take it away");
   if (bytes.size() > 3 && bytes[0] == 0xff && bytes[1] == 0xd8) return read_jpeg(file, bytes);
   if (bytes.size() > 8 && png_sig_cmp(bytes.data(), 0, 8) == 0) return read_png(file, bytes);
   damaged(file, bytes.empty() ? "it is empty" : "it is neither PNG nor JPEG");
+}
+
+bool can_be_resized(const Picture& picture, int side) {
+  const double longer = std::max(picture.width, picture.height), shorter = std::min(picture.width, picture.height);
+  return static_cast<double>(side) * side * longer / shorter <= static_cast<double>(most_pixels);
 }
 
 Picture resized(const Picture& picture, int side) {

@@ -5,6 +5,7 @@
 
 #include "apps/datasets/datasets.hpp"
 #include "apps/models/models.hpp"
+#include "runtime/data/classes.hpp"
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/session.hpp"
 
@@ -49,6 +50,7 @@ class ChosenTask {
   /// Throws what is wrong with the data's files, or with this model for these data.
   void check() {
     loaded_ = source_->load();
+    require_few_classes(*loaded_);
     static_cast<void>(factory_->make(loaded_->shape));
   }
 

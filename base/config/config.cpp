@@ -10,7 +10,8 @@
 #include "base/config/config_document.hpp"
 #include "base/config/nearest.hpp"
 #include "base/error.hpp"
-#include "base/regular_file.hpp"
+#include "base/text/plain_text.hpp"
+#include "base/text/shown.hpp"
 
 namespace hearsay {
 namespace {
@@ -55,6 +56,13 @@ std::string comma_separated(const std::vector<std::string>& words) {
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
   return all;
+}
+
+std::filesystem::path working_directory() {
+  std::error_code error;
+  auto directory = std::filesystem::current_path(error);
+  if (error) throw DataError("the working directory cannot be found (" + error.message() + "); go to one that exists");
+  return directory;
 }
 
 // ---------------------------------------------------------------- one mapping
@@ -177,15 +185,15 @@ Config::Config() : Config(from_text("")) {}
 
 Config Config::from_file(const std::filesystem::path& file) {
   Config config =
-      from_text(file_text(file, most_yaml_bytes, "name an existing configuration file (YAML)"), file.string());
-  config.document_->directory = std::filesystem::absolute(file).parent_path();
+      from_text(plain_file_text(file, most_yaml_bytes, "name an existing configuration file (YAML)"), file.string());
+  config.document_->directory = (working_directory() / file).parent_path();
   return config;
 }
 
 Config Config::from_text(const std::string& yaml, const std::string& origin) {
   auto document = std::make_shared<Document>();
   document->origin = origin;
-  document->directory = std::filesystem::current_path();
+  document->directory = working_directory();
   try {
     document->root = parse_yaml(yaml, 0, document->problems);
   } catch (const YamlProblem& problem) {
@@ -204,7 +212,7 @@ void Config::override_with(const std::string& assignment, const std::string& pla
     throw std::logic_error("a configuration is overridden before it is read");
   const std::size_t equals = assignment.find('=');
   const std::vector<std::string> words = split_at_dots(assignment.substr(0, equals));
-  const std::string argument = place.empty() ? "--set " + assignment : place;
+  const std::string argument = shown(place.empty() ? "--set " + assignment : place);
   if (equals == std::string::npos || std::find(words.begin(), words.end(), "") != words.end())
     throw ConfigError(argument + ": expected key=value, such as trigger.horizon=0.95");
   if (document_->overrides.empty()) document_->plain_root = document_->root;

@@ -9,11 +9,15 @@
 
 #include "base/config/config.hpp"
 #include "base/config/yaml.hpp"
+#include "base/text/shown.hpp"
 
 namespace hearsay {
 
 /// "a, b, c"
 std::string comma_separated(const std::vector<std::string>& words);
+
+/// Throws DataError where it was removed.
+std::filesystem::path working_directory();
 
 struct Config::Document {
   std::string origin;                  // the file's name, as messages show it
@@ -29,11 +33,11 @@ struct Config::Document {
   bool is_rehearsal = false;
 
   std::string place(const Position& p) const {
-    if (p.source > 0) return shortened(overrides[static_cast<std::size_t>(p.source) - 1]);
+    if (p.source > 0) return shown(shortened(overrides[static_cast<std::size_t>(p.source) - 1]));
     return origin + ":" + std::to_string(p.line) + ":" + std::to_string(p.column);
   }
   std::string line(const YamlProblem& p) const {
-    return place(p.position) + ": " + (p.path.empty() ? "" : shortened(p.path) + ": ") + p.message;
+    return place(p.position) + ": " + (p.path.empty() ? "" : shown(shortened(p.path)) + ": ") + p.message;
   }
   /// Whether `key` of the mapping `path` was asked for.
   bool was_asked(std::string_view path, std::string_view key) const;

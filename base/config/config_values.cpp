@@ -9,6 +9,7 @@
 
 #include "base/config/config_document.hpp"
 #include "base/config/nearest.hpp"
+#include "base/text/shown.hpp"
 
 namespace hearsay {
 namespace {
@@ -48,7 +49,7 @@ std::optional<Number> in_range(std::optional<Number> number, const char* expecte
   if (!number) {
     complain(value, element, std::string("expected ") + expected + ", got " + value.shown());
   } else if (!range.contains(static_cast<double>(*number))) {
-    complain(value, element, "must be " + range.description() + ", got " + value.scalar);
+    complain(value, element, "must be " + range.description() + ", got " + shown(value.scalar));
     return std::nullopt;
   }
   return number;
@@ -99,7 +100,7 @@ std::string unknown_choice(const YamlValue& value, const std::vector<std::string
   if (value.kind != YamlValue::Kind::scalar)
     return "expected one of " + comma_separated(options) + ", got " + value.shown();
   const std::string near = nearest(value.scalar, options);
-  return "unknown '" + value.scalar + "'; known: " + comma_separated(options) +
+  return "unknown '" + shown(shortened(value.scalar)) + "'; known: " + comma_separated(options) +
          (near.empty() ? "" : " — did you mean '" + near + "'?");
 }
 
@@ -195,11 +196,11 @@ std::filesystem::path Config::path(std::string_view key, const std::filesystem::
     const auto given = read_text(value, complain);
     if (!given) return std::nullopt;
     const bool from_command_line = value.position.source > 0;
-    return absolute_path(from_command_line ? std::filesystem::current_path() : document_->directory, *given);
+    return absolute_path(from_command_line ? working_directory() : document_->directory, *given);
   };
   return mapping_->ask<std::filesystem::path>(
       {std::string(key), "path", yaml_text(fallback.string()), "", std::string(meaning)},
-      absolute_path(std::filesystem::current_path(), fallback), read,
+      absolute_path(working_directory(), fallback), read,
       [](const std::filesystem::path& path) { return yaml_text(path.string()); });
 }
 

@@ -12,6 +12,8 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include "base/text/shown.hpp"
+
 namespace hearsay {
 namespace {
 
@@ -231,7 +233,7 @@ std::string YamlValue::shown() const {
     case Kind::scalar:
       break;
   }
-  return (quoted ? "the text '" : "'") + shortened(scalar) + "'";
+  return (quoted ? "the text '" : "'") + hearsay::shown(shortened(scalar)) + "'";
 }
 
 YamlValue parse_yaml(const std::string& text, int source, std::vector<YamlProblem>& problems) {

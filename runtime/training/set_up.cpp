@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "runtime/data/classes.hpp"
 #include "runtime/gpu/cuda.hpp"
 #include "runtime/training/process/threads.hpp"
 
@@ -36,6 +37,7 @@ DataSet load_data(const RunPlan::Parts& plan) {
   for (const auto& [examples, which] : {std::pair{data.train, "train"}, {data.test, "test"}})
     if (!examples || examples->size() == 0)
       throw DataError("data '" + data.name + "': there is nothing to " + which + " on");
+  require_few_classes(data);
   if (plan.augmentation != Augmentation::none && !data.augmentable)
     throw ConfigError("data.augmentation: shifted and mirrored images of '" + data.name +
                       "' do not keep their class, or are no images; use augmentation: none");

@@ -78,11 +78,21 @@ TEST_CASE("edge lists") {
   check_file_refused<ConfigError>("0 1\n1 4\n", ":2: ", {"vertex 4", "4 ranks", "at least 5"});
   check_file_refused<ConfigError>("0 1\n2 3\n", ": not connected", {"2 components {0, 1} {2, 3}"});
   check_file_refused<ConfigError>("", ": not connected", {"4 components {0} {1} {2} {3}"});
+  for (const char* from_1 : {"1 2\n2 3\n3 4\n4 1\n", "1 2\n2 3\n", "4 3\n3 2 \n5 1\n"})
+    check_file_refused<ConfigError>(from_1, ": vertices 1 to ", {"none is 0: are they numbered from 1?", "are 0 to 3"});
+  check_file_refused<DataError>("\xff\xfe", ": is UTF-16", {"save it as UTF-8"});
   check_refused<ConfigError>(4, "edge_list", "metropolis", {"topology.graph.path"});
   check_refused<DataError>(4, "{name: edge_list, path: no/such/file}", "metropolis",
                            {"no/such/file", "cannot be read"});
   check_refused<DataError>(4, "{name: edge_list, path: /dev/zero}", "metropolis", {"is a device"});
   check_refused<DataError>(4, "{name: edge_list, path: /}", "metropolis", {"is a folder"});
+}
+
+TEST_CASE("edge lists with a byte order mark, CRLF line ends and blank lines at the end are the same without") {
+  const test::TextFile file(
+      "\xef\xbb\xbf"
+      "0 1\r\n1 2\r\n\r\n\n");
+  CHECK(test::build(3, file.entry(), "metropolis").directed_edges() == 4);
 }
 
 TEST_CASE("directed edge lists") {

@@ -40,8 +40,9 @@ struct Pairs {
 
 std::vector<std::string_view> lines_of(const Text& text) {
   std::vector<std::string_view> lines;
-  for (std::size_t at = 0; at < text.characters.size();) {
-    const std::size_t end = std::min(text.characters.find('\n', at), text.characters.size());
+  const std::size_t last = text.characters.find_last_not_of("\r\n"), size = last + 1;  // 0 of an empty text
+  for (std::size_t at = 0; at < size;) {
+    const std::size_t end = std::min(text.characters.find('\n', at), size);
     lines.push_back(text.characters.substr(at, end - at));
     if (lines.back().find_first_not_of(" \t\r") == std::string_view::npos)
       throw DataError(text.origin + ": line " + std::to_string(lines.size()) +

@@ -41,8 +41,8 @@ class TextSource final : public DatasetSource {
   DataSet load() const override {
     GeneratedText generated;
     if (path_.empty()) generated = generate_text(static_cast<std::size_t>(generated_size_), seed_);
-    const std::vector<Text> texts =
-        path_.empty() ? std::vector{text_of(std::move(generated.text), "generated text")} : read_texts(path_);
+    const std::vector<Text> texts = path_.empty() ? std::vector{text_of(std::move(generated.text), "generated text")}
+                                                  : read_texts(path_, unit_ == "bytes" ? read_bytes : read_text);
     const auto tokeniser = unit_ == "bytes" ? byte_tokens() : character_tokens(texts);
     const auto train = std::make_shared<Sequences>(tokeniser, block()),
                test = std::make_shared<Sequences>(tokeniser, block());

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/text/plain_text.hpp"
 
 namespace hearsay {
 namespace {
@@ -141,6 +142,13 @@ void require_known(const Text& text, const Words& words) {
   });
 }
 
+/// Whether `at` is the end of a line that has nothing before it; lines end with \n or \r\n.
+bool ends_blank_line(const char* begin, const char* at) {
+  if (*at != '\n' || at == begin) return false;
+  const char* const before = at[-1] == '\r' ? at - 1 : at;
+  return before != begin && before[-1] == '\n';
+}
+
 /// One character, in a line.
 std::string escaped(std::string_view character) {
   const auto byte = static_cast<unsigned char>(character.front());
@@ -162,6 +170,7 @@ void require_utf8(const Text& text, std::string_view instead) {
   if (const char* const wrong = utf8::find_invalid(begin, end); wrong != end)
     throw DataError(text.origin + ": at byte " + std::to_string(wrong - begin) +
                     ": is not UTF-8; convert the file (`iconv -f LATIN1 -t UTF-8`)" + std::string(instead));
+  require_no_nul(text.characters, text.origin, instead);
 }
 
 std::string vocabulary_file(std::span<const std::string> tokens) {
@@ -229,7 +238,7 @@ std::vector<std::uint32_t> Sequences::add(const Text& text, std::size_t first, s
       starts_.push_back(at);
       blank_lines.push_back(passed);
     }
-    passed += *at == '\n' && at != begin && at[-1] == '\n' ? 1 : 0;
+    passed += ends_blank_line(begin, at) ? 1 : 0;
     tokeniser_->next(at, end);
   }
   if (starts_.size() > std::numeric_limits<std::uint32_t>::max())

@@ -18,6 +18,7 @@
 #include "apps/datasets/mapped_text.hpp"
 #include "apps/datasets/text/tokens.hpp"
 #include "apps/datasets/text/toy_grammar.hpp"
+#include "base/text/plain_text.hpp"
 
 namespace hearsay {
 namespace {
@@ -91,10 +92,12 @@ class WordsSource final : public DatasetSource {
 
   Text find(const std::string& part) const {
     const std::vector<std::string> names{"ptb." + part + ".txt", part + ".txt"};
-    return read_text(
-        find_file(path_, names, "words",
-                  "Put train.txt, valid.txt and test.txt there (Penn Treebank's format), or leave data.path "
-                  "out: the words are then made"));
+    Text text =
+        read_text(find_file(path_, names, "words",
+                            "Put train.txt, valid.txt and test.txt there (Penn Treebank's format), or leave data.path "
+                            "out: the words are then made"));
+    require_no_nul(text.characters, text.origin);
+    return text;
   }
 
   std::uint64_t seed_;

@@ -10,8 +10,13 @@
 namespace hearsay::fuzz {
 
 std::vector<std::string> seeds() {
-  return {"0 1\n1 2\n2 3\n3 0\n", "0 1 0.25\n1 2 0.25\n2 3 0.25\n3 0 0.25\n0 0 0.5\n1 1 .5\n2 2 .5\n3 3 .5\n",
-          "# a star\n0 1\n0\t2 # why\n\n0 3", "0 1\n1 0\n1 2\n2 3\n3 1\n"};
+  return {"0 1\n1 2\n2 3\n3 0\n",
+          "0 1 0.25\n1 2 0.25\n2 3 0.25\n3 0 0.25\n0 0 0.5\n1 1 .5\n2 2 .5\n3 3 .5\n",
+          "# a star\n0 1\n0\t2 # why\n\n0 3",
+          "0 1\n1 0\n1 2\n2 3\n3 1\n",
+          "\xef\xbb\xbf"
+          "0 1\r\n1 2\r\n2 3\r\n",
+          "1 2\n2 3\n3 4\n"};
 }
 
 std::vector<std::string> words() {

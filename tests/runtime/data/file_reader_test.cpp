@@ -47,6 +47,26 @@ TEST_CASE("read_file: several streams in one file follow each other") {
   CHECK(read_file(folder.write("a.xz", joined(xz(first), xz(second)))) == both);
 }
 
+TEST_CASE("read_file: no more is read or unpacked than is asked for, and one byte says that there is more") {
+  const TemporaryFolder folder;
+  const Bytes zeros(std::size_t{1} << 24);  // 16 MiB; 16 kB packed
+  for (const auto& file :
+       {folder.write("a.bin", zeros), folder.write("a.gz", gzip(zeros)), folder.write("a.xz", xz(zeros))}) {
+    CAPTURE(file);
+    CHECK(read_file(file, 100).size() == 101);
+    CHECK(read_file(file, zeros.size() - 1).size() == zeros.size());
+    CHECK(read_file(file, zeros.size()) == zeros);
+    CHECK(read_whole_file(file, zeros.size(), "").size() == zeros.size());
+    CHECK(contains(message_of<DataError>([&] { read_whole_file(file, 100, "Mend it"); }),
+                   "more than 100 bytes; Mend it"));
+  }
+  // A file without blocks on the disk that says it has a million million bytes.
+  const auto sparse = folder.write("sparse.gz", gzip({1, 2, 3}));
+  std::filesystem::resize_file(sparse, std::size_t{1} << 40);
+  CHECK_THROWS_AS(read_file(sparse, 3), DataError);
+  CHECK(read_file(folder.write("empty.gz", gzip({})), 0).empty());
+}
+
 TEST_CASE("read_file: every truncation of an archive is an error that names the file") {
   const TemporaryFolder folder;
   const Bytes packed_gz = gzip(noise(40)), packed_xz = xz(noise(40));

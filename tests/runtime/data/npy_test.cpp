@@ -57,7 +57,7 @@ void check_kind(const Files& files, const std::string& descr) {
   CAPTURE(descr);
   files.write("x", npy<Number>(descr, "(4,)", {1, 0, 100, 7}));
   const DataSet data = files.load(", standardise: false, test_fraction: 0.25");
-  CHECK(data.shape.inputs.sizes.empty());
+  CHECK(data.shape.inputs.sizes == std::vector<std::int64_t>{1});
   CHECK(row<float>(data, *data.train, 2).first == std::vector<float>{100});
   CHECK(row<float>(data, *data.test, 0).first == std::vector<float>{7});
 }
@@ -110,6 +110,19 @@ TEST_CASE("npy: inputs have mean 0 and deviation 1 over the training rows, place
   }
 }
 
+TEST_CASE("npy: (N,) is (N, 1), of inputs and of what is tested on") {
+  const Files files;
+  files.write("x", npy<float>("<f4", "(2,)", {1, 3}));
+  files.write("y", npy<float>("<f4", "(2,)", {5, 6}));
+  files.write("tx", npy<float>("<f4", "(1, 1)", {9}));
+  files.write("ty", npy<float>("<f4", "(1, 1)", {1}));
+  const std::string path = files.folder.path().string();
+  const DataSet data = files.load(", test_inputs: " + path + "/tx.npy, test_targets: " + path + "/ty.npy");
+  CHECK(data.shape.inputs.sizes == std::vector<std::int64_t>{1});
+  CHECK(row<float>(data, *data.train, 1) == std::pair(std::vector<float>{1}, std::vector<float>{6}));
+  CHECK(row<float>(data, *data.test, 0) == std::pair(std::vector<float>{7}, std::vector<float>{1}));
+}
+
 TEST_CASE("npy: rows to test on may lie in files of their own") {
   const Files files;
   files.write("x", npy<float>("<f4", "(2, 1)", {1, 3}));
@@ -149,6 +162,18 @@ TEST_CASE("npy: what is wrong is named by file and row") {
   refused(npy<float>("<f4", "()", {1}), "its shape is ()");
   refused(npy<float>("<f4", "(-1, 1)", {1}), "has a shape that is no list of sizes");
   refused(npy<float>(">f4", "(4, 1)", {1, 2, 3, 4}), "says that its numbers are '>f4'");
+  Bytes version = good;
+  version[6] = 9;
+  refused(version, "has version 9 of numpy's format");
+  refused(npy<float>("<f4", "(" + std::string(130, '1') + ",)", {1}), "has a shape that is no list of sizes");
+  std::string ones = "(4";
+  for (int i = 0; i < 64; ++i) ones += ", 1";
+  refused(npy<float>("<f4", ones + ")", {1, 2, 3, 4}), "a shape of more than 64 sizes");
+  Bytes records = npy<float>("<f4", "(4, 1)", {1, 2, 3, 4});
+  const std::string plain = "'<f4'", structured = "[('a', '<f4')]";
+  std::string of_records(records.begin(), records.end());
+  of_records.replace(of_records.find(plain), plain.size() + structured.size() - plain.size(), structured);
+  refused({of_records.begin(), of_records.end()}, "its rows are records (a structured array)");
   refused(npy<float>("|O", "(4, 1)", {1, 2, 3, 4}), "says that its numbers are '|O'");
   refused(npy<float>("<f4", "(2, 2)", {1, 2, 3, 4}, 1, "True"), "is in Fortran's order");
   refused(npy<float>("<f4", "(4, 1)", {1, 2, 3, 4}, 1, "Maybe"), "neither True nor False");
@@ -157,7 +182,13 @@ TEST_CASE("npy: what is wrong is named by file and row") {
   files.write("x", good);
   CHECK(contains(files.error<DataError>(", test_fraction: 0.01"), "too few to train on some and test on others"));
   files.write("y", npy<float>("<f4", "(4,)", {0, 1.5, 1, 0}));
-  CHECK(contains(files.error<DataError>(", task: classes, test_fraction: 0.25"), "y.npy: row 1 is no class"));
+  CHECK(contains(files.error<DataError>(", task: classes, test_fraction: 0.25"),
+                 "y.npy: row 1 is no class: 1.5 is no whole number from 0 to 999999"));
+  files.write("y", npy<float>("<f4", "(4,)", {0, 2e8F, 1, 0}));
+  CHECK(contains(files.error<DataError>(", task: classes, test_fraction: 0.25"), "row 1 is no class"));
+  files.write("y", npy<float>("<f4", "(4, 2)", {1, 0, 0, 1, 1, 0, 1, 0}));
+  CHECK(
+      contains(files.error<DataError>(", task: classes, test_fraction: 0.25"), "row 0 is no class: it has 2 numbers"));
   files.write("y", npy<float>("<f4", "(4,)", {0, 1, 1, 7}));
   CHECK(contains(files.error<DataError>(", task: classes, test_fraction: 0.25"), "row 3: this class does not occur"));
   CHECK(contains(message_of<ConfigError>([] { load_set("npy", "{}"); }), "data.inputs is empty"));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "runtime/data/classes.hpp"
 #include "tests/runtime/data/load.hpp"
 #include "tests/runtime/data/temporary_files.hpp"
 
@@ -91,6 +92,71 @@ TEST_CASE("csv: rows to test on may lie in a file of their own") {
   CHECK(data.train->size() == 2);
   CHECK(data.test->size() == 1);
   CHECK(row(data, *data.test, 0).inputs.front() == 7.0F);  // (9 − 2)/1
+}
+
+TEST_CASE("csv: a column is scaled alike wherever its zero is, and however large its numbers are") {
+  Csv csv;
+  const auto inputs = [&](double zero, double unit) {
+    std::string text = "x,y\n";
+    for (int i = 0; i < 8; ++i) text += std::to_string(zero + unit * (i * i % 5)) + ",1\n";
+    const DataSet data = csv.load(text, "test_fraction: 0.25");
+    std::vector<float> all;
+    for (std::uint32_t i = 0; i < data.train->size(); ++i) all.push_back(row(data, *data.train, i).inputs.front());
+    return all;
+  };
+  const auto plain = inputs(0, 1);
+  for (const float x : plain) CHECK(std::abs(x) < 3);
+  const auto as_plain = [&](const std::vector<float>& others) {
+    for (std::size_t i = 0; i < plain.size(); ++i) CHECK(others[i] == doctest::Approx(plain[i]).epsilon(1e-6));
+  };
+  as_plain(inputs(1'700'000'000, 1));
+  as_plain(inputs(1e12, 1));
+  as_plain(inputs(0, 1e200));  // whose squares are no numbers
+  CHECK(inputs(1'700'000'000, 0) == std::vector<float>(plain.size(), 0.0F));
+}
+
+TEST_CASE("csv: a byte order mark, CRLF line ends and blank lines at the end change nothing") {
+  Csv csv;
+  const std::string text = "a,b,y\n1,2,3\n4,6,5\n7,8,9\n1,1,1\n";
+  std::string of_windows = "\xef\xbb\xbf";
+  for (const char c : text) of_windows += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  const DataSet plain = csv.load(text, "target: a, test_fraction: 0.25");
+  const std::vector<float> expected = row(plain, *plain.train, 1).inputs;
+  for (const std::string& other : {of_windows, text + "\n \n\r\n", of_windows + "\r\n"}) {
+    const DataSet same = csv.load(other, "target: a, test_fraction: 0.25");
+    CHECK(same.train->size() == 3);
+    CHECK(row(same, *same.train, 1).inputs == expected);
+  }
+  CHECK(contains(csv.error<DataError>("\xff\xfe" + std::string("a\0,\0", 4)), "rows.csv: is UTF-16"));
+  CHECK(contains(csv.error<DataError>(std::string("a\0,\0y\0\n\0", 8)), "rows.csv: has a NUL byte at byte 1"));
+}
+
+TEST_CASE("csv: header and lines have equally many fields, and columns names of their own") {
+  Csv csv;
+  CHECK(contains(csv.error<DataError>("a,b,y\n1,2,3,4\n2,2,3,4\n"),
+                 "rows.csv: the header has 3 names, line 2 has 4 fields; if the first field is a row's name, as R"));
+  CHECK(contains(csv.error<DataError>("a,b,y\n1,2\n2,2\n"), "the header has 3 names, line 2 has 2 fields"));
+  CHECK(contains(csv.error<DataError>("a,b,a\n1,2,3\n2,2,3\n"), "has the name 'a' twice"));
+  const auto swapped = csv.folder.write("test.csv", bytes_of("b,a\n9,1\n"));
+  CHECK(contains(csv.error<DataError>("a,b\n1,2\n3,4\n", "test_path: " + swapped.string()),
+                 "test.csv: column 1 is 'b', but in "));
+}
+
+TEST_CASE("classes and groups: at most a million, whoever says them") {
+  Csv csv;
+  CHECK(contains(csv.error<DataError>("a,y\n1,0\n2,199999999\n3,1\n4,0\n", "task: classes, test_fraction: 0.25"),
+                 "line 3: the class 199999999 is no whole number from 0 to 999999"));
+  CHECK(contains(csv.error<DataError>("a,g,y\n1,0,2\n2,1e6,3\n3,1,1\n4,0,4\n", "group: g, test_fraction: 0.25"),
+                 "line 3: the group 1.0e+06 is no whole number"));
+  DataSet data{.name = "own"};
+  data.shape.targets.classes = most_classes;
+  CHECK_NOTHROW(require_few_classes(data));
+  data.shape.inputs.classes = most_classes + 1;
+  CHECK(contains(message_of<DataError>([&] { require_few_classes(data); }), "data 'own': 1000001 tokens"));
+  data.shape.inputs.classes = 0, data.shape.targets.classes = 2'000'000;
+  CHECK_THROWS_AS(require_few_classes(data), DataError);
+  data.shape.targets.classes = 2, data.shares.count = 2'000'000;
+  CHECK_THROWS_AS(require_few_classes(data), DataError);
 }
 
 TEST_CASE("csv: what is wrong is named by file, line and column") {

@@ -196,6 +196,49 @@ TEST_CASE("image folder: windows are in the middle, or anywhere and mirrored wit
   CHECK(highest > 250);
 }
 
+TEST_CASE("pictures: one that says it has more pixels than its bytes can hold is refused") {
+  const TemporaryFolder folder;
+  Bytes large = png(gradient(1, 1, 5));
+  large[18] = large[22] = 0x1f;  // 7937 x 7937
+  const auto message = message_of<DataError>([&] { static_cast<void>(read_picture(folder.write("a.png", large))); });
+  CHECK(contains(message, "a.png: cannot be read as a picture: "));
+  const auto sparse = folder.write("sparse.png", png(gradient(1, 1, 5)));
+  std::filesystem::resize_file(sparse, std::size_t{1} << 40);
+  CHECK(contains(message_of<DataError>([&] { static_cast<void>(read_picture(sparse)); }), "more than 800000000 bytes"));
+  CHECK(can_be_resized({100'000, 1, {}}, 16));
+  CHECK_FALSE(can_be_resized({100'000, 1, {}}, 64));
+}
+
+TEST_CASE("image folder: links are counted once, and one that leads nowhere or to itself is named") {
+  const Pictures pictures;
+  const fs::path root = pictures.folder.path();
+  for (const std::string place : {"a/0.png", "a/1.png", "b/0.png", "b/1.png"})
+    pictures.write(place, png(gradient(20, 20, 0)));
+  const auto size = [&] {
+    const DataSet data = pictures.load(", test_fraction: 0.5");
+    return data.train->size() + data.test->size();
+  };
+  CHECK(size() == 4);
+  fs::create_symlink("0.png", root / "a/again.png");
+  fs::create_directory_symlink(".", root / "a/loop");
+  fs::create_directory_symlink("b", root / "c");  // a class that is another one
+  CHECK(size() == 4);
+  const auto refused = [&](const fs::path& link, const fs::path& target, const std::string& why) {
+    CAPTURE(link);
+    fs::create_symlink(target, root / link);
+    CHECK(contains(pictures.error(), (root / link).string() + ": " + why));
+    fs::remove(root / link);
+  };
+  refused("a/self.png", "self.png", "is a link that leads nowhere: Too many levels");
+  refused("self", "self", "is a link that leads nowhere: Too many levels");
+  refused("a/gone.png", "none.png", "is a link that leads nowhere: No such file");
+  refused("b/other.png", "../a/0.png", "is a link to a picture of another class");
+  refused("whole", ".", "has no picture");
+  CHECK(size() == 4);
+  fs::create_symlink("train", root / "train");
+  CHECK(contains(pictures.error(), "train: is a link that leads nowhere"));
+}
+
 TEST_CASE("image folder: what is wrong with the folder is said") {
   const Pictures pictures;
   CHECK(contains(message_of<ConfigError>([] { load_set("image_folder", "{}"); }), "data.path is empty"));

@@ -138,6 +138,18 @@ TEST_CASE("mnist: every truncation and every trailing byte is an error") {
   CHECK(contains(files.error("train-images-idx3-ubyte", cut_to(images(12), whole + 1)), "trailing bytes"));
 }
 
+TEST_CASE("mnist: a file that unpacks to more than its header says is refused after as many bytes") {
+  const Files files;
+  std::filesystem::remove(files.folder.path() / "train-images-idx3-ubyte");
+  Bytes longer = images(12);
+  longer.resize(std::size_t{1} << 26);  // 64 MiB of zeros, 64 kB packed
+  const auto message = files.error("train-images-idx3-ubyte.gz", gzip(longer));
+  for (const char* part : {"at byte 9424: trailing bytes", "found more than 9408", "expected 9408 after the header"})
+    CHECK(contains(message, part));
+  const auto claim = files.error("train-images-idx3-ubyte", idx({images_magic, 0xfffffff0, 28, 28}, Bytes(784)));
+  CHECK(contains(claim, "number of images: found 4294967280, expected at most 5478274"));
+}
+
 TEST_CASE("mnist: a missing file lists the names tried") {
   const Files files;
   std::filesystem::remove(files.folder.path() / "t10k-labels-idx1-ubyte");

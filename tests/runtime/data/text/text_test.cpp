@@ -133,6 +133,27 @@ TEST_CASE("text: paragraphs are documents where that is asked for") {
   CHECK(whole.shares.groups == std::vector<std::uint32_t>(4, 0));
 }
 
+TEST_CASE("text: a mark is no character, lines may end as on Windows, and a file is read once") {
+  const TemporaryFolder folder;
+  folder.write("text", bytes_of("\xef\xbb\xbf"
+                                "aaaa\r\n\r\nbbbb\r\n\r\ncccc\r\n\r\ndddddddddddddddddddd"));
+  const DataSet data =
+      load_set("text", yaml(folder, "text", "block: 3, stride: 8, test_fraction: 0.4, documents: paragraph"));
+  CHECK(data.shape.inputs.classes == 6);  // a, b, c, d and the two of a line's end
+  CHECK(data.shares.groups == std::vector<std::uint32_t>{0, 1, 2});
+  CHECK(load_set("text", yaml(folder, "text", "unit: bytes, block: 3")).train->size() > 0);
+
+  const TemporaryFolder linked;
+  linked.write("1.txt", bytes_of(std::string(400, 'a')));
+  const auto all = [&] { return load_set("text", "{path: " + linked.path().string() + ", block: 4}").train->size(); };
+  const std::size_t once = all();
+  std::filesystem::create_symlink("1.txt", linked.path() / "2.txt");
+  std::filesystem::create_directory_symlink(".", linked.path() / "loop");
+  CHECK(all() == once);
+  std::filesystem::create_symlink("3.txt", linked.path() / "3.txt");
+  CHECK(contains(message_of<DataError>(all), "3.txt: is a link that leads nowhere: Too many levels"));
+}
+
 TEST_CASE("text: what cannot be learnt from is an error that says what to do") {
   const TemporaryFolder folder;
   folder.write("empty", {});

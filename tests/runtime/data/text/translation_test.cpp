@@ -242,6 +242,18 @@ TEST_CASE("parallel text: without files to test on, the last lines are") {
   CHECK(data.test->size() == 1);
 }
 
+TEST_CASE("parallel text: a byte order mark, CRLF line ends and empty lines at the end change nothing") {
+  const Corpus corpus;
+  const std::int64_t tokens = corpus.load().shape.inputs.classes;
+  corpus.write("val",
+               "\xef\xbb\xbf"
+               "Ein Hund.\r\n\r\n",
+               "A dog.\n");
+  const DataSet data = corpus.load();
+  CHECK(data.test->size() == 1);
+  CHECK(data.shape.inputs.classes == tokens);
+}
+
 TEST_CASE("parallel text: what is wrong is named by file, line and byte") {
   const Corpus corpus;
   corpus.write("val", "Ein Hund.\nEine Katze.\n", "A dog.\n");
@@ -249,6 +261,13 @@ TEST_CASE("parallel text: what is wrong is named by file, line and byte") {
   CHECK(contains(error_of(corpus), "val.en 1: each line of one has to be the translation of the same line"));
   corpus.write("val", "Ein Hund.\n \t\n", "A dog.\nA cat.\n");
   CHECK(contains(error_of(corpus), "val.de: line 2 is empty"));
+  corpus.write("val", "Ein Hund.\r\n\r\nEine Katze.\r\n", "A dog.\n\nA cat.\n");
+  CHECK(contains(error_of(corpus), "val.de: line 2 is empty"));
+  corpus.write("val",
+               "\xff\xfe"
+               "E",
+               "A dog.\n");
+  CHECK(contains(error_of(corpus), "val.de: is UTF-16"));
   corpus.write("val", "Ein \xdfund.\n", "A dog.\n");
   CHECK(contains(error_of(corpus), "val.de: at byte 4: is not UTF-8; convert the file"));
   corpus.write("val", "", "A dog.\n");

@@ -49,7 +49,9 @@ void load(const DatasetSource& source) {
 
 std::vector<std::string> seeds() {
   return {"\4The first document has some words.\n\nThe second one, too.\n", "\7naïve café – größer\n\n\nzwei\n",
-          std::string("\13\0\1\2 bytes", 9) + std::string(40, '\xff'), "\x62" + std::string(60, 'a')};
+          std::string("\13\0\1\2 bytes", 9) + std::string(40, '\xff'), "\x62" + std::string(60, 'a'),
+          "\4\xef\xbb\xbf"
+          "one\r\n\r\ntwo and more words\r\n"};
 }
 
 std::vector<std::string> words() {

@@ -48,7 +48,7 @@ void load(const DatasetSource& source, bool classes) {
 
 std::vector<std::string> seeds() {
   return {'\0' + file("<f4", "(4, 2)", 32), '\1' + file("|u1", "(3,)", 3), '\0' + file("<f8", "(2, 1, 2)", 32),
-          '\1' + file("<i2", "(5, 1)", 10)};
+          '\1' + file("<i2", "(5, 1)", 10), '\0' + file("<f4", "(4,)", 16)};
 }
 
 std::vector<std::string> words() {

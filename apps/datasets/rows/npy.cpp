@@ -22,7 +22,10 @@
 
 #include "apps/datasets/datasets.hpp"
 #include "apps/datasets/mapped_text.hpp"
+#include "apps/datasets/rows/scaling.hpp"
+#include "base/config/yaml.hpp"
 #include "base/error.hpp"
+#include "runtime/data/classes.hpp"
 
 namespace hearsay {
 namespace {
@@ -52,7 +55,7 @@ class Header {
       const std::string_view key = text();
       expect(':');
       if (key == "descr")
-        element = described(text()), has[0] = true;
+        element = described(plain_descr()), has[0] = true;
       else if (key == "fortran_order")
         columns_first = word() == "True", has[1] = true;
       else if (key == "shape")
@@ -90,6 +93,13 @@ class Header {
     left_.remove_prefix(end + 1);
     return found;
   }
+  std::string_view plain_descr() {
+    if (take('['))
+      fail(
+          "says that its rows are records (a structured array); make one array of numbers, by "
+          "numpy.lib.recfunctions.structured_to_unstructured(a)");
+    return text();
+  }
   std::string_view word() {
     skip();
     const std::string_view found = left_.substr(0, std::min(left_.find_first_of(",} \n"), left_.size()));
@@ -107,6 +117,8 @@ class Header {
       if (error != std::errc() || size < 0) fail("has a shape that is no list of sizes");
       left_.remove_prefix(static_cast<std::size_t>(rest - left_.data()));
       sizes.push_back(size);
+      if (sizes.size() > most_dimensions)
+        fail("has a shape of more than " + std::to_string(most_dimensions) + " sizes");
       if (!take(',')) {
         expect(')');
         break;
@@ -125,6 +137,7 @@ class Header {
     return {text[1], static_cast<std::size_t>(text[2] - '0')};
   }
 
+  static constexpr std::size_t most_dimensions = 64;  // as numpy 2 has
   std::string_view left_;
   const std::string& file_;
 };
@@ -139,11 +152,14 @@ double number_at(const char* at) {
 /// A mapped array of rows.
 class Array {
  public:
-  explicit Array(const fs::path& file) : text_(read_text(file)) {
+  explicit Array(const fs::path& file) : text_(read_bytes(file)) {
     const std::string_view bytes = text_.characters;
     constexpr std::string_view magic = "\x93NUMPY";
     if (!bytes.starts_with(magic) || bytes.size() < 12)
       throw DataError(origin() + ": is no file of numpy.save: it does not begin with \\x93NUMPY");
+    if (bytes[6] < 1 || bytes[6] > 3)
+      throw DataError(origin() + ": has version " + std::to_string(static_cast<unsigned char>(bytes[6])) +
+                      " of numpy's format, and 1 to 3 can be read; write it with numpy.save");
     const bool narrow = bytes[6] == 1;
     const std::size_t first = narrow ? 10 : 12;
     const std::size_t length = narrow ? static_cast<std::size_t>(number_at<std::uint16_t>(&bytes[8]))
@@ -222,14 +238,11 @@ struct Arrays {
   }
 };
 
-struct Scale {
-  std::vector<double> means, deviations;  ///< of every place of a row
-};
-
 class NpyExamples final : public Examples {
  public:
-  NpyExamples(std::shared_ptr<const Arrays> arrays, std::vector<std::uint32_t> rows, std::shared_ptr<const Scale> scale)
-      : arrays_(std::move(arrays)), rows_(std::move(rows)), scale_(std::move(scale)) {}
+  NpyExamples(std::shared_ptr<const Arrays> arrays, std::vector<std::uint32_t> rows,
+              std::shared_ptr<const Scaling> scaling)
+      : arrays_(std::move(arrays)), rows_(std::move(rows)), scaling_(std::move(scaling)) {}
   std::size_t size() const override { return rows_.size(); }
   void batch(std::span<const std::uint32_t> indices, Values inputs, Values targets, Random*) const override {
     const auto in = std::get<std::span<float>>(inputs);
@@ -240,8 +253,7 @@ class NpyExamples final : public Examples {
       throw std::logic_error("npy: the tensors do not have the batch's size");
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const std::size_t row = rows_.at(indices[i]);
-      for (std::size_t j = 0; j < n; ++j)
-        in[i * n + j] = static_cast<float>((x.at(row, j) - scale_->means[j]) / scale_->deviations[j]);
+      for (std::size_t j = 0; j < n; ++j) in[i * n + j] = (*scaling_)(j, x.at(row, j));
       const auto copy = [&](auto out) {
         for (std::size_t j = 0; j < m; ++j)
           out[i * m + j] = static_cast<std::remove_cvref_t<decltype(out[j])>>(y.at(row, j));
@@ -253,13 +265,13 @@ class NpyExamples final : public Examples {
  private:
   std::shared_ptr<const Arrays> arrays_;
   std::vector<std::uint32_t> rows_;
-  std::shared_ptr<const Scale> scale_;
+  std::shared_ptr<const Scaling> scaling_;  // of every place of a row
 };
 
 class Npy final : public DatasetSource {
  public:
   explicit Npy(Config& config)
-      : inputs_(config.path("inputs", "", "file of the inputs, (N, …)")),
+      : inputs_(config.path("inputs", "", "file of the inputs, (N, …); (N) is a column")),
         targets_(config.path("targets", "", "file of the targets: (N) classes, or (N, …) numbers")),
         test_inputs_(config.path("test_inputs", "", "file of the inputs to test on; empty: some rows of inputs")),
         test_targets_(config.path("test_targets", "", "file of their targets")),
@@ -284,7 +296,7 @@ class Npy final : public DatasetSource {
     const auto arrays = std::make_shared<const Arrays>(inputs_, targets_);
     const auto other = test_inputs_.empty() ? arrays : std::make_shared<const Arrays>(test_inputs_, test_targets_);
     for (const auto& [ours, theirs] : {std::pair{&arrays->inputs, &other->inputs}, {&arrays->targets, &other->targets}})
-      if (ours->sizes() != theirs->sizes())
+      if (row_shape(*ours) != row_shape(*theirs))
         throw DataError(theirs->origin() + ": its rows have another shape than those of " + ours->origin());
     std::vector<std::uint32_t> training, testing;
     for (std::uint32_t row = 0; row < arrays->inputs.rows(); ++row)
@@ -316,40 +328,36 @@ class Npy final : public DatasetSource {
                           ": this class does not occur among the training rows, which have " +
                           std::to_string(shares.count));
     }
-    const auto scale = std::make_shared<const Scale>(scale_of(arrays->inputs, training));
+    const auto scaling = std::make_shared<const Scaling>(scaling_of(arrays->inputs, training));
     return {.name = "npy",
-            .shape = {.inputs = {.sizes = arrays->inputs.sizes()}, .targets = target},
-            .train = std::make_shared<NpyExamples>(arrays, std::move(training), scale),
-            .test = std::make_shared<NpyExamples>(other, std::move(testing), scale),
+            .shape = {.inputs = {.sizes = row_shape(arrays->inputs)}, .targets = target},
+            .train = std::make_shared<NpyExamples>(arrays, std::move(training), scaling),
+            .test = std::make_shared<NpyExamples>(other, std::move(testing), scaling),
             .shares = std::move(shares),
             .metrics = {classes_ ? accuracy_metric() : rmse_metric(), loss_metric()}};
   }
 
-  static std::uint32_t class_of(const Array& targets, std::size_t row) {
-    constexpr double most = 1e6;
-    const double value = targets.at(row, 0);
-    if (targets.row_size() == 1 && value >= 0.0 && value < most && std::floor(value) == value)
-      return static_cast<std::uint32_t>(value);
-    throw DataError(targets.origin() + ": row " + std::to_string(row) +
-                    " is no class, one whole number from 0 to 10^6; for numbers set data.task to numbers");
+  /// (N,) is (N, 1): a column.
+  static std::vector<std::int64_t> row_shape(const Array& array) {
+    return array.sizes().empty() ? std::vector<std::int64_t>{1} : array.sizes();
   }
 
-  Scale scale_of(const Array& inputs, const std::vector<std::uint32_t>& training) const {
+  static std::uint32_t class_of(const Array& targets, std::size_t row) {
+    const std::string place = targets.origin() + ": row " + std::to_string(row) + " is no class: ";
+    if (targets.row_size() != 1) throw DataError(place + "it has " + std::to_string(targets.row_size()) + " numbers");
+    const double value = targets.at(row, 0);
+    return class_number(value, place + yaml_real(value));
+  }
+
+  Scaling scaling_of(const Array& inputs, const std::vector<std::uint32_t>& training) const {
     constexpr std::size_t most_rows = 10'000;
-    Scale scale{std::vector<double>(inputs.row_size(), 0.0), std::vector<double>(inputs.row_size(), 1.0)};
-    if (!standardised_) return scale;
+    if (!standardised_) return Scaling(inputs.row_size());
     const std::size_t count = std::min(most_rows, training.size());
-    const auto each = [&](const auto& use) {
-      for (std::size_t i = 0; i < count; ++i)
-        for (std::size_t j = 0; j < inputs.row_size(); ++j) use(j, inputs.at(training[i * training.size() / count], j));
-    };
-    std::vector<double> squares(inputs.row_size(), 0.0);
-    const auto n = static_cast<double>(count);
-    each([&](std::size_t j, double value) { scale.means[j] += value / n; });
-    each([&](std::size_t j, double value) { squares[j] += (value - scale.means[j]) * (value - scale.means[j]) / n; });
-    for (std::size_t j = 0; j < squares.size(); ++j)
-      if (squares[j] > 1e-24 * scale.means[j] * scale.means[j]) scale.deviations[j] = std::sqrt(squares[j]);
-    return scale;
+    Moments moments(inputs.row_size());
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t j = 0; j < inputs.row_size(); ++j)
+        moments.add(j, inputs.at(training[i * training.size() / count], j));
+    return Scaling(moments);
   }
 
   fs::path inputs_, targets_, test_inputs_, test_targets_;

@@ -1,7 +1,7 @@
 // csv: rows of numbers in a text file, one column to be foretold: a number (regression) or a class.
 //   inputs = ((column − mean)/deviation, …) of all columns but the target's and the group's; target = its column
 // Means and deviations are those of the training rows; a column that does not change is only shifted. Without a file of
-// test rows, every 1/test_fraction-th row is one.
+// test rows, every 1/test_fraction-th row is one. Every line has as many fields as the header has names.
 // Cost: no messages; the file is mapped and read twice at the start; a rank keeps 8 bytes a row, and parses a row
 // whenever it is wanted.
 #include <algorithm>
@@ -19,7 +19,11 @@
 
 #include "apps/datasets/datasets.hpp"
 #include "apps/datasets/mapped_text.hpp"
+#include "apps/datasets/rows/scaling.hpp"
+#include "base/config/yaml.hpp"
 #include "base/error.hpp"
+#include "base/text/plain_text.hpp"
+#include "runtime/data/classes.hpp"
 
 namespace hearsay {
 namespace {
@@ -32,7 +36,7 @@ std::string_view trimmed(std::string_view field) {
   return first == std::string_view::npos ? "" : field.substr(first, field.find_last_not_of(blanks) - first + 1);
 }
 
-/// The line that begins at `at`, without its end; moves `at` behind it.
+/// The line that begins at `at`, without its end; moves `at` after it.
 std::string_view take_line(const char*& at, const char* end) {
   const char* const line_end = std::find(at, end, '\n');
   const std::string_view line(at, line_end);
@@ -53,8 +57,11 @@ void for_fields(std::string_view line, char separator, const auto& each) {
 class Rows {
  public:
   Rows(Text text, char separator, bool header) : text_(std::move(text)), separator_(separator) {
-    const char* at = text_.characters.data();
-    const char* const end = at + text_.characters.size();
+    const std::string_view characters = text_.characters;
+    require_no_nul(characters, text_.origin);
+    const std::size_t last = characters.find_last_not_of(" \t\r\n");  // blank lines at the end are no rows
+    const char* at = characters.data();
+    const char* const end = at + (last == std::string_view::npos ? 0 : last + 1);
     if (header)
       for_fields(take_line(at, end), separator_,
                  [&](std::size_t, std::string_view name) { names_.emplace_back(name); });
@@ -65,14 +72,24 @@ class Rows {
         throw DataError(text_.origin + ": line " + std::to_string(line) + " is empty; leave such lines out");
       starts_.push_back(begin);
     }
-    if (starts_.empty()) throw DataError(text_.origin + ": has no rows");
-    for (std::size_t column = names_.size(); column < fields(0); ++column) names_.push_back(std::to_string(column));
-    columns_ = names_.size();
+    if (starts_.empty()) throw DataError(text_.origin + ": has no rows; lines end with a line feed");
+    name_columns(header);
   }
   std::size_t size() const { return starts_.size(); }
   const std::vector<std::string>& names() const { return names_; }
   const std::string& origin() const { return text_.origin; }
   std::size_t line_of(std::size_t row) const { return first_line_ + row; }
+
+  /// Throws DataError unless the file of other rows has the same columns in the same order.
+  void require_same_columns(const Rows& other) const {
+    if (names_ == other.names_) return;
+    if (names_.size() != other.names_.size())
+      throw DataError(other.origin() + ": " + std::to_string(other.names_.size()) + " columns, but " + origin() +
+                      " has " + std::to_string(names_.size()));
+    const auto [ours, theirs] = std::ranges::mismatch(names_, other.names_);
+    throw DataError(other.origin() + ": column " + std::to_string(ours - names_.begin() + 1) + " is '" + *theirs +
+                    "', but in " + origin() + " it is '" + *ours + "'; give both files the same columns");
+  }
 
   /// Fills `values` with the numbers of a row. Throws DataError, naming the line and the column, unless it has as many
   /// as there are columns, all finite.
@@ -93,6 +110,21 @@ class Rows {
   }
 
  private:
+  /// Throws DataError where header and lines disagree, or two columns have one name: another column would be read.
+  void name_columns(bool header) {
+    columns_ = fields(0);
+    for (std::size_t column = 0; !header && column < columns_; ++column) names_.push_back(std::to_string(column));
+    if (names_.size() != columns_)
+      throw DataError(origin() + ": the header has " + std::to_string(names_.size()) + " names, line 2 has " +
+                      std::to_string(columns_) + " fields; " +
+                      (names_.size() + 1 == columns_
+                           ? "if the first field is a row's name, as R writes it, leave it out (row.names = FALSE)"
+                           : "is data.separator right?"));
+    std::vector<std::string> ordered = names_;
+    std::ranges::sort(ordered);
+    if (const auto twice = std::ranges::adjacent_find(ordered); twice != ordered.end())
+      throw DataError(origin() + ": the header has the name '" + *twice + "' twice; give each column its own");
+  }
   std::string_view line(std::size_t row) const {
     const char* at = starts_[row];
     return take_line(at, text_.characters.data() + text_.characters.size());
@@ -113,8 +145,8 @@ class Rows {
 /// Which column is what, and how inputs are scaled.
 struct Meaning {
   std::size_t target = 0;
-  std::vector<std::size_t> inputs;
-  std::vector<double> means, deviations;  // of the inputs
+  std::vector<std::size_t> inputs{};
+  Scaling scaling{0};  // of the inputs
 };
 
 class TableExamples final : public Examples {
@@ -130,9 +162,7 @@ class TableExamples final : public Examples {
     for (std::size_t i = 0; i < indices.size(); ++i) {
       if (indices[i] >= chosen_.size()) throw std::logic_error("there is no row " + std::to_string(indices[i]));
       rows_->read(chosen_[indices[i]], values);
-      for (std::size_t j = 0; j < columns; ++j)
-        in[i * columns + j] =
-            static_cast<float>((values[meaning_.inputs[j]] - meaning_.means[j]) / meaning_.deviations[j]);
+      for (std::size_t j = 0; j < columns; ++j) in[i * columns + j] = meaning_.scaling(j, values[meaning_.inputs[j]]);
       std::visit(
           [&](auto out) { out[i] = static_cast<std::remove_cvref_t<decltype(out[i])>>(values[meaning_.target]); },
           targets);
@@ -169,9 +199,7 @@ class Csv final : public DatasetSource {
     if (path_.empty()) throw ConfigError("data.path is empty: say which file has the rows (`--set data.path=FILE`)");
     const auto rows = read(path_);
     const auto other = test_path_.empty() ? rows : read(test_path_);
-    if (other->names().size() != rows->names().size())
-      throw DataError(other->origin() + ": " + std::to_string(other->names().size()) + " columns, but " +
-                      rows->origin() + " has " + std::to_string(rows->names().size()));
+    rows->require_same_columns(*other);
     std::vector<std::uint32_t> training, testing;
     for (std::uint32_t row = 0; row < rows->size(); ++row)
       (test_path_.empty() && is_test(row) ? testing : training).push_back(row);
@@ -200,11 +228,10 @@ class Csv final : public DatasetSource {
     throw ConfigError("data." + key + ": " + rows.origin() + " has no column '" + name + "'; it has " + known);
   }
 
-  /// A value that must be a whole number from 0 on.
+  /// A row's class or group.
   static std::uint32_t whole(double value, const Rows& rows, std::size_t row, const std::string& what) {
-    if (value >= 0.0 && value < 1e9 && std::floor(value) == value) return static_cast<std::uint32_t>(value);
-    throw DataError(rows.origin() + ": line " + std::to_string(rows.line_of(row)) + ": the " + what + " " +
-                    std::to_string(value) + " is no whole number from 0 to 10^9");
+    return class_number(value, rows.origin() + ": line " + std::to_string(rows.line_of(row)) + ": the " + what + " " +
+                                   yaml_real(value));
   }
 
   DataSet data_set(const std::shared_ptr<const Rows>& rows, const std::shared_ptr<const Rows>& other,
@@ -219,25 +246,18 @@ class Csv final : public DatasetSource {
 
     GroupedExamples shares{.size = training.size()};
     std::uint32_t classes = 0;
-    std::vector<double> values, sums(meaning.inputs.size(), 0.0), squares(sums);
+    std::vector<double> values;
+    Moments moments(meaning.inputs.size());
     for (const std::uint32_t row : training) {
       rows->read(row, values);
-      for (std::size_t j = 0; j < sums.size(); ++j) {
-        sums[j] += values[meaning.inputs[j]];
-        squares[j] += values[meaning.inputs[j]] * values[meaning.inputs[j]];
-      }
+      for (std::size_t j = 0; j < meaning.inputs.size(); ++j) moments.add(j, values[meaning.inputs[j]]);
       if (classes_) classes = std::max(classes, whole(values[meaning.target], *rows, row, "class") + 1);
       if (group != nowhere) {
         shares.groups.push_back(whole(values[group], *rows, row, "group"));
         shares.count = std::max(shares.count, shares.groups.back() + 1);
       }
     }
-    const auto n = static_cast<double>(training.size());
-    for (std::size_t j = 0; j < sums.size(); ++j) {
-      meaning.means.push_back(sums[j] / n);
-      const double variance = squares[j] / n - meaning.means[j] * meaning.means[j];
-      meaning.deviations.push_back(variance > 1e-12 * squares[j] / n ? std::sqrt(variance) : 1.0);
-    }
+    meaning.scaling = Scaling(moments);
     for (const std::uint32_t row : testing) {
       other->read(row, values);
       if (classes_ && whole(values[meaning.target], *other, row, "class") >= classes)
