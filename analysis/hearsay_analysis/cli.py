@@ -1,11 +1,9 @@
 """The program analysis/hearsay: its subcommands, and the one place where errors become exit codes."""
 import argparse
-import os
-import sys
 
 from hearsay_analysis import interpreter
 from hearsay_analysis.commands import overlap, progress, report, sweep, table, times, trace
-from hearsay_analysis.errors import AnalysisError
+from hearsay_analysis.saying import guarded, said_safely
 
 # A subcommand is a file of commands/ and its line here. The file's docstring is its help, the first line its summary;
 # PACKAGES are what run(options) imports, arguments(parser) declares what it takes.
@@ -41,19 +39,12 @@ def parser():
 
 def main(words):
     """Runs the subcommand that the words of the command line name; returns the exit code."""
+    with said_safely():
+        return guarded(words[0] if words else "hearsay", lambda: _run(words))
+
+
+def _run(words):
     options = parser().parse_args(words)
     command = COMMANDS[options.command]
-    try:
-        interpreter.need(*command.PACKAGES)
-        code = command.run(options)
-        sys.stdout.flush()
-        return code or 0
-    except AnalysisError as error:
-        print(f"{options.command}: {error}", file=sys.stderr)
-        return error.code
-    except KeyboardInterrupt:
-        print(f"{options.command}: interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # the reader, e.g. head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    interpreter.need(*command.PACKAGES)
+    return command.run(options)

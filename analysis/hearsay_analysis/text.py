@@ -1,8 +1,33 @@
 """Numbers as people read them, in the same words as the hearsay program prints them."""
 import math
+import re
 import statistics
 
 NO_NUMBER = "–"
+
+
+# What a terminal obeys instead of showing it: control characters, and what turns the direction of writing. Lone
+# surrogates stand for bytes that are no UTF-8.
+_OBEYED = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def _escaped(match):
+    character = match[0]
+    if character == "\n":
+        return "\\n"
+    errors = "surrogateescape" if "\udc80" <= character <= "\udcff" else "surrogatepass"
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", errors))
+
+
+def shown(foreign):
+    """Text of others in one line: line breaks as \\n, other control characters as \\x1b; the same as the hearsay
+    program's."""
+    return _OBEYED.sub(_escaped, str(foreign))
+
+
+def shown_lines(text):
+    """The same of a text of ours: its line breaks stay."""
+    return "\n".join(map(shown, text.split("\n")))
 
 
 def is_number(x):

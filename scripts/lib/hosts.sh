@@ -8,6 +8,10 @@
 hosts_of_file() {
   local name _
   [[ -r $1 ]] || fail 3 "the host file '$1' cannot be read"
+  ! LC_ALL=C grep -q $'^\xef\xbb\xbf\\|\r\\|\xff\xfe' "$1" ||
+    fail 3 \
+      "the host file '$1' has a byte order mark or line ends of Windows, which mpirun does not read; take them out:" \
+      "sed -i '1s/^\\xef\\xbb\\xbf//; s/\\r\$//' '$1'"
   while read -r name _ || [[ -n $name ]]; do # the last line may have no end
     name=${name%%#*}
     [[ -z $name ]] || is_host_name "$name" ||

@@ -58,6 +58,13 @@ expect 0 "hello" "$launch" --hostfile hosts -n 3 echo hello
 [[ $(grep -c hello out) -eq 3 ]] || failed "three processes said: $(cat out)"
 expect 2 "has 3 slots (localhost 3), too few for 4 processes" "$launch" --hostfile hosts -n 4 echo hello
 printf 'localhost\n%.0s' 1 2 3 >lines # once for each slot
+printf '\xef\xbb\xbflocalhost slots=3\n' >marked
+printf 'localhost slots=3\r\n' >windows
+for hosts in marked windows; do
+  expect 3 "'$hosts' has a byte order mark or line ends of Windows" "$launch" --hostfile $hosts -n 3 echo hello
+  bash -c "$(sed -n 's/.*\(sed -i.*\)/\1/p' out)"
+  expect 0 "hello" "$launch" --hostfile $hosts -n 3 echo hello
+done
 expect 0 "hello" "$launch" --hostfile lines -n 3 echo hello
 expect 2 "has 3 slots (localhost 3)" "$launch" --hostfile lines -n 4 echo hello
 # Open MPI's other ways to say it, and its own count: of cores, whatever OMP_NUM_THREADS makes of nproc.

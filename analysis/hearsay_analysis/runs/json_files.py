@@ -17,7 +17,7 @@ def read_text(path, errors="strict"):
         if not stat.S_ISREG(mode):
             raise DataError(f"{path}: is {_KINDS.get(stat.S_IFMT(mode), 'a device')}, a file was expected")
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        with open(descriptor, encoding="utf-8", errors=errors) as file:
+        with open(descriptor, encoding="utf-8-sig", errors=errors) as file:
             return file.read()
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
@@ -35,7 +35,7 @@ def read_object(path):
     """The JSON object in the file. Throws DataError naming the file."""
     try:
         value = json.loads(read_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(
             f"{path} is not whole JSON ({error}); it was damaged after the run, which writes it in one "
             "piece: train again"
@@ -57,7 +57,9 @@ def read_lines(path):
     for number, line in enumerate([*whole, rest] if rest else whole, 1):
         try:
             record = json.loads(line)
-        except ValueError:
+            if not isinstance(record, dict):
+                raise ValueError
+        except (ValueError, RecursionError):
             if number > len(whole):
                 break
             raise DataError(f"{path}:{number}: not a JSON object; the file was damaged: train again") from None

@@ -120,9 +120,12 @@ class Run:
 def _read_config(folder):
     path = folder / "config.yaml"
     try:
-        return yaml.safe_load(read_text(path)) or {}
-    except yaml.YAMLError as error:
+        config = yaml.safe_load(read_text(path)) or {}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: {error}") from None
+    if not isinstance(config, dict):
+        raise DataError(f"{path} holds no KEY: VALUE pairs: not a configuration")
+    return config
 
 
 def _check(path, values, keys):
