@@ -6,6 +6,7 @@
 #include "apps/hearsay/commands.hpp"
 #include "apps/shared/failure.hpp"
 #include "apps/shared/options.hpp"
+#include "apps/shared/output.hpp"
 #include "base/error.hpp"
 
 namespace {
@@ -355,6 +356,7 @@ int main(int argc, char** argv) {
   MpiSlot mpi;
   try {
     const int code = run(argc, argv, mpi);
+    if (code == 0) require_printed();
     note_exit_code(code);
     return code;
   } catch (...) {

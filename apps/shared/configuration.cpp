@@ -3,12 +3,13 @@
 #include <cstdio>
 
 #include "apps/shared/launch.hpp"
+#include "apps/shared/output.hpp"
 
 namespace hearsay {
 
 void say_notes(const Config& config) {
   if (launched_rank() != 0) return;
-  for (const std::string& note : config.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
+  for (const std::string& note : config.notes()) say("note:", note);
 }
 
 }  // namespace hearsay

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/shared/launch.hpp"
+#include "apps/shared/output.hpp"
 #include "base/error.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/training/process/stop_signal.hpp"
@@ -46,8 +47,7 @@ void print_different_messages(const std::vector<Failure>& failures) {
     const std::string& message = failures[rank].message;
     if (std::find(said.begin(), said.end(), message) != said.end()) continue;
     said.push_back(message);
-    const std::string place = rank == 0 ? "" : "[rank " + std::to_string(rank) + "] ";
-    std::fprintf(stderr, "hearsay: %s%s\n", place.c_str(), message.c_str());
+    say(rank == 0 ? "hearsay:" : "hearsay: [rank " + std::to_string(rank) + "]", message);
   }
 }
 
@@ -106,8 +106,8 @@ int report_failure(const Failure& failure, const mpi::Environment* mpi) {
   const bool stopped = failure.code > signal_base;
   // Where all ranks fail alike, rank 0 speaks for them and is given the time to finish its reports.
   const bool speaks = rank == 0 || (in_a_job && !stopped);
-  const std::string place = in_a_job && !stopped ? "[rank " + std::to_string(rank) + "] " : "";
-  if (speaks) std::fprintf(stderr, "hearsay: %s%s\n", place.c_str(), failure.message.c_str());
+  const std::string place = in_a_job && !stopped ? " [rank " + std::to_string(rank) + "]" : "";
+  if (speaks) say("hearsay:" + place, failure.message);
   std::fflush(nullptr);
   note_exit_code(failure.code);
   if (!speaks && in_a_job) std::this_thread::sleep_for(time_for_rank_0);

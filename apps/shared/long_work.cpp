@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "apps/shared/output.hpp"
 #include "apps/shared/text.hpp"
 
 namespace hearsay {
@@ -39,9 +40,6 @@ void LongWork::reached(std::int64_t done, std::int64_t steps, const std::string&
   }
 }
 
-void LongWork::say(const std::string& line) const {
-  std::fprintf(stderr, "%s: %s\n", name_.c_str(), line.c_str());
-  std::fflush(stderr);
-}
+void LongWork::say(const std::string& line) const { hearsay::say(name_ + ":", line); }
 
 }  // namespace hearsay

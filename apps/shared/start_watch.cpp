@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "apps/shared/failure.hpp"
+#include "apps/shared/output.hpp"
 #include "base/error.hpp"
 #include "runtime/mpi/environment.hpp"
 
@@ -96,7 +97,7 @@ std::string name_of(long local, const std::map<long, long>& seen, bool one_host)
 [[noreturn]] void end_job(pid_t launcher, const std::string& words) {
   constexpr auto code = static_cast<int>(ExitCode::communication);
   constexpr unsigned until_the_launcher_has_s = 5;
-  if (!words.empty()) std::fprintf(stderr, "hearsay: %s\n", words.c_str());
+  if (!words.empty()) say("hearsay:", words);
   note_exit_code(code);
   if (!words.empty()) ::kill(launcher, SIGTERM);
   ::sleep(until_the_launcher_has_s);

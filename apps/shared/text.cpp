@@ -1,4 +1,5 @@
 #include "apps/shared/text.hpp"
+#include "base/text/shown.hpp"
 
 #include <algorithm>
 #include <array>
@@ -99,13 +100,14 @@ std::string metric_name(const Metric& metric) {
 std::string aligned_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
   for (const auto& row : rows) {
-    for (std::size_t c = 0; c < widths.size(); ++c) widths[c] = std::max(widths[c], screen_width(row[c]));
+    for (std::size_t c = 0; c < widths.size(); ++c) widths[c] = std::max(widths[c], screen_width(shown(row[c])));
   }
   std::string out;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < widths.size(); ++c) {
-      line += c == 0 ? pad_right(row[c], widths[c]) : "  " + pad_left(row[c], widths[c]);
+      const std::string cell = shown(row[c]);
+      line += c == 0 ? pad_right(cell, widths[c]) : "  " + pad_left(cell, widths[c]);
     }
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }

@@ -5,14 +5,16 @@
 #include <limits>
 #include <system_error>
 
+#include "apps/shared/output.hpp"
 #include "apps/shared/text.hpp"
+#include "base/text/shown.hpp"
 
 namespace hearsay {
 namespace {
 
 std::string line(std::string_view label, const std::string& text) {
   constexpr std::size_t label_width = 41;
-  return "  " + pad_right(label, label_width) + text + "\n";
+  return "  " + pad_right(shown(label), label_width) + shown(text) + "\n";
 }
 
 std::string bytes_text(std::uint64_t bytes) {
@@ -77,8 +79,9 @@ std::string lost_text(const LostRank& lost, std::int64_t local_steps) {
 }  // namespace
 
 std::string outcome_text(const Summary& s, const std::filesystem::path& directory, bool saved_model) {
-  std::string text = s.exchange + " (" + s.schedule + "), " + s.model + " on " + s.dataset + ", " +
-                     counted(s.ranks, "rank") + ", " + counted(s.iterations, "iteration") + ": " + s.status + "\n";
+  const std::string head = s.exchange + " (" + s.schedule + "), " + s.model + " on " + s.dataset + ", " +
+                           counted(s.ranks, "rank") + ", " + counted(s.iterations, "iteration") + ": " + s.status;
+  std::string text = shown(head) + "\n";
   const RunQuality quality = s.quality().value_or(RunQuality{.metric = accuracy_metric()});
   const std::string judged_by = metric_name(quality.metric);
   text += line(judged_by + " of the averaged model", metric_text(quality.metric, quality.mean_model));
@@ -109,7 +112,7 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
     text += line("joined", "process " + std::to_string(joined.process) + " in the place of rank " +
                                std::to_string(joined.rank) + " after " + duration(joined.at_s) + ": " +
                                counted(joined.iterations, "iteration"));
-  if (s.status == "finished" && !s.message.empty()) text += "  warning: " + s.message + "\n";
+  if (s.status == "finished" && !s.message.empty()) text += "  warning: " + shown(s.message) + "\n";
   text += line("time", duration(s.wall_time_s) + " (" + duration(s.time_per_iteration_s) + " per iteration)");
   std::error_code unknown;
   if (saved_model && std::filesystem::exists(directory / "model.pt", unknown))
@@ -118,7 +121,7 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
 }
 
 void say_warnings(const ExchangePlan& exchange, const Topology& topology) {
-  for (const std::string& warning : exchange.warnings(topology)) std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  for (const std::string& warning : exchange.warnings(topology)) say("warning:", warning);
 }
 
 void require_all_written(const Summary& summary) {

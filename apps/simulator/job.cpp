@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "apps/shared/configuration.hpp"
+#include "apps/shared/output.hpp"
 #include "apps/shared/train_report.hpp"
 #include "apps/simulator/synthetic.hpp"
 #include "runtime/mpi/driver.hpp"
@@ -20,7 +21,7 @@ SimulatedJob synthetic_job(const Config& root, SimulationPlan simulation, int pr
   run->description.run_id = folder->id();
   return {.scale = run->simulation.scale, .threads = false, .run = [run, folder](mpi::Environment& mpi) {
             const auto say = [&](const Summary& summary) {
-              std::printf("%s", outcome_text(summary, run->description.report.directory, false).c_str());
+              print(outcome_text(summary, run->description.report.directory, false));
               require_all_written(summary);
             };
             const auto survived = [&](const Summary* of_all) {

@@ -12,6 +12,7 @@
 #include "apps/shared/failure.hpp"
 #include "apps/shared/launch.hpp"
 #include "apps/shared/options.hpp"
+#include "apps/shared/output.hpp"
 #include "apps/simulator/job.hpp"
 #include "base/error.hpp"
 #include "runtime/mpi/simulated/cluster.hpp"
@@ -45,11 +46,11 @@ void run_rank(const SimulatedJob& job) {
     environment = std::make_unique<mpi::Environment>();
     job.run(*environment);
   } catch (const TakenForDead& error) {
-    std::fprintf(stderr, "hearsay: [rank %d] %s\n", environment->rank(), error.what());
+    say("hearsay: [rank " + std::to_string(environment->rank()) + "]", error.what());
     alone = true;
   } catch (const std::exception&) {
     const Failure failure = failure_in_flight();
-    std::fprintf(stderr, "hearsay: [rank %d] %s\n", environment ? environment->rank() : 0, failure.message.c_str());
+    say("hearsay: [rank " + std::to_string(environment ? environment->rank() : 0) + "]", failure.message);
     mpi::Environment::abort(failure.code);
   }
   if (alone) mpi::stand_still();
@@ -78,10 +79,12 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    if (code == 0) require_printed();
+    return code;
   } catch (...) {
     const Failure failure = failure_in_flight();
-    std::fprintf(stderr, "hearsay: %s\n", failure.message.c_str());
+    say("hearsay:", failure.message);
     return failure.code;
   }
 }

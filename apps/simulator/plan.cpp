@@ -13,7 +13,7 @@ void read_synthetic(Config& simulate, SimulationPlan& plan) {
   constexpr double most_values = 4294967295.0;  // positions are 32-bit
   plan.values = simulate.integer("values", 1000000, Range::between(1, most_values), "floats in a synthetic gradient");
   plan.segments = simulate.integer("segments", 16, Range::at_least(1), "parameter tensors, of equal length");
-  plan.iterations = simulate.integer("iterations", 10, Range::at_least(1), "with synthetic gradients");
+  plan.iterations = simulate.integer("iterations", 10, Range::between(1, 1e12), "with synthetic gradients");
   plan.learning_rate =
       simulate.real("learning_rate", 0.01, Range::at_least(0.0), "step along synthetic gradients, which are N(0, 1)");
   simulate.require(plan.segments <= plan.values, "segments", "there cannot be more segments than values");

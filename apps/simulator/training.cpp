@@ -5,6 +5,7 @@
 
 #include "apps/shared/chosen_run.hpp"
 #include "apps/shared/long_work.hpp"
+#include "apps/shared/output.hpp"
 #include "apps/shared/train_report.hpp"
 #include "apps/simulator/job.hpp"
 #include "runtime/mpi/simulated/failure.hpp"
@@ -26,7 +27,7 @@ SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, in
             const RunPlan& plan = run->plan();
             LongWork work("simulate", "iteration", mpi.rank() == 0);
             const auto say = [&](const Summary& summary) {
-              std::printf("%s", outcome_text(summary, plan.report().directory, plan.parts().save_model).c_str());
+              print(outcome_text(summary, plan.report().directory, plan.parts().save_model));
               require_all_written(summary);
             };
             const auto survived = [&](const Summary* of_all) {

@@ -2,6 +2,7 @@
 #include "apps/shared/text.hpp"
 #include "apps/tools/comparison.hpp"
 #include "apps/tools/tools.hpp"
+#include "base/text/shown.hpp"
 #include "runtime/report/json.hpp"
 
 namespace hearsay {
@@ -40,13 +41,13 @@ std::string compare_text(const std::vector<std::filesystem::path>& directories, 
     require_one_run(directory);
     runs.back().evaluations = read_evaluations(directory, metric_of(runs.front().summary));
   }
-  if (json) return comparison_json(runs).dump(2) + "\n";
+  if (json) return dumped(comparison_json(runs), 2, true) + "\n";
   std::string text = comparison_table(runs);
   if (const std::string times = time_table(runs); !times.empty()) text += "\n" + times;
   const auto notes = comparison_notes(runs);
   if (!notes.empty()) text += "\n";
-  for (const std::string& note : notes) text += "note: " + wrapped(note, 94, 6) + "\n";
-  return text;
+  for (const std::string& note : notes) text += "note: " + wrapped(shown(note), 94, 6) + "\n";
+  return shown_lines(text);
 }
 
 }  // namespace hearsay

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "apps/shared/text.hpp"
+#include "base/text/shown.hpp"
 
 namespace hearsay {
 namespace {
@@ -52,7 +53,7 @@ std::vector<std::string> row(const std::string& name, const Summary& run, const 
     return counted ? number_of_percent(fraction_of(part, whole)) : missing;
   };
   const RunQuality quality = run.quality().value_or(RunQuality{.metric = metric_of(baseline)});
-  return {shortened(name),
+  return {shortened(shown(name)),
           metric_text(quality.metric, quality.mean_model),
           metric_text(quality.metric, quality.rank_worst),
           run.quality() ? significant(run.consensus_distance, 3) : missing,
@@ -145,7 +146,8 @@ std::string time_table(const std::vector<ComparedRun>& runs) {
       {metric_name(metric) + " " + metric_text(metric, common->value) + ", which all reach", "after", "% of first"}};
   const std::vector<std::string> names = run_names(runs);
   for (std::size_t i = 0; i < runs.size(); ++i)
-    rows.push_back({shortened(names[i]), (is_simulated(runs[i].summary) ? "~" : "") + duration(common->time_s[i]),
+    rows.push_back({shortened(shown(names[i])),
+                    (is_simulated(runs[i].summary) ? "~" : "") + duration(common->time_s[i]),
                     number_of_percent(common->time_s[i] / common->time_s[0])});
   return aligned_table(rows);
 }

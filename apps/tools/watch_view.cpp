@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "apps/shared/text.hpp"
+#include "base/text/shown.hpp"
 
 namespace hearsay {
 namespace {
@@ -50,7 +51,7 @@ std::string headline(const WatchedRun& run) {
                      ", " + state(run);
   if (const auto quality = run.quality())
     text += ", " + metric_name(quality->metric) + " " + metric_text(quality->metric, quality->value);
-  return text;
+  return shown(text);
 }
 
 /// What a rank has sent of what D-PSGD would have sent until now; "–" where there is no such number.
@@ -188,7 +189,7 @@ std::string watch_view(const WatchedRun& run, std::size_t width) {
     const std::size_t taken = screen_width(label) + screen_width(last);
     view += label + sparkline(run.losses(), width > taken ? width - taken : 1) + last + "\n";
   }
-  return view + busiest_edges(run, width) + stragglers(run, width);
+  return shown_lines(view + busiest_edges(run, width) + stragglers(run, width));
 }
 
 }  // namespace hearsay

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/text/shown.hpp"
 #include "python/core/member.hpp"
 #include "trigger/trigger.hpp"
 
@@ -186,7 +187,7 @@ void translated(const std::exception_ptr& thrown, const char* name) {
     if (thrown) std::rethrow_exception(thrown);
   } catch (const Error& error) {
     const py::object type = py::module_::import("hearsay.errors").attr(name);
-    PyErr_SetString(type.ptr(), error.in_python().c_str());
+    PyErr_SetString(type.ptr(), shown_message(error.in_python()).c_str());
   }
 }
 

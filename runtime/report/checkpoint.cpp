@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "base/job_size.hpp"
 #include "base/regular_file.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/json.hpp"
@@ -19,7 +20,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view folder_prefix = "checkpoint-", rank_prefix = "rank";
 constexpr std::string_view state_ending = ".state", manifest_ending = ".json";
 constexpr std::size_t most_manifest_bytes = 1 << 16;
-constexpr int most_ranks = 1 << 20;
 
 std::string rank_name(int rank, std::string_view ending) {
   char name[32];

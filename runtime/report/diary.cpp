@@ -88,7 +88,7 @@ void write_manifest(const std::filesystem::path& directory, const Manifest& mani
                   {"topology", topology_json(topology)},
                   {"config_yaml", manifest.config_yaml}};
   // In this order: a config.yaml without a manifest is not a run's.
-  write_file(directory / "manifest.json", json.dump(2) + "\n");
+  write_file(directory / "manifest.json", dumped(json, 2) + "\n");
   const std::string run = manifest.run_id.empty() ? "" : "# run " + manifest.run_id + "\n";
   write_file(directory / "config.yaml", run + manifest.config_yaml);
 }

@@ -3,6 +3,7 @@
 // compile.
 #include <cmath>
 #include <optional>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,12 @@
 namespace hearsay {
 
 using Json = nlohmann::ordered_json;
+
+/// As text. Bytes of names and arguments that are no UTF-8, which JSON cannot have, become U+FFFD. `ascii`: for a
+/// terminal, which then has nothing to obey.
+inline std::string dumped(const Json& json, int indent = -1, bool ascii = false) {
+  return json.dump(indent, ' ', ascii, Json::error_handler_t::replace);
+}
 
 /// JSON has no NaN and no infinity: null.
 inline Json json_number(double x) { return std::isfinite(x) ? Json(x) : Json(nullptr); }

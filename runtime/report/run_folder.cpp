@@ -136,7 +136,7 @@ void make_folder(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) unusable(directory, error.message());
-  if (!fs::is_directory(directory)) unusable(directory, "it is a file");
+  if (!fs::is_directory(directory, error)) unusable(directory, "it is a file");
 }
 
 /// Where checkpoints are written and pruned; event files are written to no link either (event_file.cpp), and only where

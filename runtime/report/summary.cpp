@@ -126,7 +126,7 @@ constexpr std::size_t most_bytes = std::size_t{1} << 30;  // a hash a rank
 Json parsed(const std::filesystem::path& file, const std::string& folder) {
   std::error_code unknown;
   if (!std::filesystem::exists(file, unknown)) {
-    const bool started = std::filesystem::exists(file.parent_path() / "manifest.json");
+    const bool started = std::filesystem::exists(file.parent_path() / "manifest.json", unknown);
     throw DataError(folder + ": no summary.json: " +
                     (started ? "the run is still going on or was killed; a run writes its summary when it ends"
                              : "not a run folder; give the folder that a run has written (report.directory)"));
@@ -277,7 +277,7 @@ Json summary_json(const Summary& s) {
   return json;
 }
 
-std::string summary_text(const Summary& summary) { return summary_json(summary).dump(2) + "\n"; }
+std::string summary_text(const Summary& summary) { return dumped(summary_json(summary), 2) + "\n"; }
 
 void write_summary(const std::filesystem::path& directory, const Summary& summary) {
   write_file(directory / "summary.json", summary_text(summary));

@@ -144,7 +144,7 @@ void Trace::write(const std::filesystem::path& directory) const {
                      {"origin_us", std::chrono::duration<double, std::micro>(origin_).count()},
                      {"clock", "of the run, 0 at the start of training"}}},
                    {"traceEvents", list.take()}};
-  write_file(directory / trace_file(rank_.rank), trace.dump() + "\n");
+  write_file(directory / trace_file(rank_.rank), dumped(trace) + "\n");
 }
 
 }  // namespace hearsay

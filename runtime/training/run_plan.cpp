@@ -57,7 +57,7 @@ void read_failures(Config& train, RunPlan::Parts& parts) {
 
 void read_train(Config& root, RunPlan::Parts& parts) {
   Config train = root.section("train");
-  parts.epochs = train.integer("epochs", 10, Range::at_least(1), "passes over the training set");
+  parts.epochs = train.integer("epochs", 10, Range::between(1, 1e9), "passes over the training set");
   parts.most_iterations = train.integer("iterations", 0, Range::at_least(0),
                                         "stop after so many iterations, if that is earlier; 0: no limit");
   const bool lockstep = parts.exchange->schedule() == Schedule::lockstep;
@@ -72,7 +72,7 @@ void read_train(Config& root, RunPlan::Parts& parts) {
   parts.most_seconds = train.real("seconds", 0.0, Range::at_least(0.0),
                                   "stop after so many seconds of training, if that is earlier; 0: no limit");
   parts.evaluate_every_epochs = train.integer(
-      "evaluate_every_epochs", 1, Range::at_least(0),
+      "evaluate_every_epochs", 1, Range::between(0, 1e9),
       "evaluate the averaged model every so many epochs, 0: only at the end. Asynchronous ranks wait for nobody: they "
       "leave what they have then in the run folder, and it is evaluated when training is over");
   parts.mix_buffers = train.flag("mix_buffers", false,

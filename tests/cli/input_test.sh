@@ -33,6 +33,86 @@ expect 3 "a FIFO as an edge list" "pipe: is a FIFO" -- \
   "$hearsay" topology small.yaml -n 2 --set "topology.graph={name: edge_list, path: $work/pipe}"
 expect 3 "a FIFO as a network file" "pipe: is a FIFO" -- "$hearsay" plan small.yaml -n 2 --network pipe
 
+# ---------------------------------------------------------------- files as other programs write them
+# rows FORMAT: eight rows of it, of i and of i squared modulo 5.
+rows() { awk -v format="$1\n" 'BEGIN { for (i = 0; i < 8; ++i) printf format, i, i * i % 5, i % 2 }'; }
+sed 's/^data:.*/data: {name: csv, batch_size: 16}/' small.yaml >file.yaml
+of_file=("$hearsay" train file.yaml --progress off --overwrite --output runs/file --set train.iterations=3)
+csv=("${of_file[@]}" --set data.test_fraction=0.25 --set data.batch_size=4 --set data.name=csv --set data.path=rows.csv)
+{ printf '\xef\xbb\xbfa,b,y\r\n' && rows '%d,%d,%d\r' && printf '\r\n\n'; } >rows.csv
+expect 0 "a file of a spreadsheet" "finished" -- "${csv[@]}" --set data.target=a
+{ echo a,b,y && rows '1,%d,%d,%d'; } >rows.csv
+expect 3 "names of rows" "rows.csv: the header has 3 names, line 2 has 4 fields" -- "${csv[@]}" --set data.target=y
+{ echo a,b,y && rows '%d,%d,19999999%d'; } >rows.csv
+expect 3 "a class of which there are too many" "rows.csv: line 2: the class 199999990 is no whole number from 0 to" -- \
+  "${csv[@]}" --set data.task=classes
+{ printf 'a,y\n1\033[2J,2\n' && rows '%d,%d'; } >rows.csv
+expect 3 "what is shown of a file" "line 2, column 'a': '1.x1b.2J' is no finite number" -- "${csv[@]}"
+python3 - <<'PY'
+import struct
+def save(name, shape, numbers):
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % shape
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    with open(name, "wb") as file:
+        file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode())
+        file.write(struct.pack("<%df" % len(numbers), *numbers))
+save("x.npy", "(16,)", range(16))
+save("y.npy", "(16,)", [i % 3 for i in range(16)])
+save("y2.npy", "(16, 2, 1)", range(32))
+PY
+npy=("${of_file[@]}" --set "data={name: npy, inputs: x.npy, targets: y.npy, batch_size: 4}")
+expect 0 "a column of inputs" "finished" -- "${npy[@]}"
+expect 0 "a column of inputs, and classes" "finished" -- "${npy[@]}" --set data.task=classes
+expect 0 "targets of a shape" "finished" -- "${npy[@]}" --set data.targets=y2.npy
+mkdir -p pictures/a pictures/b
+ln -s self pictures/a/self
+expect 3 "a link to itself" "pictures/a/self: is a link that leads nowhere: Too many levels" -- "${of_file[@]}" \
+  --set "data={name: image_folder, path: pictures}"
+printf '\xef\xbb\xbf1 2\r\n2 3\r\n' >edges
+expect 2 "edges from 1" "edges: vertices 1 to 3, and none is 0: are they numbered from 1?" "!at least" -- \
+  "$hearsay" topology small.yaml -n 3 --set "topology.graph={name: edge_list, path: $work/edges}"
+# 47 MB say the header's 60,000 pictures; the file unpacks to 1 GiB, and to no end as far as its reader can know.
+mkdir bomb
+{ printf '\0\0\10\3\0\0\352\140\0\0\0\34\0\0\0\34' && head -c 1073741824 /dev/zero; } | gzip -1 \
+  >bomb/train-images-idx3-ubyte.gz
+{ printf '\0\0\10\1\0\0\352\140' && head -c 60000 /dev/zero; } >bomb/train-labels-idx1-ubyte
+expect 3 "more than a header says" "train-images-idx3-ubyte.gz: at byte 47040016: .*found more than 47040000" -- \
+  bash -c 'ulimit -d 600000; exec "$@"' limited "${of_file[@]}" --set "data={name: mnist, path: bomb}"
+rm -r bomb
+mkdir lost
+expect 3 "a working directory that is gone" "the working directory cannot be found" -- \
+  bash -c 'cd lost && rmdir ../lost && exec "$@"' gone "$hearsay" list
+
+# ---------------------------------------------------------------- what cannot be printed
+"$hearsay" train small.yaml --progress off --output runs/printed >output 2>&1
+for words in "list" "--version" "--help" "list --help" "describe ring" "train small.yaml --dump-config" \
+  "train small.yaml --dry-run" "topology small.yaml -n 3" "topology small.yaml -n 3 --dot" "compare runs/printed" \
+  "compare runs/printed --json" "watch runs/printed --once" "evaluate runs/printed" "bench" "close runs/printed" \
+  "train small.yaml --progress off --overwrite --output runs/printed"; do
+  # shellcheck disable=SC2086  # words
+  expect 3 "$words on a full disk" "standard output cannot be written" -- \
+    bash -c '"$@" >/dev/full' full "$hearsay" $words
+done
+
+# What a run folder says, on a terminal.
+python3 - <<'PY'
+import json
+file = "runs/printed/summary.json"
+summary = json.load(open(file))
+summary.update({key: "\x1b]0;X\x07\x1b[2J\nhearsay: fine" for key in ("status", "message", "model")})
+json.dump(summary, open(file, "w"))
+PY
+for words in "compare runs/printed runs/file" "compare --json runs/printed" "watch --once runs/printed" \
+  "close runs/printed"; do
+  # shellcheck disable=SC2086  # words
+  expect 0 "$words of a folder that would command" '.(x1b|u001b)\]0;X.(x07|u0007).(x1b|u001b)\[2J.nhearsay: fine' \
+    "!^hearsay: fine" -- "$hearsay" $words
+  holds "$words commands nothing" test -z "$(LC_ALL=C tr -d '\n[:print:]\200-\377' <stdout)"
+done
+expect 3 "a name that would command" 'hearsay: /no.x1b.2J.nhearsay: fine: ' "!^hearsay: fine" -- \
+  "$hearsay" compare $'/no\e[2J\nhearsay: fine'
+holds "nothing is obeyed" test -z "$(LC_ALL=C tr -d '\n[:print:]\200-\377' <stderr)"
+
 # ---------------------------------------------------------------- one run a folder
 train=("$hearsay" train small.yaml --progress off)
 expect 0 "a run" "finished" -- "${train[@]}" --output runs/one

@@ -2,6 +2,8 @@
 #include <cstdio>
 
 #include "apps/hearsay/commands.hpp"
+#include "apps/shared/output.hpp"
+#include "base/text/shown.hpp"
 #include "runtime/training/failure/killed_run.hpp"
 
 namespace hearsay {
@@ -9,9 +11,9 @@ namespace hearsay {
 int close_command(const std::filesystem::path& directory) {
   const RunFolder folder = RunFolder::resumed(directory);  // refuses a run that is alive
   if (leave_killed_summary(directory))
-    std::printf("%s: the run was killed; its summary says so\n", directory.c_str());
+    print(shown(directory.string()) + ": the run was killed; its summary says so\n");
   else
-    std::printf("%s: has a summary already (%s)\n", directory.c_str(), read_summary(directory).status.c_str());
+    print(shown(directory.string()) + ": has a summary already (" + shown(read_summary(directory).status) + ")\n");
   return 0;
 }
 

@@ -1,14 +1,15 @@
 // hearsay evaluate RUN: what a run's model is worth on its test set.
 #include <cstdio>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/hearsay/commands.hpp"
 #include "apps/shared/chosen_run.hpp"
 #include "apps/shared/configuration.hpp"
 #include "apps/shared/launch.hpp"
+#include "apps/shared/output.hpp"
 #include "apps/shared/text.hpp"
 #include "base/error.hpp"
+#include "base/text/shown.hpp"
+#include "runtime/report/json.hpp"
 #include "runtime/training/scored_model.hpp"
 
 namespace hearsay {
@@ -16,7 +17,7 @@ namespace {
 
 std::string text_of(const std::filesystem::path& file, const ScoredModel& scored) {
   constexpr std::size_t width = 41;
-  std::string text = file.string() + " on " + with_separators(scored.examples) + " test examples\n";
+  std::string text = shown(file.string()) + " on " + with_separators(scored.examples) + " test examples\n";
   for (const MetricValue& value : scored.metrics)
     if (value.metric.name != loss_metric().name)
       text += "  " + pad_right(metric_name(value.metric), width) + metric_text(value.metric, value.value) + "\n";
@@ -24,9 +25,9 @@ std::string text_of(const std::filesystem::path& file, const ScoredModel& scored
 }
 
 std::string json_of(const std::filesystem::path& file, const ScoredModel& scored) {
-  nlohmann::ordered_json json{{"model", file.string()}, {"examples", scored.examples}, {"loss", scored.loss}};
+  Json json{{"model", file.string()}, {"examples", scored.examples}, {"loss", scored.loss}};
   for (const MetricValue& value : scored.metrics) json["metrics"][value.metric.name] = value.value;
-  return json.dump(2) + "\n";
+  return dumped(json, 2, true) + "\n";
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ int evaluate_command(const EvaluateArguments& arguments) {
   const std::filesystem::path file = arguments.model.value_or(arguments.run / "model.pt");
   const ScoredModel scored = score_model(run.plan(), file);
   const std::string text = arguments.json ? json_of(file, scored) : text_of(file, scored);
-  std::printf("%s", text.c_str());
+  print(text);
   return 0;
 }
 

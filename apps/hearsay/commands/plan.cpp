@@ -5,6 +5,7 @@
 #include "apps/hearsay/commands.hpp"
 #include "apps/hearsay/views/plan_table.hpp"
 #include "apps/shared/launch.hpp"
+#include "apps/shared/output.hpp"
 #include "apps/shared/text.hpp"
 #include "base/error.hpp"
 
@@ -21,7 +22,8 @@ void check(const PlanArguments& arguments) {
     throw ConfigError("--events " + significant(arguments.events, 6) + ": a fraction is in [0, 1]");
   if (arguments.compute_s && !(*arguments.compute_s >= 0.0))
     throw ConfigError("--compute " + significant(*arguments.compute_s, 6) + ": seconds are 0 or more");
-  if (!std::filesystem::exists(arguments.network))
+  std::error_code unknown;
+  if (!std::filesystem::exists(arguments.network, unknown))
     throw DataError(arguments.network.string() +
                     ": there is no such file; `mpirun -n P hearsay probe` measures the network and writes it, or name "
                     "another one with --network FILE");
@@ -51,7 +53,7 @@ int plan_command(const PlanArguments& arguments) {
                             .compute_s = arguments.compute_s.value_or(model.compute_s),
                             .density = arguments.density,
                             .assumptions = {.hosts = hosts, .event_fraction = arguments.events}};
-  std::printf("%s", plan_text(plan_rows(subject, network), subject).c_str());
+  print(plan_text(plan_rows(subject, network), subject));
   return 0;
 }
 

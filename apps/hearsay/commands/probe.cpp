@@ -5,8 +5,10 @@
 #include "apps/bench/probe/probe.hpp"
 #include "apps/hearsay/commands.hpp"
 #include "apps/shared/launch.hpp"
+#include "apps/shared/output.hpp"
 #include "apps/shared/text.hpp"
 #include "base/error.hpp"
+#include "base/text/shown.hpp"
 
 namespace hearsay {
 namespace {
@@ -61,7 +63,8 @@ int probe_command(const std::filesystem::path& file, const Words& words, MpiSlot
   if (mpi->rank() != 0) return 0;
   write(file, network_yaml(network, "hearsay probe, " + mpi->host() + ", " + mpi::Environment::library_version()));
   print(network);
-  std::printf("written to %s; next: hearsay plan CONFIG --network %s\n", file.c_str(), file.c_str());
+  const std::string name = shown(file.string());
+  print("written to " + name + "; next: hearsay plan CONFIG --network " + name + "\n");
   return 0;
 }
 

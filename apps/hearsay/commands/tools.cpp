@@ -1,32 +1,31 @@
 // hearsay list, describe, compare and --version: what apps/tools says, on stdout.
 #include <torch/version.h>  // macros only
 
-#include <cstdio>
-
 #include "apps/hearsay/commands.hpp"
 #include "apps/hearsay/program_catalogue.hpp"
+#include "apps/shared/output.hpp"
 #include "apps/tools/tools.hpp"
 
 namespace hearsay {
 namespace {
 
-int print(const std::string& text) {
-  std::printf("%s", text.c_str());
+int printed(const std::string& text) {
+  print(text);
   return 0;
 }
 
 }  // namespace
 
-int list_command(const std::optional<std::string>& wanted) { return print(list_text(program_catalogue(), wanted)); }
+int list_command(const std::optional<std::string>& wanted) { return printed(list_text(program_catalogue(), wanted)); }
 
 int describe_command(const std::vector<std::string>& names, bool markdown) {
-  return print(markdown ? markdown_text(program_catalogue(), names) : describe_text(program_catalogue(), names));
+  return printed(markdown ? markdown_text(program_catalogue(), names) : describe_text(program_catalogue(), names));
 }
 
 int compare_command(const std::vector<std::filesystem::path>& directories, bool json) {
-  return print(compare_text(directories, json));
+  return printed(compare_text(directories, json));
 }
 
-int version_command() { return print(version_text({{"LibTorch", TORCH_VERSION}})); }
+int version_command() { return printed(version_text({{"LibTorch", TORCH_VERSION}})); }
 
 }  // namespace hearsay

@@ -14,10 +14,13 @@
 #include "apps/shared/continuation.hpp"
 #include "apps/shared/failure.hpp"
 #include "apps/shared/launch.hpp"
+#include "apps/shared/output.hpp"
 #include "apps/shared/start_watch.hpp"
 #include "apps/shared/train_report.hpp"
 #include "base/config/yaml.hpp"
 #include "base/error.hpp"
+#include "base/job_size.hpp"
+#include "base/text/shown.hpp"
 #include "runtime/training/dry_run.hpp"
 #include "runtime/training/process/same_run.hpp"
 #include "runtime/training/session.hpp"
@@ -80,7 +83,7 @@ int dry_run_command(const TrainArguments& arguments, const mpi::Environment& mpi
     text = dry_run_text(dry_run(run.plan(), ranks), topology);
     say_warnings(*run.plan().parts().exchange, topology);
   });
-  if (code == 0) std::printf("%s", text.c_str());
+  if (code == 0) print(text);
   return code;
 }
 
@@ -96,7 +99,7 @@ std::optional<TrainArguments> continued(TrainArguments arguments, const mpi::Env
   const std::filesystem::path& directory = run->plan().report().directory;
   const Continuation next = continuation(run->plan(), found);
   if (next == Continuation::finished) {
-    if (mpi.rank() == 0) std::printf("%s: the run has finished, there is nothing to continue\n", directory.c_str());
+    if (mpi.rank() == 0) print(shown(directory.string()) + ": the run has finished, there is nothing to continue\n");
     return std::nullopt;
   }
   if (next == Continuation::resume) {
@@ -106,8 +109,7 @@ std::optional<TrainArguments> continued(TrainArguments arguments, const mpi::Env
   }
   arguments.overwrite = true;  // at most a run that has left no complete checkpoint
   if (mpi.rank() == 0 && !found.run_id.empty())
-    std::fprintf(stderr, "hearsay: note: %s: no complete checkpoint is there, the run begins anew\n",
-                 directory.c_str());
+    say("hearsay: note:", directory.string() + ": no complete checkpoint is there, the run begins anew");
   return arguments;
 }
 
@@ -115,9 +117,10 @@ std::optional<TrainArguments> continued(TrainArguments arguments, const mpi::Env
 [[noreturn]] void leave_written(const Summary& summary) {
   try {
     require_all_written(summary);
+    require_printed();
   } catch (...) {
     const Failure failure = failure_in_flight();
-    std::fprintf(stderr, "hearsay: %s\n", failure.message.c_str());
+    say("hearsay:", failure.message);
     note_exit_code(failure.code);
     mpi::Environment::leave(failure.code);
   }
@@ -127,7 +130,7 @@ std::optional<TrainArguments> continued(TrainArguments arguments, const mpi::Env
 
 void warn(const mpi::Environment& mpi, const std::string& words) {
   const std::string place = mpi.ranks() > 1 ? "[rank " + std::to_string(mpi.rank()) + "] " : "";
-  std::fprintf(stderr, "hearsay: %swarning: %s\n", place.c_str(), words.c_str());
+  say("hearsay: " + place + "warning:", words);
 }
 
 /// After all that can be wrong before. `folder`: of rank 0.
@@ -148,31 +151,30 @@ int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::s
   const auto survived = [&](const Summary* summary) {
     if (summary == nullptr) mpi::Environment::leave(0);
     display.finish();
-    std::printf("%s", outcome_text(*summary, parts.report.directory, parts.save_model).c_str());
+    print(outcome_text(*summary, parts.report.directory, parts.save_model));
     leave_written(*summary);
   };
   try {
-    const Summary summary = train(mpi, plan,
-                                  {.command = arguments.command,
-                                   .progress = [&](const Progress& progress) { display.update(progress); },
-                                   .evaluated = [&](const EvaluationRecord& record) { display.evaluated(record); },
-                                   .warned = [&](const std::string& words) { warn(mpi, words); },
-                                   .folder = std::move(folder),
-                                   .resume = arguments.resume.has_value(),
-                                   .resumed = [&](const std::string& words) { display.say(words); },
-                                   .begun = [&] { start.end(); },
-                                   .survived = recovers ? survived : std::function<void(const Summary*)>{},
-                                   .joined =
-                                       [&](const std::string& words) {
-                                         std::fprintf(stderr, "hearsay: [rank %d] %s\n", mpi.rank(), words.c_str());
-                                       }});
+    const Summary summary = train(
+        mpi, plan,
+        {.command = arguments.command,
+         .progress = [&](const Progress& progress) { display.update(progress); },
+         .evaluated = [&](const EvaluationRecord& record) { display.evaluated(record); },
+         .warned = [&](const std::string& words) { warn(mpi, words); },
+         .folder = std::move(folder),
+         .resume = arguments.resume.has_value(),
+         .resumed = [&](const std::string& words) { display.say(words); },
+         .begun = [&] { start.end(); },
+         .survived = recovers ? survived : std::function<void(const Summary*)>{},
+         .joined =
+             [&](const std::string& words) { say("hearsay: [rank " + std::to_string(mpi.rank()) + "]", words); }});
     display.finish();
-    if (mpi.rank() == 0) std::printf("%s", outcome_text(summary, parts.report.directory, parts.save_model).c_str());
+    if (mpi.rank() == 0) print(outcome_text(summary, parts.report.directory, parts.save_model));
     return attempt_together(mpi, [&] { require_all_written(summary); });
   } catch (const TakenForDead& alone) {
     if (!recovers) throw;
     const Failure failure = failure_in_flight();
-    std::fprintf(stderr, "hearsay: [rank %d] %s\n", mpi.rank(), alone.what());
+    say("hearsay: [rank " + std::to_string(mpi.rank()) + "]", alone.what());
     mpi::Environment::leave(failure.code);
   }
 }
@@ -180,9 +182,8 @@ int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::s
 }  // namespace
 
 void require_ranks(int ranks) {
-  constexpr int most = 1'000'000;  // whose graph takes some 450 MB and seconds
   if (ranks < 1) throw ConfigError("-n " + std::to_string(ranks) + ": a job has at least 1 rank");
-  if (ranks > most) throw ConfigError("-n " + std::to_string(ranks) + ": a job has at most 1,000,000 ranks");
+  if (ranks > most_ranks) throw ConfigError("-n " + std::to_string(ranks) + ": a job has at most 1,000,000 ranks");
 }
 
 Topology planned_topology(const ConfigArguments& config, int ranks) { return read_run(config).plan().topology(ranks); }
@@ -206,7 +207,7 @@ int train_command(const TrainArguments& given, MpiSlot& mpi) {
   }
   if (arguments.dump_config) {
     const std::string yaml = read_run(arguments).plan().config_yaml();
-    if (launched_rank() == 0) std::printf("%s", yaml.c_str());
+    if (launched_rank() == 0) std::printf("%s", yaml.c_str());  // to be read back as it is
     return 0;
   }
   StartWatch start;

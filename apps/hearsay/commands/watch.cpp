@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "apps/hearsay/commands.hpp"
+#include "apps/shared/output.hpp"
 #include "apps/shared/text.hpp"
 #include "apps/tools/watch_view.hpp"
 #include "base/error.hpp"
@@ -34,7 +35,7 @@ int watch_command(const std::filesystem::path& directory, double every_s, bool o
   for (;;) {
     const std::string view = watch_view(run, terminal_width());
     if (terminal && !once) std::printf("\033[H\033[J");  // home, and clear what is below
-    std::printf("%s", view.c_str());
+    print(view);
     std::fflush(stdout);
     if (once || run.status() || stop.received() != 0) return 0;
     if (!terminal) std::printf("\n");

@@ -6,6 +6,7 @@
 
 #include "apps/shared/launch.hpp"
 #include "apps/shared/text.hpp"
+#include "base/text/shown.hpp"
 
 namespace hearsay {
 namespace {
@@ -55,7 +56,7 @@ void ProgressDisplay::update(const Progress& progress) {
 void ProgressDisplay::say(const std::string& line) {
   if (mode_ == ProgressMode::off) return;
   finish();
-  std::fprintf(out_, "%s\n", line.c_str());
+  std::fprintf(out_, "%s\n", shown_message(line).c_str());
   std::fflush(out_);
 }
 

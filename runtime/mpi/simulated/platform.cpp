@@ -149,7 +149,9 @@ std::string refusal(sim::Engine& engine, const std::filesystem::path& file, int 
 
 std::vector<sim::Host*> load_platform(sim::Engine& engine, const std::filesystem::path& file, int ranks) {
   const std::string name = "--platform " + file.string() + ": ";
-  if (!std::filesystem::is_regular_file(file)) throw ConfigError(name + "no such file; configs/platforms/ has some");
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(file, unknown))
+    throw ConfigError(name + "no such file; configs/platforms/ has some");
   const std::string wrong = refusal(engine, file, ranks);
   if (!wrong.empty()) throw ConfigError(name + wrong);
   return loaded(engine, file, ranks);

@@ -225,8 +225,10 @@ void Model::load(const std::filesystem::path& file) {
     throw ConfigError(file.string() +
                       ": cannot be loaded here, for this model is a file itself: name it in model.path");
   const auto wrong = [&](const std::string& why) { return DataError(file.string() + ": " + why); };
-  constexpr std::size_t most = std::size_t{1} << 40;
-  const std::string bytes = file_text(file, most);
+  std::size_t most = std::size_t{1} << 28;  // of names and texts
+  for (const auto& tensors : {module_->parameters(), module_->buffers()})
+    for (const torch::Tensor& tensor : tensors) most += 2 * tensor.numel() * tensor.element_size();
+  const std::string bytes = file_text(file, most, "no model of this kind has as many");
   if (!is_sealed(bytes)) throw wrong("is damaged, or no model that Hearsay has saved");
   std::vector<std::vector<std::int64_t>> sizes;
   for (const torch::Tensor& parameter : module_->parameters()) sizes.push_back(parameter.sizes().vec());
