@@ -19,12 +19,25 @@ void Member::broadcast(std::span<std::byte> bytes) {
   participant_.engine().run([&] { communicator_.broadcast(bytes, 0); });
 }
 
-double Member::average(std::span<const float> more, std::vector<float>& mean) {
+bool Member::same_on_all(double value) {
+  std::vector<double> most{value, -value};
+  participant_.engine().run([&] { communicator_.maximum(most); });
+  return most[0] == -most[1];
+}
+
+double Member::average(std::span<double> more, std::vector<float>& mean) {
+  if (!same_on_all(static_cast<double>(more.size())))  // the sums would wait for each other
+    throw ConfigError("the model has " + std::to_string(more.size()) + " values in float buffers on rank " +
+                      std::to_string(rank()) +
+                      ", and others on other ranks, which cannot be averaged; register the same buffers on every rank");
   const std::span<const float> x = replica_->values.span();
   mean.assign(x.begin(), x.end());
-  mean.insert(mean.end(), more.begin(), more.end());
-  participant_.engine().run([&] { communicator_.sum(mean); });
+  participant_.engine().run([&] {
+    communicator_.sum(mean);
+    communicator_.sum(more);
+  });
   for (float& value : mean) value /= static_cast<float>(ranks());
+  for (double& value : more) value /= ranks();
   std::vector<double> squares(1);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double difference = static_cast<double>(x[i]) - static_cast<double>(mean[i]);

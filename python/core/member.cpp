@@ -19,17 +19,17 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<const JobPlan> plan, std::shared_ptr<Parameters> replica,
-               Program program)
+Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<Meetings> meetings, std::shared_ptr<const JobPlan> plan,
+               std::shared_ptr<Parameters> replica, Program program)
     : plan_(std::move(plan)),
       replica_(std::move(replica)),
       epoch_length_(program.iterations_per_epoch),
       interruption_(program.signals),
       communicator_([this] { participant_.serve(); }, ranks),
-      departures_(ranks, communicator_.rank(), communicator_.size()),
-      participant_(
-          ranks, (require_same_job(), plan_->topology(communicator_.size())), *plan_->exchange, *replica_,
-          {.iterations_per_epoch = program.iterations_per_epoch, .interrupted = [this] { return interrupted(); }}),
+      meetings_(std::move(meetings)),
+      number_(meetings_->next_member()),
+      participant_(ranks, (require_same_job(program.buffers), plan_->topology(communicator_.size())), *plan_->exchange,
+                   *replica_, {.iterations_per_epoch = epoch_length_, .interrupted = [this] { return interrupted(); }}),
       ready_(replica_->layout.count()),
       learning_rate_(unknown),
       consensus_distance_(unknown) {
@@ -56,7 +56,7 @@ std::string Member::segments() const {
 }
 
 /// Before anything is changed: what does not fit leaves no run folder. Runs `idle` of no participant yet.
-void Member::require_same_job() {
+void Member::require_same_job(const std::string& buffers) {
   static_cast<void>(plan_->topology(communicator_.size()));
   mpi::Communicator before([] {}, communicator_.handle());
   if (const std::string others = ranks_that_differ(before, plan_->yaml); !others.empty())
@@ -65,6 +65,9 @@ void Member::require_same_job() {
   if (const std::string others = ranks_that_differ(before, segments()); !others.empty())
     throw ConfigError("the parameters of rank " + others +
                       " have other names or shapes than those of rank 0; make the same model on every rank");
+  if (const std::string others = ranks_that_differ(before, buffers); !others.empty())
+    throw ConfigError("the frozen parameters or buffers of rank " + others +
+                      " have other names, shapes or types than those of rank 0; make the same model on every rank");
   make_run_folder(before);
 }
 
@@ -103,14 +106,34 @@ RunDescription Member::description(const Program& program) const {
 bool Member::interrupted() const { return interruption_.come() || departed(); }
 
 std::optional<std::string> Member::departed() const {
+  if (meets_) return meetings_->contradiction();
   const Iteration step = waiting_in_;
   if (step < 0 || !plan_->in_step()) return std::nullopt;
-  const std::optional<Departure> left = departures_.seen();
-  if (!left || step < left->steps) return std::nullopt;
-  return "rank " + std::to_string(left->rank) + " has left the job after " + std::to_string(left->steps) +
-         " steps, and this rank waits for it in step " + std::to_string(step + 1) +
-         "; make the same number of steps on every rank (member.share(loader) deals them evenly), or use "
-         "exchange.schedule: asynchronous";
+  return meetings_->contradiction(Presence{.call = Call::step, .member = number_, .steps = step});
+}
+
+void Member::meet(Call call) {
+  if (in_step_) throw std::runtime_error(name_of(call) + " inside a step; ask between two steps");
+  meets_ = true;
+  constexpr std::chrono::minutes patience{1};
+  const TimePoint start = participant_.ledger().now();
+  bool told = is_last(call);  // asynchronous ranks may be long
+  participant_.engine().run([&] {
+    meetings_->come({.call = call, .member = number_, .steps = done_});
+    meetings_->meet([&] {
+      participant_.serve();
+      if (told || participant_.ledger().now() - start < patience) return;
+      told = true;
+      std::fprintf(stderr, "hearsay: [rank %d] has waited a minute in %s for rank %s; every rank has to call it\n",
+                   rank(), name_of(call).c_str(), meetings_->missing().c_str());
+    });
+  });
+  meets_ = false;
+}
+
+void Member::tell_of_step() {
+  if (waiting_in_ < 0) return;
+  participant_.engine().run([&] { meetings_->come({.call = Call::step, .member = number_, .steps = done_}); });
 }
 
 void Member::start() {

@@ -10,8 +10,8 @@
 
 #include "base/config/seed.hpp"
 #include "base/state/archive.hpp"
-#include "python/core/departures.hpp"
 #include "python/core/interruption.hpp"
+#include "python/core/meetings.hpp"
 #include "runtime/exchange/participant.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/environment.hpp"
@@ -49,8 +49,9 @@ struct Program {
   std::string command;
   std::map<std::string, std::string> versions;
   Iteration iterations_per_epoch = 1;
-  Iteration iterations = 0;  ///< of the whole run; 0: not known
+  Iteration iterations = 0;    ///< of the whole run; 0: not known
   std::vector<int> signals{};  ///< beside SIGINT and SIGTERM, after which it does not go on
+  std::string buffers;         ///< of the model, what is not trained: the same on all ranks, a line each
 };
 
 /// What this rank has found out about the averaged model and its own, by one metric.
@@ -58,19 +59,16 @@ struct Score {
   Metric metric;
   double of_mean = 0.0, own = 0.0;
 };
-/// A rank that waits for one that has left.
-struct RankLeft : CommunicationError {
-  using CommunicationError::CommunicationError;
-};
 
 /// All functions are called by one thread, in the order of a step: start, gradient_ready…, finish, stepped. Those that
-/// say "collective" are called by all ranks, between two steps.
+/// say "collective" are called by all ranks, between two steps, and throw RankLeft where a rank does something else.
 class Member {
  public:
   /// Collective. Makes the run folder. All ranks get rank 0's x. Throws ConfigError if the ranks' configurations or
   /// layouts differ, or the number of ranks does not fit.
-  Member(mpi::CommunicatorHandle ranks, std::shared_ptr<const JobPlan> plan, std::shared_ptr<Parameters> replica,
-         Program program);
+  /// `meetings`: of the same ranks.
+  Member(mpi::CommunicatorHandle ranks, std::shared_ptr<Meetings> meetings, std::shared_ptr<const JobPlan> plan,
+         std::shared_ptr<Parameters> replica, Program program);
 
   void start();
   /// In any order, once a step for every segment; those that are missing at `finish` count as ready then.
@@ -81,11 +79,17 @@ class Member {
   /// `loss` of the step's batch; NaN: not known.
   void stepped(double loss);
 
+  /// Collective: all ranks are in this call. What follows has begun with it.
+  void meet(Call call);
+  /// Where `departed` has ended a step: tells those who wait elsewhere that this rank will not come.
+  void tell_of_step();
+  /// Collective: whether this is the same value on every rank.
+  bool same_on_all(double value);
   /// Collective: `bytes` of rank 0 everywhere.
   void broadcast(std::span<std::byte> bytes);
-  /// Collective: the mean over ranks of x, and of `more` behind it. Returns the consensus distance, and keeps it for
-  /// the summary.
-  double average(std::span<const float> more, std::vector<float>& mean);
+  /// Collective: `mean` becomes that of x over ranks, and so does `more`, as long on all of them (ConfigError). Returns
+  /// the consensus distance, and keeps it for the summary.
+  double average(std::span<double> more, std::vector<float>& mean);
   /// Collective: notes how the model does, in the order of `scores`, which all ranks have in common. `examples`: that this
   /// rank has tested on, where each has its own; the averaged model is then worth the mean over all of them. Without it
   /// rank 0's word counts. `seconds_before`: that finding it out has taken this rank until now.
@@ -115,7 +119,7 @@ class Member {
   std::size_t memory_bytes() const;
   /// What a user should know before training.
   std::vector<std::string> warnings() const;
-  void iterations_per_epoch(Iteration iterations) { epoch_length_ = iterations; }
+  void iterations_per_epoch(Iteration iterations) { epoch_length_.set(iterations); }
   /// Forgets a signal that Python has dealt with.
   void forget_signal() { interruption_.forget(); }
   /// Why a wait was interrupted, if a rank that left is why.
@@ -124,12 +128,12 @@ class Member {
  private:
   bool interrupted() const;
   std::string segments() const;
-  void require_same_job();
+  void require_same_job(const std::string& buffers);
   void make_run_folder(mpi::Communicator& before);
   RunDescription description(const Program& program) const;
   double seconds() const;
   Progression progression() const;
-  double epoch(Iteration k) const { return static_cast<double>(k) / static_cast<double>(epoch_length_); }
+  double epoch(Iteration k) const { return epoch_length_.epoch(k); }
   void measure_consensus();
   void require_same_metrics(std::span<const Score> scores, bool shared);
   void evaluate_from(TimePoint start);
@@ -140,11 +144,13 @@ class Member {
 
   std::shared_ptr<const JobPlan> plan_;
   std::shared_ptr<Parameters> replica_;
-  Iteration epoch_length_;
+  EpochLength epoch_length_;  // the exchange's, too
   Interruption interruption_;
   std::atomic<Iteration> waiting_in_{-1};  // the step that is going on
+  std::atomic<bool> meets_{false};
   mpi::Communicator communicator_;
-  Departures departures_;
+  std::shared_ptr<Meetings> meetings_;
+  int number_;                       // of this process's members
   std::optional<RunFolder> folder_;  // rank 0's
   std::string run_id_;
   std::optional<Diary> diary_;

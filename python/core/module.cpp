@@ -32,11 +32,6 @@ py::array_t<float> view(const std::shared_ptr<Parameters>& replica, FloatBlock& 
   return py::array_t<float>(static_cast<py::ssize_t>(block.size()), block.span().data(), owner);
 }
 
-std::span<float> floats(const py::array_t<float, py::array::c_style>& array) {
-  auto writable = array;
-  return {writable.mutable_data(), static_cast<std::size_t>(array.size())};
-}
-
 std::shared_ptr<Parameters> make_replica(const std::vector<std::string>& names,
                                          const std::vector<std::vector<std::int64_t>>& shapes) {
   Layout layout;
@@ -128,14 +123,39 @@ StepResponse response(const Step& step) {
   return made;
 }
 
+mpi::CommunicatorHandle ranks_of(std::optional<int> communicator) {
+  return communicator ? mpi::CommunicatorHandle::from_fortran(*communicator) : mpi::all_ranks();
+}
+
+/// Meetings that Python never destroys by itself, as a member.
+class MeetingsHandle {
+ public:
+  explicit MeetingsHandle(std::optional<int> communicator)
+      : meetings_(new std::shared_ptr(std::make_shared<Meetings>(ranks_of(communicator)))) {}
+  const std::shared_ptr<Meetings>& operator*() const { return *meetings_; }
+  /// While no member meets there. Called with the interpreter's lock.
+  void meet(const std::string& call) {
+    (*meetings_)->come({.call = call_named(call)});
+    (*meetings_)->meet([this] {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      if (const auto why = (*meetings_)->contradiction()) throw RankLeft(*why);
+    });
+  }
+  /// Collective, after the members'.
+  void close() { delete std::exchange(meetings_, nullptr); }
+
+ private:
+  std::shared_ptr<Meetings>* meetings_;
+};
+
 /// A member that Python never destroys by itself: its window is closed by all ranks together, or not at all. In a
 /// forked child, which has no communication thread, nothing of it may be touched.
 class MemberHandle {
  public:
-  MemberHandle(std::optional<int> communicator, std::shared_ptr<const JobPlan> plan,
+  MemberHandle(std::optional<int> communicator, std::shared_ptr<Meetings> meetings, std::shared_ptr<const JobPlan> plan,
                std::shared_ptr<Parameters> replica, Program program)
-      : member_(new Member(communicator ? mpi::CommunicatorHandle::from_fortran(*communicator) : mpi::all_ranks(),
-                           std::move(plan), std::move(replica), std::move(program))) {}
+      : member_(new Member(ranks_of(communicator), std::move(meetings), std::move(plan), std::move(replica),
+                           std::move(program))) {}
   Member& operator*() {
     if (member_ == nullptr) throw std::runtime_error("this member has left its job (member.leave()); join again");
     return *member_;
@@ -167,15 +187,19 @@ auto waiting(MemberHandle& handle, const Work& work) {
     const py::gil_scoped_release unlocked;
     return work(member);
   } catch (const WaitInterrupted&) {
-    leave_wait(member.departed());
+    const std::optional<std::string> departed = member.departed();
+    if (departed) member.tell_of_step();
+    leave_wait(departed);
   }
 }
 
-std::unique_ptr<MemberHandle> joined(std::optional<int> communicator, std::shared_ptr<const JobPlan> plan,
-                                     std::shared_ptr<Parameters> replica, Program program) {
+std::unique_ptr<MemberHandle> joined(std::optional<int> communicator, const MeetingsHandle& meetings,
+                                     std::shared_ptr<const JobPlan> plan, std::shared_ptr<Parameters> replica,
+                                     Program program) {
   try {
     const py::gil_scoped_release unlocked;
-    return std::make_unique<MemberHandle>(communicator, std::move(plan), std::move(replica), std::move(program));
+    return std::make_unique<MemberHandle>(communicator, *meetings, std::move(plan), std::move(replica),
+                                          std::move(program));
   } catch (const WaitInterrupted&) {
     leave_wait(std::nullopt);
   }
@@ -220,18 +244,20 @@ using MemberClass = py::class_<MemberHandle>;
 
 void define_start(MemberClass& member) {
   member.def(
-      py::init([](std::optional<int> communicator, std::shared_ptr<const JobPlan> plan,
+      py::init([](std::optional<int> communicator, const MeetingsHandle& meetings, std::shared_ptr<const JobPlan> plan,
                   std::shared_ptr<Parameters> replica, std::string command, std::map<std::string, std::string> versions,
-                  Iteration iterations_per_epoch, Iteration iterations, std::vector<int> signals) {
+                  Iteration iterations_per_epoch, Iteration iterations, std::vector<int> signals, std::string buffers) {
         Program program{.command = std::move(command),
                         .versions = std::move(versions),
                         .iterations_per_epoch = iterations_per_epoch,
                         .iterations = iterations,
-                        .signals = std::move(signals)};
-        return joined(communicator, std::move(plan), std::move(replica), std::move(program));
+                        .signals = std::move(signals),
+                        .buffers = std::move(buffers)};
+        return joined(communicator, meetings, std::move(plan), std::move(replica), std::move(program));
       }),
-      py::arg("communicator"), py::arg("plan"), py::arg("replica"), py::kw_only(), py::arg("command"),
-      py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"), py::arg("signals"));
+      py::arg("communicator"), py::arg("meetings"), py::arg("plan"), py::arg("replica"), py::kw_only(),
+      py::arg("command"), py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"),
+      py::arg("signals"), py::arg("buffers"));
 }
 
 void define_loop(MemberClass& member) {
@@ -253,6 +279,12 @@ void define_loop(MemberClass& member) {
 /// What all ranks do together.
 void define_meetings(MemberClass& member) {
   member
+      .def("meet",
+           [](MemberHandle& h, const std::string& call) {
+             waiting(h, [named = call_named(call)](Member& m_) { m_.meet(named); });
+           })
+      .def("same_on_all",
+           [](MemberHandle& h, double value) { return waiting(h, [&](Member& m_) { return m_.same_on_all(value); }); })
       .def("end",
            [](MemberHandle& h) {
              waiting(h, [](Member& m_) {
@@ -267,11 +299,12 @@ void define_meetings(MemberClass& member) {
              waiting(h, [&](Member& m_) { m_.broadcast(span); });
            })
       .def("average",
-           [](MemberHandle& h, const py::array_t<float, py::array::c_style>& more) {
-             const std::span<float> span = floats(more);
+           [](MemberHandle& h, py::array_t<double, py::array::c_style> more) {
+             const std::span<double> span(more.mutable_data(), static_cast<std::size_t>(more.size()));
              std::vector<float> mean;
              const double distance = waiting(h, [&](Member& m_) { return m_.average(span, mean); });
-             return std::pair(py::array_t<float>(static_cast<py::ssize_t>(mean.size()), mean.data()), distance);
+             const py::array_t<float> of_x(static_cast<py::ssize_t>(mean.size()), mean.data());
+             return std::tuple(of_x, more, distance);
            })
       .def("evaluated", [](MemberHandle& h, const std::vector<std::tuple<std::string, bool, bool>>& metrics,
                            const std::vector<double>& of_mean, const std::vector<double>& own,
@@ -329,6 +362,13 @@ void define_facts(MemberClass& member) {
       .def_property_readonly("layer_wise", [](MemberHandle& h) { return (*h).layer_wise(); })
       .def_property_readonly("replica_hash", [](MemberHandle& h) { return (*h).replica_hash(); })
       .def_property_readonly("memory_bytes", [](MemberHandle& h) { return (*h).memory_bytes(); });
+}
+
+void add_meetings(py::module_& m) {
+  py::class_<MeetingsHandle>(m, "Meetings")
+      .def(py::init<std::optional<int>>(), py::arg("communicator"), Unlocked())
+      .def("meet", &MeetingsHandle::meet)
+      .def("close", &MeetingsHandle::close, Unlocked());
 }
 
 void add_member(py::module_& m) {
@@ -390,6 +430,7 @@ PYBIND11_MODULE(_core, m) {
                              [](const JobPlan& plan) { return plan.exchange->laws().measures_steps; });
 
   add_observation(m);
+  add_meetings(m);
   add_member(m);
   add_process(m);
   hearsay::python::add_tools(m);

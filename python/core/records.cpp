@@ -42,9 +42,6 @@ std::string Member::shared_with_all(std::string text) {
 }
 
 std::string Member::summary() {
-  if (in_step_) throw std::runtime_error("member.summary() inside a step; ask between two steps");
-  // Said before anything else is waited for: a rank that is in a further step by now would wait for ever.
-  participant_.engine().run([this] { departures_.tell(done_); });
   participant_.settle();
   diary_->record(progression());
   diary_->write_trace();
@@ -61,7 +58,6 @@ std::string Member::summary() {
                           .shares = participant_.exchange().shares()};
   std::string text;
   participant_.engine().run([&] {
-    departures_.forget();  // nobody tells before all have: the sums below wait for everybody
     note_steps_of_all(summary);
     diary_->finish(summary, communicator_, result, rank() == 0);
     if (rank() == 0) text = summary_text(summary);

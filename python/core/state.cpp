@@ -24,19 +24,11 @@ void Member::state(Archive& archive) {
 }
 
 RawBytes Member::state() {
-  if (in_step_) throw std::runtime_error("member.state_dict() inside a step; ask between two steps");
   RawBytes bytes;
-  participant_.engine().run([this] { departures_.tell(done_); });
-  if (plan_->in_step())
-    participant_.engine().run([this] { communicator_.barrier(); });
-  else
-    participant_.settle();
+  if (!plan_->in_step()) participant_.settle();
   Archive archive = Archive::saving(bytes);
   state(archive);
-  participant_.engine().run([this] {
-    departures_.forget();
-    communicator_.barrier();
-  });
+  participant_.engine().run([this] { communicator_.barrier(); });
   return bytes;
 }
 
@@ -47,7 +39,7 @@ void Member::load_state(std::span<const std::byte> bytes) {
   Archive archive = Archive::loading(bytes, "the member's state");
   state(archive);
   if (archive.left() > 0) archive.refuse("end", "there are " + std::to_string(archive.left()) + " bytes too many");
-  participant_.engine().run([this] { communicator_.barrier(); });
+  meet(Call::load_state_dict);  // a rank that could not is elsewhere by now
 }
 
 }  // namespace hearsay::python

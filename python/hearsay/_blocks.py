@@ -1,4 +1,4 @@
-"""Parameters and gradients as views of the member's block: of a torch module, or of numpy arrays.
+"""Parameters and gradients as views of the member's block: of numpy arrays here, of a torch module in _torch_block.py.
 
 The block is memory of the core: one stretch of 4-byte floats for the parameters and one for the gradients. Triggers
 decide about its segments, which are the parameter tensors.
@@ -6,6 +6,7 @@ decide about its segments, which are the parameter tensors.
 from __future__ import annotations
 
 import math
+import operator
 import sys
 
 import numpy as np
@@ -23,6 +24,8 @@ def lies_in_torch(model):
 def made_of(model):
     """The block that holds `model`: a torch module, a mapping of names to arrays, a sequence of arrays, or one."""
     if lies_in_torch(model):
+        from ._torch_block import TorchBlock
+
         return TorchBlock(model)
     if isinstance(model, np.ndarray):
         return ArrayBlock({"x": model})
@@ -36,7 +39,7 @@ def made_of(model):
     )
 
 
-class _Block:
+class Block:
     """The core's replica, and where its segments begin."""
 
     def __init__(self, names, shapes):
@@ -57,28 +60,64 @@ class _Block:
 
     # What a step asks of any block.
     def begin(self):
+        self.require_as_at_join()
         self.flat_gradients.fill(0.0)
+
+    def require_as_at_join(self):
+        """Raises ConfigError, with names, where what is trained is not what has joined any more."""
 
     def gather_gradients(self):
         """Before the gradients are used: all of them lie in the block."""
+        self.require_as_at_join()
+
+    def versions(self):
+        """How often each segment's values have been written to, where somebody counts."""
+        return []
+
+    def has_gradients(self):
+        """Whether a backward pass has been made since the last step began, as far as can be seen."""
+        return bool(self.flat_gradients.any())
 
     def on_gradient(self, ready):
         """Calls `ready(segment)` during backward passes; False where nobody can tell."""
         return False
 
-    def other_state(self):
-        """What belongs to the model and is not in the block, as writable arrays and what puts them back."""
+    def release(self):
+        """The member has left."""
+
+    # What belongs to the model and is not in the block.
+    def described(self):
+        """Names, types and shapes, a line each: the same on all ranks."""
+        return ""
+
+    def untrained(self):
+        """All of it: (its bytes, a function that puts them back where they were) each."""
         return []
 
-    def averaged_state(self):
-        return []
+    def float_buffers(self):
+        """What is averaged with the parameters."""
+        self.require_as_at_join()
+        return Buffers()
 
     def kept(self, array):
         """As what a checkpoint of this model has."""
         return array
 
 
-class ArrayBlock(_Block):
+class Buffers:
+    """None."""
+
+    def values(self):
+        return np.empty(0)
+
+    def put(self, values):
+        pass
+
+    def restore(self):
+        pass
+
+
+class ArrayBlock(Block):
     """Numpy arrays: copied into the block once; what the loop uses from then on are the views."""
 
     def __init__(self, arrays):
@@ -92,103 +131,16 @@ class ArrayBlock(_Block):
         reshape = lambda view, shape: view.reshape(shape)
         self.parameters = dict(zip(self.names, self.cut(self.values, reshape)))
         self.gradients = dict(zip(self.names, self.cut(self.flat_gradients, reshape)))
+        self.own_parameters, self.own_gradients = dict(self.parameters), dict(self.gradients)
         for name, array in arrays.items():
             self.parameters[name][...] = array
 
-
-class TorchBlock(_Block):
-    """A torch module: its trainable parameters' `.data` and `.grad` become views of the block."""
-
-    def __init__(self, module):
-        import torch
-
-        self.torch, self.module = torch, module
-        seen, named, self.others = set(), [], []
-        for name, tensor in module.named_parameters():
-            if id(tensor) in seen:
-                continue
-            seen.add(id(tensor))
-            if tensor.requires_grad:
-                named.append((name, tensor))
-            else:
-                self.others.append(tensor)
-        self.others += [tensor for _, tensor in module.named_buffers()]
-        if not named:
-            raise ConfigError("the model has no parameter that needs a gradient")
-        for name, tensor in named:
-            if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
+    def require_as_at_join(self):
+        for what, here, views in (("parameters", self.parameters, self.own_parameters),
+                                  ("gradients", self.gradients, self.own_gradients)):
+            if here.keys() != views.keys() or not all(map(operator.is_, here.values(), views.values())):
+                name = next((n for n in {**views, **here} if here.get(n) is not views.get(n)), next(iter(views)))
                 raise ConfigError(
-                    f"the parameter '{name}' is {tensor.dtype} on {tensor.device}; Hearsay trains parameters of "
-                    f"torch.float32 on the cpu: call model.float().cpu() before hearsay.join"
+                    f"member.{what}['{name}'] is another array than the member's: an assignment has replaced it, and "
+                    f"nobody exchanges that one. Write into it: member.{what}['{name}'][...] = values"
                 )
-        super().__init__([name for name, _ in named], [tensor.shape for _, tensor in named])
-        self.tensors = [tensor for _, tensor in named]
-        reshape = lambda view, shape: view.view(shape)
-        self.gradient_tensor = torch.from_numpy(self.flat_gradients)
-        self.value_views = self.cut(torch.from_numpy(self.values), reshape)
-        self.gradient_views = self.cut(self.gradient_tensor, reshape)
-        with torch.no_grad():
-            for tensor, view, gradient in zip(self.tensors, self.value_views, self.gradient_views):
-                view.copy_(tensor)
-                tensor.grad = None
-                tensor.data = view
-                tensor.grad = gradient
-        self.parameters = dict(zip(self.names, self.tensors))
-        self.gradients = dict(zip(self.names, self.gradient_views))
-        self.addresses = [view.data_ptr() for view in self.value_views]
-        self.hooks = []
-
-    def begin(self):
-        for name, tensor, address in zip(self.names, self.tensors, self.addresses):
-            if tensor.data_ptr() != address:
-                raise RuntimeError(
-                    f"the parameter '{name}' does not lie in the member's block any more: something has replaced its "
-                    f"memory (model.to(...), parameter.data = ...). Do that before hearsay.join; "
-                    f"model.load_state_dict copies and is fine"
-                )
-        self.gradient_tensor.zero_()
-        for tensor, view in zip(self.tensors, self.gradient_views):
-            if tensor.grad is not view:
-                tensor.grad = view
-
-    def gather_gradients(self):
-        for segment in range(len(self.tensors)):
-            self.gather_gradient(segment)
-
-    def gather_gradient(self, segment):
-        """Where the loop has replaced .grad (zero_grad(set_to_none=True) does), its values move into the block."""
-        tensor, view = self.tensors[segment], self.gradient_views[segment]
-        if tensor.grad is view:
-            return
-        if tensor.grad is not None:
-            view.copy_(tensor.grad)
-        tensor.grad = view
-
-    def on_gradient(self, ready):
-        if self.hooks:
-            return True
-        for segment, tensor in enumerate(self.tensors):
-
-            def arrived(*_, segment=segment):
-                self.gather_gradient(segment)
-                ready(segment)
-
-            if hasattr(tensor, "register_post_accumulate_grad_hook"):  # torch 2.1
-                self.hooks.append(tensor.register_post_accumulate_grad_hook(arrived))
-            else:
-                accumulator = tensor.expand_as(tensor).grad_fn.next_functions[0][0]
-                self.hooks.append((accumulator, accumulator.register_hook(arrived)))
-        return True
-
-    def other_state(self):
-        for tensor in self.others:
-            if tensor.numel() == 0:
-                continue
-            here = tensor.detach().contiguous()
-            yield here.numpy().reshape(-1).view(np.uint8), lambda tensor=tensor, here=here: tensor.data.copy_(here)
-
-    def averaged_state(self):
-        return [t for t in self.others if t.dtype == self.torch.float32 and not t.requires_grad and t.numel() > 0]
-
-    def kept(self, array):
-        return self.torch.from_numpy(array)

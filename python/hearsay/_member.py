@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 
 import numpy as np
 
-from . import _blocks, _core, _cores, _graphs, _rates, _sharing
+from . import _blocks, _core, _cores, _graphs, _rates, _sharing, _watch
 from ._process import place_of, process
 from ._summary import Summary
 from .errors import ConfigError, DataError, DivergenceError
@@ -32,15 +32,17 @@ class Step:
         self._learning_rate = learning_rate
         self._passes_left = None if backward_passes == 1 else [backward_passes] * len(member._block.names)
         self._exchanged = False
+        self._forbidden = _watch.StepForbidden(optimizer)
         self.loss: Any = None
 
     def __enter__(self) -> Step:
         member = self._member
         member._require_whole()
         member._steps.tell(member._core, self._optimizer, self._learning_rate)
+        member._begins()
         member._open_step = self
-        member._block.begin()
         member._core.start()
+        self._forbidden.enter()
         return self
 
     def exchange(self) -> None:
@@ -53,7 +55,7 @@ class Step:
         member._require_whole()
         if self._exchanged:
             raise RuntimeError("step.exchange() was called twice in one step")
-        member._block.gather_gradients()
+        member._has_gradients()
         member._steps.tell(member._core, self._optimizer, self._learning_rate)
         member._core.finish(_rates.reported_rate(self._optimizer, self._learning_rate))
         self._exchanged = True
@@ -61,6 +63,7 @@ class Step:
     def __exit__(self, kind, value, trace) -> None:
         member = self._member
         member._open_step = None
+        self._forbidden.exit()
         if kind is not None:
             member._broken = f"step {member.steps + 1} was left by {kind.__name__}: {value}"
             if issubclass(kind, SystemExit):
@@ -73,7 +76,7 @@ class Step:
                 self.exchange()
             if self._optimizer is not None:
                 getattr(self._optimizer, "step", self._optimizer)()
-            member._core.stepped(member._finite(self.loss))
+            member._stepped(self.loss)
         except BaseException as error:
             member._broken = f"step {member.steps + 1} was left by {type(error).__name__}: {error}"
             raise
@@ -83,7 +86,7 @@ class Step:
             self._passes_left[segment] -= 1
             if self._passes_left[segment] > 0:
                 return
-        self._member._core.gradient_ready(segment)
+        self._member._ready(segment)
 
 
 class Member:
@@ -97,6 +100,10 @@ class Member:
     exchange      the name of the algorithm, "eventgrad" …
     layer_wise    whether gradients are exchanged during the backward pass
     lockstep      whether ranks wait for each other in every step
+
+    What is called collective here is called by every rank, between two steps, in the same order. Where a rank does
+    something else meanwhile (goes on stepping, calls something else, ends its program), all that wait for it raise
+    `hearsay.errors.RankLeft`, which names the rank and both calls. A rank that is merely slow is waited for.
     """
 
     rank: int
@@ -108,8 +115,8 @@ class Member:
     layer_wise: bool
     lockstep: bool
 
-    def __init__(self, core, plan, block, steps):
-        self._core, self._plan, self._block, self._steps = core, plan, block, steps
+    def __init__(self, core, meetings, plan, block, steps):
+        self._core, self._meetings, self._plan, self._block, self._steps = core, meetings, plan, block, steps
         self._open_step = None
         self._broken = None
         self._exited = None
@@ -122,6 +129,9 @@ class Member:
         if self.layer_wise:
             block.on_gradient(self._gradient_arrived)
         self._deals = _sharing.Deals(self.rank, self.ranks, plan.seed)
+        self._watch = _watch.Watch(block, self.rank, self.ranks)
+        self._epoch_known = False
+        self._averages = 0  # that the parameters are now
         process.members.append(self)
 
     # ------------------------------------------------------------------ the loop
@@ -145,6 +155,8 @@ class Member:
                          of torch are asked for the rates of their groups in every step
         backward_passes  how many backward passes make one gradient (gradient accumulation)
 
+        `optimizer.step()` inside of the block as well is an error: it would make twice the step.
+
         An exception in the block ends the job, with rank and line, unless the loop catches it; the member cannot be
         used afterwards.
         """
@@ -157,14 +169,20 @@ class Member:
 
         A torch DataLoader over a data set with a length: every rank gets ⌈N/P⌉ examples of each epoch (the first ones
         come twice where N/P is no whole number), in a new common random order each epoch if the loader shuffles, drawn
-        from the configuration's `seed`; its batch size is that of one rank. Anything else that can be iterated: every
-        P-th item, the same number for all ranks.
+        from the configuration's `seed`; its batch size is that of one rank. Its sampler is a SequentialSampler or a
+        RandomSampler without replacement, or a BatchSampler of one, also where it is the batch_sampler. A
+        DistributedSampler of this rank deals out already, and its loader is returned as it is. ConfigError for any
+        other sampler, with what to do: its draws may differ between ranks. Samplers themselves are dealt out likewise.
+
+        Anything else that can be iterated, IterableDatasets too: every P-th item, the same number for all ranks. Items
+        and their order are the same on every rank, which is the caller's to see to. What can be gone through once (a
+        generator) can be so here.
+
+        Steps of an epoch, for densities that change by the epoch and for the reports, are those of what the first step
+        is made with.
         """
-        shared = self._deals.share(loader)
-        length = _sharing.length_of(shared)
-        if length:
-            self._core.iterations_per_epoch(length)
-        return shared
+        self._require_whole()
+        return self._deals.share(loader)
 
     # The same without `with`, for loops that are not shaped like one.
 
@@ -173,7 +191,7 @@ class Member:
         forward pass: asynchronously, what is sent may move the parameters, too."""
         self._require_whole()
         self._steps.tell(self._core, None, None, required=False)
-        self._block.begin()
+        self._begins()
         self._core.start()
 
     def gradient_ready(self, parameter: Union[int, str]) -> None:
@@ -182,44 +200,37 @@ class Member:
         self._require_whole()
         if isinstance(parameter, str) and parameter not in self._block.names:
             raise KeyError(f"there is no parameter '{parameter}'; there are {', '.join(self._block.names)}")
-        self._core.gradient_ready(self._block.names.index(parameter) if isinstance(parameter, str) else parameter)
+        self._ready(self._block.names.index(parameter) if isinstance(parameter, str) else parameter)
 
     def finish(self, learning_rate: _rates.Rate = None) -> None:
         """All gradients are ready: mixes the parameters, or replaces the gradients. In lockstep it waits.
         `learning_rate`: as in `step`."""
         self._require_whole()
-        self._block.gather_gradients()
+        self._has_gradients()
         self._steps.tell(self._core, None, learning_rate)
         self._core.finish(_rates.reported_rate(None, learning_rate))
 
     def stepped(self, loss: Any = None) -> None:
         """The update has been applied."""
         self._require_whole()
-        self._core.stepped(self._finite(loss))
+        self._stepped(loss)
 
     # ------------------------------------------------------------------ what comes out
 
     @contextmanager
     def averaged(self) -> Iterator[float]:
-        """Collective, between two steps. Inside the block the parameters, and the float buffers of a torch module,
-        are the averages over ranks; afterwards they are again what they were. Gives the consensus distance
+        """Collective, between two steps. Inside the block the parameters, and the buffers of a torch module that are
+        floats (of 16, 32 or 64 bits), are the averages over ranks; integer buffers and frozen parameters are this
+        rank's own. Afterwards all are again what they were. Gives the consensus distance
         sqrt(mean over ranks of ‖x_i − mean‖²)."""
-        self._require_whole(between_steps=True)
-        state = self._block.averaged_state()
-        more = np.concatenate([t.detach().numpy().reshape(-1) for t in state] or [np.empty(0, np.float32)])
-        mean, distance = self._core.average(more)
-        before = self._block.values.copy()
-        try:
-            self._load(mean, state)
+        with self._averaged("member.averaged()") as distance:
             yield distance
-        finally:
-            self._load(np.concatenate([before, more]), state)
 
     def end(self) -> None:
         """Collective, behind the last step: all that any rank has sent is taken in. Where ranks are asynchronous and
         take local steps, the parameters are those of this rank's last round from here on: call it before the last
         `evaluate`."""
-        self._require_whole(between_steps=True)
+        self._meet("member.end()")
         self._core.end()
 
     def evaluate(
@@ -249,15 +260,17 @@ class Member:
         lower_is_better  names of which less is better; known are loss, perplexity, rmse, mse, mae, bits_per_…, …_loss
                          and …_error
         """
-        self._require_whole(between_steps=True)
+        call = "member.evaluate()"
         start = time.perf_counter()
+        self._meet(call)
         with _evaluating(self._block):
             own, examples = _checked_score(score())
-            with self.averaged() as distance:
+            with self._averaged(call) as distance:
                 of_mean = own if examples is None and self.rank != 0 else _checked_score(score())[0]
         names = sorted(own, key=lambda name: name == "loss")  # tables show the first one
         if set(of_mean) != set(names):
             raise TypeError(f"score() has returned {list(own)} first and then {list(of_mean)}; return the same names")
+        self._meet(call)
         found = self._core.evaluated(
             [(name, not _less_is_better(name, lower_is_better), name.endswith("accuracy")) for name in names],
             [of_mean[name] for name in names],
@@ -307,11 +320,13 @@ class Member:
         folder (summary.json, communication.csv …) and returns a `hearsay.Summary`, the same numbers on every rank.
         Training may go on afterwards. `summary["not_written"]` names the files that could not be written; where there
         are such when the program ends, its exit code is 3."""
-        self._require_whole(between_steps=True)
+        self._meet("member.summary()")
         return Summary(self._write_summary(), self.rank, self.counts(), self.directory)
 
     def _write_summary(self):
         numbers = json.loads(self._core.summary())
+        distance = numbers["consensus_distance"] or 0.0
+        self._watch.sums_up(self.steps, distance, self._core.same_on_all, self._deals.asked)
         process.not_written[self.directory] = numbers["not_written"]
         return numbers
 
@@ -329,7 +344,7 @@ class Member:
         has arrived and is mixed in, so save the model after this. Keys: rank, ranks, steps (numbers), epochs (a list
         of numbers), state (a tensor or an array of uint8).
         """
-        self._require_whole(between_steps=True)
+        self._meet("member.state_dict()")
         state = self._block.kept(self._core.state())
         epochs = self._deals.epochs()
         return {"rank": self.rank, "ranks": self.ranks, "steps": self.steps, "epochs": epochs, "state": state}
@@ -343,7 +358,11 @@ class Member:
         begin with the next step. Raises DataError if the state is another rank's, or that of a job with another number
         of ranks, graph, exchange or model: then start from the model's state alone.
         """
-        self._require_whole(between_steps=True)
+        self._require_whole()
+        if self.steps > 0 or self._open_step is not None:
+            raise RuntimeError(
+                f"member.load_state_dict() after {self.steps} steps; load between hearsay.join and the first step"
+            )
         missing = {"ranks", "epochs", "state"} - set(state)
         if missing:
             raise DataError(f"this is not the state_dict() of a hearsay.Member: it has no {', '.join(sorted(missing))}")
@@ -352,6 +371,7 @@ class Member:
                 f"the member's state was saved by {state['ranks']} ranks, and this job has {self.ranks}; start "
                 f"{state['ranks']}, or load the model's state alone, which begins with new triggers and residuals"
             )
+        self._meet("member.load_state_dict()")
         self._core.load_state(np.ascontiguousarray(state["state"], dtype=np.uint8))
         self._deals.go_on(state["epochs"])
 
@@ -361,14 +381,7 @@ class Member:
         """Collective: the end of this member. Writes the reports if `summary` has not. The program's end does it, too.
 
         The parameters stay where they are and may be used further."""
-        if self._left:
-            return
-        self._require_whole(between_steps=True)
-        self._write_summary()
-        self._steps = self._core.steps
-        self._left = True
-        process.members.remove(self)
-        self._core.leave()
+        self._leave("member.leave()")
 
     def __enter__(self) -> Member:
         return self
@@ -382,13 +395,76 @@ class Member:
 
     # ------------------------------------------------------------------ inside
 
-    def _require_whole(self, between_steps=False):
+    def _meet(self, call):
+        """All ranks are in this collective call when this returns."""
+        self._require_whole()
+        if self._open_step is not None:
+            raise RuntimeError(f"{call} is collective and belongs between two steps, not inside of one")
+        try:
+            self._core.meet(call)
+        except BaseException as error:
+            self._broken = f"{call} was left by {type(error).__name__}: {error}"
+            raise
+
+    def _leave(self, call):
+        if self._left:
+            return
+        self._meet(call)
+        self._write_summary()
+        self._steps = self._core.steps
+        self._left = True
+        process.members.remove(self)
+        self._block.release()
+        self._core.leave()
+        if self._meetings is not process.meetings:
+            self._meetings.close()
+
+    @contextmanager
+    def _averaged(self, call):
+        self._meet(call)
+        block = self._block
+        buffers, before = block.float_buffers(), block.values.copy()
+        mean, mean_buffers, distance = self._core.average(buffers.values())
+        try:
+            self._averages += 1
+            block.values[:] = mean
+            buffers.put(mean_buffers)
+            yield distance
+        finally:
+            self._averages -= 1
+            block.values[:] = before
+            buffers.restore()
+
+    def _begins(self):
+        if self._averages:
+            raise RuntimeError(
+                "a step inside of member.averaged(): it would be lost where the parameters become those of before; "
+                "step after the block"
+            )
+        self._watch.begins()
+        self._block.begin()
+        if not self._epoch_known and self._deals.epoch_length:
+            self._core.iterations_per_epoch(self._deals.epoch_length)
+        self._epoch_known = True
+
+    def _ready(self, segment):
+        if 0 <= segment < len(self._block.names):
+            self._watch.arrives(segment)
+        self._core.gradient_ready(segment)
+
+    def _has_gradients(self):
+        self._block.gather_gradients()
+        self._watch.exchanges()
+
+    def _stepped(self, loss):
+        self._core.stepped(self._finite(loss))
+        self._watch.stepped()
+
+    def _require_whole(self):
         if process.child:
             process.require_parent()
         if self._broken:
             raise RuntimeError(f"{self._broken}; the ranks do not agree any more, and this member cannot be used")
-        if between_steps and self._open_step is not None:
-            raise RuntimeError("this is collective and belongs between two steps, not inside of one")
 
     def _gradient_arrived(self, segment):
         if self._open_step is not None:
@@ -403,14 +479,6 @@ class Member:
                 f"rank {self.rank} diverged in step {self.steps + 1}: the loss is {loss}; lower the learning rate"
             )
         return loss
-
-    def _load(self, values, state):
-        """Into the block, and what is left into these tensors."""
-        n = len(self._block.values)
-        self._block.values[:] = values[:n]
-        for tensor in state:
-            tensor.detach().numpy().reshape(-1)[:] = values[n : n + tensor.numel()]
-            n += tensor.numel()
 
 
 @contextmanager
@@ -459,7 +527,7 @@ def join(
     set: Optional[Mapping[str, Any]] = None,
     name: Optional[str] = None,
     data: Optional[str] = None,
-    iterations_per_epoch: int = 1,
+    iterations_per_epoch: Optional[int] = None,
     iterations: int = 0,
     communicator: Any = None,
     trigger: Optional[Callable[[_core.Observation], Union[float, bool]]] = None,
@@ -474,7 +542,10 @@ def join(
     model         a torch.nn.Module with parameters of float32 on the cpu, or numpy arrays of float32 (a mapping of
                   names to arrays, a list, or one). A module's parameters and gradients become views of one block, and
                   stay the same Parameter objects, so that an optimizer may be made before or after. For arrays,
-                  `member.parameters` and `member.gradients` are those views
+                  `member.parameters` and `member.gradients` are those views. Frozen parameters and buffers may be of
+                  any type. What will ever be trained needs a gradient now: freeze it afterwards if it is to rest
+                  (its gradient is then None). A parameter that is added, unfrozen or moved to other memory later is a
+                  ConfigError of the next step, by its name
     optimizer     the torch optimizer, for exchanges that measure by how far a step moves each parameter
                   (`exchange.correction: {name: drift}`, `quasi_global_momentum`, `trigger: {name: sparq}`), where
                   `member.step` is given a function and not the optimizer. It may have groups, and schedulers
@@ -486,7 +557,7 @@ def join(
     name, data    what the reports call the model and the data (default: their names in the configuration, or the
                   module's class and "python")
     iterations_per_epoch   steps in which the ranks see the data once: for densities that change by the epoch, and for
-                  the reports; `member.share` sets it for the reports
+                  the reports; default: those of what `member.share` returned and the first step is made with
     iterations    of the whole run, if known: `hearsay watch` then shows how long it takes
     communicator  of mpi4py; default: all ranks of the job
     trigger       a function of your own instead of `trigger.name`: gets a `hearsay.Observation` of one parameter and
@@ -496,9 +567,9 @@ def join(
     graph         a function of your own instead of `topology.graph`: gets the number of ranks and returns pairs (i, j)
                   of ranks that are neighbours. Called once on every rank, where it must return the same
 
-    All ranks begin with rank 0's parameters and buffers. Returns a `Member`. Raises ConfigError with file, line and
-    column of everything that is wrong, CommunicationError, DataError. From here on an exception that nobody catches
-    ends the whole job.
+    All ranks begin with rank 0's parameters, frozen or not, and buffers. Returns a `Member`. Raises ConfigError with
+    file, line and column of everything that is wrong, CommunicationError, DataError. From here on an
+    exception that nobody catches ends the whole job.
     """
     process.start()
     from_file = not hasattr(config, "items")
@@ -523,20 +594,24 @@ def join(
     )
     block = _blocks.made_of(model)
     steps = _rates.Steps(plan, block, optimizer, learning_rate, own_trigger=trigger is not None)
+    meetings = process.meetings_of(communicator)
     core = _core.Member(
         None if communicator is None else communicator.py2f(),
+        meetings,
         plan,
         block.replica,
         command=" ".join([os.path.basename(sys.executable), *sys.argv]),
         versions=_versions(),
-        iterations_per_epoch=iterations_per_epoch,
+        iterations_per_epoch=iterations_per_epoch or 1,
         iterations=iterations,
         signals=process.signals,
+        buffers=block.described(),
     )
-    for array, put_back in block.other_state():
-        core.broadcast(array)
+    for bytes_of, put_back in block.untrained():
+        core.broadcast(bytes_of)
         put_back()
-    member = Member(core, plan, block, steps)
+    member = Member(core, meetings, plan, block, steps)
+    member._epoch_known = iterations_per_epoch is not None
     if graph is not None and member.rank == 0:
         _graphs.keep(edges, member.directory)
     if member.rank == 0:

@@ -19,6 +19,7 @@ from . import _core
 from .errors import ConfigError, DataError, DivergenceError, Error, RankLeft
 
 FIRST_SIGNAL_CODE = 128
+PROGRAM_END = "the program's end"
 TIME_FOR_RANK_0_S = 0.5  # where all ranks fail alike, rank 0 speaks for them
 
 
@@ -43,6 +44,7 @@ class _Process:
         self.refused = False  # `join` did not begin: there is no job
         self.members = []  # in the order in which they have joined
         self.not_written = {}  # what a run folder lacks at last, by its name: the same on every rank
+        self.meetings = None  # of all ranks, from the first `join` of all of them on
         self.child = False  # forked: MPI and the communication thread belong to the parent
         self.pid = os.getpid()
         self.hook_at_import = self.hook_before = sys.excepthook
@@ -74,6 +76,19 @@ class _Process:
                 if signal.getsignal(number) == signal.SIG_DFL:
                     signal.signal(number, _stop)
                     self.signals.append(int(number))
+
+    def meetings_of(self, communicator):
+        """Where the ranks of a new member meet: all of them are in `hearsay.join` when this returns."""
+        if communicator is not None:
+            return _core.Meetings(communicator.py2f())
+        if self.meetings is None:
+            self.meetings = _core.Meetings(None)
+        open_members = [member for member in self.members if member._meetings is self.meetings]
+        if open_members:
+            open_members[-1]._meet("hearsay.join()")
+        else:
+            self.meetings.meet("hearsay.join()")
+        return self.meetings
 
     def forked(self):
         self.child = True
@@ -157,7 +172,11 @@ class _Process:
                 self.abort(code, "stopped", sentence)
         try:
             for member in list(self.members):
-                member.leave()
+                member._leave(PROGRAM_END)
+            mpi = getattr(sys.modules.get("mpi4py"), "MPI", None)
+            if self.meetings is not None and not (mpi is not None and mpi.Is_finalized()):
+                self.meetings.meet(PROGRAM_END)
+                self.meetings.close()
         except BaseException as error:
             self.exception(type(error), error, error.__traceback__)
         rank = self.mpi.rank

@@ -2,45 +2,71 @@
 from __future__ import annotations
 
 import sys
+import weakref
 
 import numpy as np
 
+from .errors import ConfigError
+
+OWN_DRAWS = (
+    "give every rank draws of its own: call torch.manual_seed(seed + member.rank) and use the loader without "
+    "member.share"
+)
+
 
 class EveryPth:
-    """Items rank, rank + P, … of an iterable; whole rounds only, so that all ranks get equally many."""
+    """Items rank, rank + P, … of an iterable; whole rounds only, so that all ranks get equally many. `begins` is called
+    at the start of an epoch."""
 
-    def __init__(self, items, rank, ranks):
-        self.items, self.rank, self.ranks = items, rank, ranks
+    def __init__(self, items, rank, ranks, begins=lambda: None):
+        self.items, self.rank, self.ranks, self.begins = items, rank, ranks, begins
+        self.exhausted = False
 
     def __iter__(self):
-        mine = None
-        for index, item in enumerate(self.items):
+        if self.exhausted:
+            raise ConfigError(
+                "member.share was given something that can be gone through once (a generator, a file), and it has come "
+                "to its end; give it something that begins anew every epoch: a list, a DataLoader, an object with "
+                "__iter__"
+            )
+        self.begins()
+        items, mine = iter(self.items), None
+        for index, item in enumerate(items):
             if index % self.ranks == self.rank:
                 mine = item
             if index % self.ranks == self.ranks - 1:
                 yield mine
+        self.exhausted = items is self.items
 
     def __len__(self):
         return len(self.items) // self.ranks
 
 
 class ShareSampler:
-    """Indices of this rank's ⌈N/P⌉ examples of an epoch, the same draw on every rank; a new one every time."""
+    """Indices of this rank's ⌈n/P⌉ examples of an epoch that draws n. All ranks draw the same, anew in every epoch.
 
-    def __init__(self, examples, rank, ranks, seed, shuffle):
+    n   of the N examples that there are; more than N go through them again
+    """
+
+    def __init__(self, examples, rank, ranks, seed, shuffle, draws=None):
         self.examples, self.rank, self.ranks, self.seed, self.shuffle = examples, rank, ranks, seed, shuffle
+        self.draws = examples if draws is None else draws
         self.epoch = 0
+        self.begins = lambda: None  # called at the start of an epoch
 
     def __iter__(self):
+        self.begins()
         order = np.arange(self.examples)
         if self.shuffle:
-            order = np.random.default_rng([self.seed, self.epoch]).permutation(self.examples)
+            random = np.random.default_rng([self.seed, self.epoch])
+            rounds = [random.permutation(self.examples) for _ in range(-(-self.draws // max(1, self.examples)))]
+            order = np.concatenate([order[:0], *rounds])[: self.draws]
         self.epoch += 1
-        order = np.resize(order, len(self) * self.ranks)  # from the start again where P does not divide N
+        order = np.resize(order, len(self) * self.ranks)  # from the start again where P does not divide n
         return iter(order[self.rank :: self.ranks].tolist())
 
     def __len__(self):
-        return -(-self.examples // self.ranks)
+        return -(-self.draws // self.ranks)
 
 
 class Deals:
@@ -49,14 +75,27 @@ class Deals:
     def __init__(self, rank, ranks, seed):
         self.rank, self.ranks, self.seed = rank, ranks, seed
         self.samplers, self.begun = [], []
+        self.shared = weakref.WeakKeyDictionary()  # loader → its share
+        self.asked = False
+        self.epoch_length = None  # steps, of what was begun last: None where nobody knows
 
     def share(self, loader):
+        self.asked = True
+        if isinstance(loader, (set, frozenset)):
+            raise ConfigError("member.share was given a set, whose order differs between ranks: sort it into a list")
         torch = sys.modules.get("torch")
-        if torch is not None and isinstance(loader, torch.utils.data.DataLoader):
-            data = torch.utils.data
-            if not isinstance(loader.dataset, data.IterableDataset) and loader.batch_size is not None:
-                return self._of_loader(data, loader)
-        return EveryPth(loader, self.rank, self.ranks)
+        data = None if torch is None else torch.utils.data
+        if data and isinstance(loader, data.DataLoader) and not isinstance(loader.dataset, data.IterableDataset):
+            share = self._of_loader(data, loader)
+        elif data and isinstance(loader, data.Sampler):
+            share = self._dealt(data, loader)
+            self._watch(share, share)
+        else:
+            share = EveryPth(loader, self.rank, self.ranks)
+            self._watch(share, share)
+        if self.epoch_length is None:
+            self._begins(share)
+        return share
 
     def epochs(self):
         """That have begun, of every loader whose examples are drawn here."""
@@ -67,40 +106,101 @@ class Deals:
         for sampler, epoch in zip(self.samplers, self.begun):
             sampler.epoch = epoch
 
+    def _watch(self, share, drawn):
+        """Notes when an epoch of `share` begins, which goes through `drawn`."""
+        drawn = getattr(drawn, "sampler", drawn)
+        if hasattr(drawn, "begins"):
+            drawn.begins = lambda: self._begins(share)
+
+    def _begins(self, share):
+        self.epoch_length = length_of(share) or self.epoch_length
+
     def _of_loader(self, data, loader):
-        sampler = sampler_for(data, loader, self.rank, self.ranks, self.seed)
+        if loader in self.shared:
+            return self.shared[loader]
+        if type(loader).__iter__ is not data.DataLoader.__iter__:
+            raise ConfigError(
+                f"member.share cannot deal out a {type(loader).__name__}: it goes through its data in a way of its "
+                f"own. Deal its examples out by member.rank and member.ranks, and use it without member.share"
+            )
+        batched = loader.batch_size is None and loader.batch_sampler is not None
+        asked = loader.batch_sampler if batched else loader.sampler
+        sampler = self._dealt(data, asked)
+        share = loader
+        if sampler is not asked:
+            share = with_sampler(data, loader, sampler, batched)
+            self._watch(share, sampler)
+        self.shared[loader] = share
+        return share
+
+    def _dealt(self, data, sampler):
+        """A sampler of this rank's part of what this one draws; itself if it draws that already."""
+        if type(sampler) is data.BatchSampler:
+            inner = self._dealt(data, sampler.sampler)
+            same = inner is sampler.sampler
+            return sampler if same else data.BatchSampler(inner, sampler.batch_size, sampler.drop_last)
+        if isinstance(sampler, data.DistributedSampler):
+            return self._already_dealt(sampler, sampler.rank, sampler.num_replicas)
+        if isinstance(sampler, ShareSampler):
+            return self._already_dealt(sampler, sampler.rank, sampler.ranks)
+        dealt = ShareSampler(*_draws_of(data, sampler, self.rank, self.ranks, self.seed))
         if len(self.samplers) < len(self.begun):
-            sampler.epoch = self.begun[len(self.samplers)]
-        self.samplers.append(sampler)
-        return with_sampler(data, loader, sampler)
+            dealt.epoch = self.begun[len(self.samplers)]
+        self.samplers.append(dealt)
+        return dealt
+
+    def _already_dealt(self, sampler, rank, ranks):
+        if (rank, ranks) != (self.rank, self.ranks):
+            raise ConfigError(
+                f"the {type(sampler).__name__} draws the part of rank {rank} of {ranks}, and this is rank {self.rank} "
+                f"of {self.ranks}: take it out, since member.share deals out by itself, or make it with "
+                f"num_replicas=member.ranks, rank=member.rank"
+            )
+        return sampler
 
 
-def sampler_for(data, loader, rank, ranks, seed):
-    if not isinstance(loader.sampler, (data.SequentialSampler, data.RandomSampler)):
-        raise TypeError(
-            f"member.share cannot deal out a DataLoader with the sampler {type(loader.sampler).__name__}: it may "
-            f"favour examples. Take the sampler out, or deal them out yourself by member.rank and member.ranks"
+def _draws_of(data, sampler, rank, ranks, seed):
+    """The arguments of a ShareSampler, for samplers whose draws are known to be those of the data, each once."""
+    shuffled = type(sampler) is data.RandomSampler
+    if shuffled and sampler.replacement:
+        raise ConfigError(f"member.share cannot deal out draws with replacement (RandomSampler): {OWN_DRAWS}")
+    if not shuffled and type(sampler) is not data.SequentialSampler:
+        raise ConfigError(
+            f"member.share cannot deal out what the sampler {type(sampler).__name__} draws: it may favour examples, or "
+            f"draw others on every rank. Take it out (shuffle=True draws a common order), or {OWN_DRAWS}"
         )
-    shuffle = isinstance(loader.sampler, data.RandomSampler)
-    return ShareSampler(len(loader.dataset), rank, ranks, seed, shuffle)
+    try:
+        examples = len(sampler.data_source)
+    except TypeError:
+        raise ConfigError(
+            f"member.share cannot deal out a {type(sampler.data_source).__name__} without a length: give it __len__, "
+            f"or make it a torch IterableDataset, of whose batches every rank takes every P-th"
+        ) from None
+    return examples, rank, ranks, seed, shuffled, sampler.num_samples if shuffled else None
 
 
-def with_sampler(data, loader, sampler):
-    more = {"prefetch_factor": loader.prefetch_factor} if loader.num_workers > 0 else {}
+def with_sampler(data, loader, sampler, batched):
+    """A loader as this one is, but for its sampler, or its sampler of batches."""
+    if batched:
+        draws = {"batch_sampler": sampler}
+    else:
+        draws = {"sampler": sampler, "batch_size": loader.batch_size, "drop_last": loader.drop_last}
+    if loader.num_workers > 0:
+        draws["prefetch_factor"] = loader.prefetch_factor
+    for newer in ("pin_memory_device", "in_order"):  # torch 1.12, 2.6
+        if hasattr(loader, newer):
+            draws[newer] = getattr(loader, newer)
     return data.DataLoader(
         loader.dataset,
-        batch_size=loader.batch_size,
-        sampler=sampler,
         num_workers=loader.num_workers,
         collate_fn=loader.collate_fn,
         pin_memory=loader.pin_memory,
-        drop_last=loader.drop_last,
         timeout=loader.timeout,
         worker_init_fn=loader.worker_init_fn,
         multiprocessing_context=loader.multiprocessing_context,
         generator=loader.generator,
         persistent_workers=loader.persistent_workers,
-        **more,
+        **draws,
     )
 
 

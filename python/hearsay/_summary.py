@@ -44,8 +44,9 @@ class Summary(Mapping[str, Any]):
         if self.rank != 0:
             return f"rank {self.rank} sent {own['messages']:,} messages, {_bytes(own['bytes_sent'])}"
         n = self._numbers
-        steps = max(1, n["iterations"])
-        lines = [f"{n['exchange']} ({n['schedule']}) on {n['ranks']} ranks: {steps:,} steps, {self.directory}"]
+        made = n["iterations"]
+        steps = max(1, made)
+        lines = [f"{n['exchange']} ({n['schedule']}) on {n['ranks']} ranks: {made:,} steps, {self.directory}"]
         possible = f" ({100 * n['messages_fraction']:.1f} % of D-PSGD's)" if n["messages_possible"] else ""
         lines.append(f"  messages  {n['messages']:,}{possible}")
         lines.append(f"  bytes     {_bytes(n['bytes_sent'])} ({100 * n['bytes_fraction']:.2f} % of the dense ones)")

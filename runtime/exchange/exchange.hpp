@@ -10,6 +10,8 @@
 //     exchange.finish(k)                    mix x, or replace g by the aggregated gradient
 //     optimizer.step()                      x ← x − η g
 //     exchange.stepped(k)
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -116,6 +118,28 @@ struct StepResponse {
   double lag() const { return 1.0 / (1.0 - momentum); }
 };
 
+/// How many iterations see the data once. Copies share the number, which a loop may learn after its exchange was made.
+class EpochLength {
+ public:
+  EpochLength(Iteration iterations = 1) : iterations_(std::make_shared<std::atomic<Iteration>>(iterations)) {}
+  /// For all copies; at least 1.
+  void set(Iteration iterations) { *iterations_ = iterations; }
+  /// The same time for whoever counts rounds of so many iterations.
+  EpochLength in_rounds(Iteration iterations) const {
+    EpochLength made = *this;
+    made.round_ *= iterations;
+    return made;
+  }
+  /// When iteration (or round) k begins, in epochs.
+  double epoch(Iteration k) const {
+    return static_cast<double>(k) / static_cast<double>(std::max<Iteration>(1, *iterations_ / round_));
+  }
+
+ private:
+  std::shared_ptr<std::atomic<Iteration>> iterations_;
+  Iteration round_ = 1;
+};
+
 /// Everything an exchange works with. All of it outlives the exchange.
 struct ExchangeContext {
   const Topology& topology;
@@ -126,7 +150,7 @@ struct ExchangeContext {
   Ledger& ledger;
   /// Messages of collectives, over all ranks; to be used inside jobs of `engine` only.
   Peers& peers;
-  Iteration iterations_per_epoch = 1;
+  EpochLength iterations_per_epoch{};
   /// (segments) what the next step makes of a gradient: up to date when `finish` is called; in `start`, of the step
   /// before or after, as the loop tells it.
   std::span<const StepResponse> steps{};

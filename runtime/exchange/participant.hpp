@@ -34,8 +34,8 @@ class ParticipantPlan {
 };
 
 struct ParticipantOptions {
-  /// Iterations that see the data once; densities that change by the epoch go by it.
-  Iteration iterations_per_epoch = 1;
+  /// Densities that change by the epoch go by it.
+  EpochLength iterations_per_epoch{};
   /// What the loop's optimizer makes of a gradient, in all segments, until the loop says something else
   /// (Participant::learning_rate, `steps`). Only exchanges that measure steps ask.
   StepResponse step{};

@@ -95,7 +95,7 @@ class EndingsTest(JobCase):
         self.assertEqual(self.summary()["status"], "diverged")
 
     def test_a_rank_that_makes_fewer_steps(self):
-        sentence = "rank 1 has left the job after 10 steps, and this rank waits for it in step 11"
+        sentence = r"rank 1 is in member.summary\(\) after 10 steps, and this rank waits for it in step 11; make"
         self.ends("short", "lockstep", 4, sentence)
         self.assertEqual(self.summary()["status"], "stopped")
 

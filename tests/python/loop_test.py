@@ -107,6 +107,15 @@ class LoopTest(JobCase):
                 member.gradients["x1"][...] = 7
             with member.step():
                 assert (member.gradients["x1"] == 0).all(), "a step begins with gradients of 0"
+            for what in (member.parameters, member.gradients):
+                view = what["x1"]
+                what["x1"] = view - 1  # in place of what["x1"] -= 1
+                for place in (member.step, member.averaged):
+                    try:
+                        with place(): pass
+                    except hearsay.errors.ConfigError as error: assert "['x1'][...] = values" in str(error), error
+                    else: assert False
+                what["x1"] = view
             member.leave()
             x += 1
             assert (x == 2).all()
@@ -173,6 +182,12 @@ class LoopTest(JobCase):
             before = member.replica_hash
             score = lambda: {"accuracy": float(x[0]) / 10, "loss": float(x.sum())}
             said = member.evaluate(score)
+            assert member.replica_hash == before
+            try:
+                with member.averaged():
+                    with member.step(): pass
+            except RuntimeError as error: assert "a step inside of member.averaged()" in str(error)
+            else: assert False
             assert member.replica_hash == before
             member.summary()
             print(json.dumps({"rank": member.rank, **said}))

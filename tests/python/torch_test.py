@@ -149,14 +149,166 @@ class TorchTest(JobCase):
         self.assertRegex(job.err, r"'weight' does not lie in the member's block any more")
 
     def test_what_cannot_be_trained_is_refused(self):
-        for model, why in (
-            ("torch.nn.Linear(3, 2).double()", "'weight' is torch.float64 on cpu"),
-            ("torch.nn.ReLU()", "no parameter that needs a gradient"),
-            ("3", "not a int"),
-        ):
-            job = self.job(f"import torch, hearsay\nhearsay.join({{}}, {model})\n")
-            self.assertEqual(job.code, 2, job)
-            self.assertIn(why, job.err)
+        job = self.job("import torch, hearsay\nhearsay.join({}, torch.nn.Linear(3, 2).double())\n")
+        self.assertEqual(job.code, 2, job)
+        self.assertIn("'weight' is torch.float64 on cpu", job.err)
+        self.good_job(
+            """
+            import torch, hearsay
+            P, trained = torch.nn.Parameter, torch.nn.Linear(3, 2)
+            def model(p=None, buffer=None, frozen=None):
+                net = torch.nn.Sequential(torch.nn.Linear(3, 2))
+                if p is not None: net.register_parameter("p", p)
+                if frozen is not None: net.register_parameter("p", P(frozen, requires_grad=False))
+                if buffer is not None: net.register_buffer("b", buffer)
+                return net
+            sparse = torch.eye(3).to_sparse()
+            tied = model(); tied.register_parameter("p", P(tied[0].weight.data))
+            stale = model(); stale.register_buffer("b", stale[0].weight.detach().t())
+            for refused, why in (
+                (torch.nn.ReLU(), "no parameter that needs a gradient"),
+                (3, "not a int"),
+                (model(P(torch.zeros(3, dtype=torch.bfloat16))), "'p' is torch.bfloat16 on cpu; .*or freeze it"),
+                (model(P(torch.zeros(3, dtype=torch.complex64))), "'p' is torch.complex64 on cpu; .*imaginary"),
+                (model(P(torch.zeros(3, device="meta"))), "'p' is on the device meta.*load weights"),
+                (model(P(sparse)), "'p' is sparse.*to_dense"),
+                (torch.nn.LazyLinear(3), "'weight' is lazy and has no shape yet.*one batch through the model"),
+                (model(buffer=sparse), "'b', which is not trained, is sparse"),
+                (model(frozen=torch.zeros(3, device="meta")), "'p', which is not trained, is on the device meta"),
+                (model(buffer=torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)), "'b'.*is quantised"),
+                (tied, "'0.weight' and 'p' share memory|'p' and '0.weight' share memory"),
+                (stale, "'0.weight' and 'b' share memory|'b' and '0.weight' share memory"),
+            ):
+                import re
+                try: hearsay.join({}, refused)
+                except hearsay.errors.ConfigError as error: assert re.search(why, str(error)), (why, str(error))
+                else: assert False, why
+            """
+        )
+
+    def test_what_was_true_at_join_is_asked_again(self):
+        self.good_job(
+            """
+            import re, torch, hearsay
+            def net():
+                torch.manual_seed(0)
+                made = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))
+                for p in made[1].parameters(): p.requires_grad_(False)
+                return made
+            def thaw(net): net[1].weight.requires_grad_(True)
+            def replace(net): net[2] = torch.nn.Linear(4, 2)
+            def add(net): net.register_parameter("scale", torch.nn.Parameter(torch.ones(1)))
+            def norm(net): torch.nn.utils.weight_norm(net[0])
+            def move(net): net[0].weight.data = net[0].weight.data.clone()
+            def tie(net): net[0].bias.data = net[2].weight.data
+            def half(net): net.half()
+            def last(net): net[2] = torch.nn.Identity()
+            def share(net): net[0].bias = net[0].bias; net[2].extra = net[0].weight
+            for change, why in (
+                (thaw, "'1.weight' was frozen at hearsay.join and needs a gradient now.*freeze"),
+                (replace, r"'2.weight' \\(and 1 more\\) has come to the model after hearsay.join.*member.leave"),
+                (add, "'scale' has come to the model"),
+                (norm, "'0.weight_g' .* has come to the model"),
+                (move, "'0.weight' does not lie in the member's block any more"),
+                (tie, "'0.bias' does not lie in the member's block any more"),
+                (half, "'0.weight' does not lie .*it is torch.float16 on cpu now"),
+                (last, None), (share, None),
+            ):
+                model = net()
+                member = hearsay.join({"report": {"overwrite": True}}, model)
+                with member.step(): model[0].weight.sum().backward()
+                change(model)
+                for place in (member.step, member.averaged):
+                    try:
+                        with place(): pass
+                    except hearsay.errors.ConfigError as error: assert why and re.search(why, str(error)), (why, error)
+                    else: assert why is None, why
+                member.leave()
+                if change in (thaw, replace):  # what the sentence says helps
+                    member = hearsay.join({"exchange": {"name": "allreduce"}, "report": {"overwrite": True}}, model)
+                    with member.step(torch.optim.SGD(model.parameters(), lr=0.1)):
+                        model(torch.full((2, 3), 1.0 + member.rank)).sum().backward()
+                    assert len(set(member.summary()["replica_hash"])) == 1
+                    assert len(member.parameters) == (5 if change is thaw else 4)
+                    member.leave()
+            """
+        )
+
+    def test_what_is_frozen_after_join_rests_and_can_go_on(self):
+        self.good_job(
+            """
+            import torch, hearsay
+            torch.manual_seed(0)
+            net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 1))
+            for exchange in ("allreduce", "lkgs", "dpsgd"):
+                optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=0.1)
+                member = hearsay.join({"exchange": {"name": exchange}, "report": {"overwrite": True}}, net)
+                def step():
+                    before = net[0].weight.clone(), net[1].weight.clone()
+                    with member.step(optimizer): net(torch.full((2, 3), 1.0)).square().sum().backward()
+                    return [not torch.equal(was, layer.weight) for was, layer in zip(before, net)]
+                assert step() == [True, True]
+                net[0].requires_grad_(False)
+                assert step() == [False, True] and step() == [False, True], exchange
+                net[0].requires_grad_(True)
+                assert step() == [True, True]
+                member.leave()
+            """
+        )
+
+    def test_what_is_not_trained_begins_with_rank_0s_values_whatever_it_is(self):
+        job = self.good_job(
+            """
+            import torch, hearsay
+            rank = int(__import__("os").environ["OMPI_COMM_WORLD_RANK"])
+            kinds = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int64, torch.bool,
+                     torch.complex64)
+            net = torch.nn.Linear(2, 1)
+            values = {}
+            for kind in kinds:
+                whole = (torch.arange(12.0).reshape(3, 4) * (1 - rank)).to(kind)
+                name = str(kind).split(".")[1]
+                own = lambda: whole.clone()
+                for form, tensor in (("whole", own()), ("slice", own()[:, 1:3]), ("turned", own().t()),
+                                     ("one", own()[1, 1]), ("none", own()[:, 4:]), ("wide", own()[1, :1].expand(5))):
+                    net.register_buffer(f"{form}_{name}", tensor)
+                    values[f"{form}_{name}"] = tensor.clone()
+                net.register_parameter(f"frozen_{name}", torch.nn.Parameter(whole.clone(), requires_grad=False))
+                values[f"frozen_{name}"] = whole.clone()
+            objects = {name: id(tensor) for name, tensor in net.state_dict(keep_vars=True).items()}
+            member = hearsay.join({}, net)
+            whole = {name: tensor for name, tensor in net.state_dict(keep_vars=True).items() if name in values}
+            for name, tensor in whole.items():
+                assert id(tensor) == objects[name]
+                form, kind = name.split("_", 1)
+                right = (torch.arange(12.0).reshape(3, 4)).to(tensor.dtype)
+                right = {"whole": right, "slice": right[:, 1:3], "turned": right.t(), "one": right[1, 1],
+                         "none": right[:, 4:], "wide": right[1, :1].expand(5), "frozen": right}[form]
+                assert torch.equal(tensor.detach(), right), (name, tensor, right)
+            if member.rank == 1: [t.data.copy_(t.data + 1) for n, t in whole.items()
+                                  if t.dtype != torch.bool and not n.startswith("wide")]
+            before = {name: tensor.detach().clone() for name, tensor in whole.items()}
+            with member.averaged():
+                for name, tensor in whole.items():
+                    moves = tensor.is_floating_point() and name.split("_")[0] not in ("frozen", "wide")
+                    mean = before[name] + (0.5 - member.rank) if moves else before[name]
+                    assert torch.equal(tensor.detach(), mean), (name, tensor)
+            for name, tensor in whole.items(): assert torch.equal(tensor.detach(), before[name]), name
+            net.half_of = torch.zeros(3)
+            net.register_buffer("late", torch.full((3,), float(member.rank)))
+            with member.averaged(): assert net.late.tolist() == [0.5] * 3, "a buffer that has come after join"
+            """
+        )
+        job = self.job(
+            """
+            import torch, hearsay
+            net = torch.nn.Linear(2, 1)
+            if __import__("os").environ["OMPI_COMM_WORLD_RANK"] == "1": net.register_buffer("b", torch.zeros(3))
+            hearsay.join({}, net)
+            """
+        )
+        self.assertEqual(job.code, 2, job)
+        self.assertIn("the frozen parameters or buffers of rank 1 have other names", job.err)
 
     def test_shares_cover_the_data_and_are_equally_long(self):
         """With workers that are forked: they load, and nothing else."""

@@ -105,7 +105,7 @@ class OuterGossip final : public Exchange {
             .engine = context.engine,
             .ledger = context.ledger,
             .peers = context.peers,
-            .iterations_per_epoch = std::max<Iteration>(1, context.iterations_per_epoch / options_.local_steps),
+            .iterations_per_epoch = context.iterations_per_epoch.in_rounds(options_.local_steps),
             .steps = outer_steps_,
             .interrupted = context.interrupted};
   }

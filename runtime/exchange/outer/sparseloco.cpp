@@ -40,7 +40,7 @@ class SparseLoCo final : public Exchange {
                    .engine = context.engine,
                    .ledger = context.ledger,
                    .peers = context.peers,
-                   .iterations_per_epoch = std::max<Iteration>(1, context.iterations_per_epoch / options.local_steps),
+                   .iterations_per_epoch = context.iterations_per_epoch.in_rounds(options.local_steps),
                    .interrupted = context.interrupted});
   }
 

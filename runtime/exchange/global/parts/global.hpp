@@ -12,7 +12,7 @@
 namespace hearsay {
 
 inline double epoch_of(const ExchangeContext& context, Iteration k) {
-  return static_cast<double>(k) / static_cast<double>(context.iterations_per_epoch);
+  return context.iterations_per_epoch.epoch(k);
 }
 
 /// Runs `collective` on the communication thread and waits for it.

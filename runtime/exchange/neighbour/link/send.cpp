@@ -136,8 +136,7 @@ void NeighbourLink::make_room(OutgoingPacket& packet, std::size_t bytes) {
 SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy,
                                    const EdgeGains& gains) {
   auto packet = pool_.lend();
-  const double epoch = static_cast<double>(k) / static_cast<double>(context_.iterations_per_epoch);
-  const double density = changes_ ? sparsifier_.density(epoch) : 1.0;
+  const double density = changes_ ? sparsifier_.density(context_.iterations_per_epoch.epoch(k)) : 1.0;
   make_room(*packet, bound(segments));
   std::vector<SegmentId> selected;
   for (SegmentId s = 0; s < segments.size(); ++s) {

@@ -1,0 +1,137 @@
+#include "python/core/meetings.hpp"
+
+#include <array>
+#include <atomic>
+#include <stdexcept>
+#include <utility>
+namespace hearsay::python {
+namespace {
+
+constexpr std::array<const char*, 11> names{"",
+                                            "member.step()",
+                                            "hearsay.join()",
+                                            "member.evaluate()",
+                                            "member.averaged()",
+                                            "member.end()",
+                                            "member.summary()",
+                                            "member.state_dict()",
+                                            "member.load_state_dict()",
+                                            "member.leave()",
+                                            "the program's end"};
+
+std::string place(const Presence& at, bool names_member) {
+  if (at.call == Call::step) return "in step " + std::to_string(at.steps + 1);
+  const bool at_end = at.call == Call::program_end;
+  std::string text = (at_end ? "at " : "in ") + name_of(at.call);
+  if (names_member) text += " of member " + std::to_string(at.member + 1);
+  if (at.call == Call::join || (at_end && at.steps == 0)) return text;
+  return text + " after " + std::to_string(at.steps) + " steps";
+}
+
+std::string remedy(Call here, Call there) {
+  const bool in_step = here == Call::step || there == Call::step;
+  const Call called = here == Call::step || here == Call::program_end ? there : here;
+  if (in_step && is_last(called))
+    return "make the same number of steps on every rank (member.share(loader) deals them evenly), or use "
+           "exchange.schedule: asynchronous";
+  if (!in_step && here != Call::program_end && there != Call::program_end)
+    return "both are collective: call them on every rank, in the same order";
+  return name_of(called) + " is collective: call it on every rank" +
+         (in_step ? ", after the same number of steps" : "");
+}
+
+std::string sentence(const Presence& here, int rank, const Presence& there) {
+  const bool several = here.member != there.member;
+  return "rank " + std::to_string(rank) + " is " + place(there, several) + ", and this rank waits for it " +
+         place(here, several) + "; " + remedy(here.call, there.call);
+}
+
+}  // namespace
+
+Call call_named(std::string_view name) {
+  for (std::size_t call = 1; call < names.size(); ++call)
+    if (name == names[call]) return static_cast<Call>(call);
+  throw std::logic_error("no call of a member is named " + std::string(name));
+}
+
+bool is_last(Call call) {
+  return call == Call::end || call == Call::summary || call == Call::leave || call == Call::program_end;
+}
+
+std::string name_of(Call call) { return names[static_cast<std::size_t>(call)]; }
+
+/// 8 bits of call, 8 of member, 16 of meeting and 32 of steps: two ranks are never more than a meeting apart.
+struct Meetings::Word {
+  Presence at;
+  std::uint16_t meeting = 0;  ///< its number, from 1
+
+  std::uint64_t packed() const {
+    return std::uint64_t{static_cast<std::uint8_t>(at.call)} << 56 |
+           std::uint64_t{static_cast<std::uint8_t>(at.member)} << 48 | std::uint64_t{meeting} << 32 |
+           static_cast<std::uint32_t>(at.steps);
+  }
+  static Word unpacked(std::uint64_t bits) {
+    return {{static_cast<Call>(bits >> 56), static_cast<int>(bits >> 48 & 0xff),
+             static_cast<std::int64_t>(bits & 0xffffffff)},
+            static_cast<std::uint16_t>(bits >> 32)};
+  }
+};
+
+Meetings::Meetings(mpi::CommunicatorHandle ranks)
+    : communicator_([this] { idle_(); }, ranks),
+      window_(static_cast<std::size_t>(communicator_.size()) * sizeof(std::uint64_t), ranks) {}
+
+Meetings::Word Meetings::word_of(int rank) const {
+  auto* const words = reinterpret_cast<std::uint64_t*>(const_cast<mpi::Window&>(window_).own().data());
+  return Word::unpacked(std::atomic_ref(words[rank]).load(std::memory_order_acquire));
+}
+
+// The own word is the last one: from then on this rank looks.
+void Meetings::come(Presence here) {
+  const std::uint64_t word = Word{here, static_cast<std::uint16_t>(met_ + 1)}.packed();
+  const auto own = static_cast<std::size_t>(communicator_.rank());
+  for (int target = 0; target < communicator_.size(); ++target) {
+    if (target == communicator_.rank()) continue;
+    window_.store(word, target, own * sizeof word);
+    while (!window_.flush(target)) window_.sync();
+  }
+  std::atomic_ref(reinterpret_cast<std::uint64_t*>(window_.own().data())[own]).store(word, std::memory_order_release);
+}
+
+// All words are written before the barrier lets anybody go on, so those that have met elsewhere are seen by all.
+void Meetings::meet(std::function<void()> idle) {
+  idle_ = std::move(idle);
+  communicator_.barrier();
+  window_.sync();
+  if (const auto why = contradiction()) throw RankLeft(*why);
+  ++met_;
+}
+
+std::string Meetings::missing() const {
+  const std::uint16_t meeting = word_of(communicator_.rank()).meeting;
+  std::string ranks;
+  for (int rank = 0; rank < communicator_.size(); ++rank)
+    if (static_cast<std::int16_t>(word_of(rank).meeting - meeting) < 0)
+      ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+  return ranks;
+}
+
+std::optional<std::string> Meetings::contradiction(const std::optional<Presence>& step) const {
+  const Word own = word_of(communicator_.rank());
+  const Presence here = step.value_or(own.at);
+  const auto meeting = static_cast<std::uint16_t>(step ? own.meeting + 1 : own.meeting);
+  const auto cannot_come = [&](const Presence& there) {
+    const bool same_member = there.member == here.member;
+    return step ? there.call != Call::step && same_member && there.steps <= here.steps
+                : there.call != here.call || !same_member;
+  };
+  for (int rank = 0; rank < communicator_.size(); ++rank) {
+    const Word there = word_of(rank);
+    if (rank != communicator_.rank() && there.at.call != Call::none && there.meeting == meeting &&
+        cannot_come(there.at))
+      return sentence(here, rank, there.at);
+  }
+  return std::nullopt;
+}
+
+}  // namespace hearsay::python

@@ -1,0 +1,81 @@
+#pragma once
+// Where every rank is: a rank that waits for one that calls something else, or has gone on, would wait for ever.
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "runtime/mpi/communicator.hpp"
+#include "runtime/mpi/window.hpp"
+
+namespace hearsay::python {
+
+/// This rank waits for one that does not come.
+struct RankLeft : CommunicationError {
+  using CommunicationError::CommunicationError;
+};
+
+/// What all ranks do together, and the step that a rank may be in instead.
+enum class Call : std::uint8_t {
+  none,
+  step,
+  join,
+  evaluate,
+  averaged,
+  end,
+  summary,
+  state_dict,
+  load_state_dict,
+  leave,
+  program_end,
+};
+
+/// "member.evaluate()" and so on, as in the Python program. Throws std::logic_error for a name that is none of them.
+Call call_named(std::string_view name);
+std::string name_of(Call call);
+/// Whether most loops make it once, after the last step.
+bool is_last(Call call);
+
+/// Where a rank is.
+struct Presence {
+  Call call = Call::none;
+  int member = 0;          ///< that is called: 0, 1 … in the order in which this process has joined
+  std::int64_t steps = 0;  ///< that it has made
+};
+
+/// One word a rank, in a window of its own: the collective call that the rank is in, and how many it has completed.
+/// Every rank has a copy of all words. The ranks of a job share one object, over all members that they make.
+/// Calls MPI, but for what says something else.
+class Meetings {
+ public:
+  /// Collective.
+  explicit Meetings(mpi::CommunicatorHandle ranks);
+
+  /// This rank enters a call, or is in a step and will not enter what others are in. Does not wait.
+  void come(Presence here);
+  /// Collective, after `come`: returns when every rank is in the same call of the same member; throws RankLeft where
+  /// that cannot be. `idle` runs while this rank waits; it looks at `contradiction` and throws, too.
+  void meet(std::function<void()> idle);
+  /// Which rank cannot come, and where it is instead: a sentence with the remedy. Nothing while all may merely be slow.
+  /// Any thread; it only reads memory.
+  /// `step`: this rank waits in a step, for ranks that step with it; otherwise it waits in `meet`.
+  std::optional<std::string> contradiction(const std::optional<Presence>& step = {}) const;
+  /// The ranks that have not come to where this one is, "1, 2"; some may merely be slow.
+  std::string missing() const;
+  /// Members of this process so far; numbers the next one.
+  int next_member() { return members_++ % 256; }
+
+ private:
+  struct Word;
+  Word word_of(int rank) const;
+
+  std::function<void()> idle_;
+  mpi::Communicator communicator_;
+  mpi::Window window_;
+  std::uint64_t met_ = 0;
+  int members_ = 0;
+};
+
+}  // namespace hearsay::python

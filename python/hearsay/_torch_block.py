@@ -1,0 +1,278 @@
+"""A torch module's parameters and gradients as views of the member's block, and what was true of them at `join`."""
+from __future__ import annotations
+
+import itertools
+import operator
+
+import numpy as np
+
+from ._blocks import Block
+from .errors import ConfigError
+
+REQUIRES_GRAD = operator.attrgetter("requires_grad")
+VERSION = operator.attrgetter("_version")
+AGAIN = "change the model before hearsay.join; or call member.leave(), change it, and join again"
+
+
+class TorchBlock(Block):
+    """The `.data` and `.grad` of the trainable parameters become views of the block.
+
+    What else the model has, frozen parameters and buffers of any type, begins with rank 0's values and stays where it
+    is. What was true at `join` is asked again when a step begins; it costs some 0.2 µs a parameter.
+    """
+
+    def __init__(self, module):
+        import torch
+
+        self.torch, self.module = torch, module
+        parameters, buffers = dict(module.named_parameters()), dict(module.named_buffers())
+        trained = {name: tensor for name, tensor in parameters.items() if tensor.requires_grad}
+        self.frozen = {name: tensor for name, tensor in parameters.items() if not tensor.requires_grad}
+        if not trained:
+            raise ConfigError("the model has no parameter that needs a gradient")
+        for name, tensor in trained.items():
+            _require_trainable(torch, name, tensor)
+        for name, tensor in {**self.frozen, **buffers}.items():
+            _require_bytes(torch, name, tensor)
+        _require_own_memory(trained, {**parameters, **buffers})
+        super().__init__(trained.keys(), [tensor.shape for tensor in trained.values()])
+        self.tensors = list(trained.values())
+        reshape = lambda view, shape: view.view(shape)
+        self.gradient_tensor = torch.from_numpy(self.flat_gradients)
+        self.value_views = self.cut(torch.from_numpy(self.values), reshape)
+        self.gradient_views = self.cut(self.gradient_tensor, reshape)
+        with torch.no_grad():
+            for tensor, view, gradient in zip(self.tensors, self.value_views, self.gradient_views):
+                view.copy_(tensor)
+                tensor.grad = None
+                tensor.data = view
+                tensor.grad = gradient
+        self.parameters = dict(zip(self.names, self.tensors))
+        self.gradients = dict(zip(self.names, self.gradient_views))
+        self.addresses = [view.data_ptr() for view in self.value_views]
+        self.data_ptr = torch.Tensor.data_ptr
+        self.hooks = []
+        self._remember()
+
+    def begin(self):
+        self.require_as_at_join()
+        self.gradient_tensor.zero_()
+        for tensor, view in self.live:
+            if tensor.grad is not view:
+                tensor.grad = view
+
+    # ------------------------------------------------------------------ what was true at join
+
+    def _remember(self):
+        """The model as it is: its parts, in the order of a walk, and which of its parameters need a gradient."""
+        self.parts = list(self.module.modules())
+        self.dicts = [d for part in self.parts for d in (part._parameters, part._modules)]
+        self.structure = self._identities()
+        self.asked = list({id(p): p for p in (*self.tensors, *self.module.parameters())}.values())
+        self.wanted = list(map(REQUIRES_GRAD, self.asked))
+        self.live = [pair for pair in zip(self.tensors, self.gradient_views) if pair[0].requires_grad]
+        for tensor in self.tensors:
+            if not tensor.requires_grad:
+                tensor.grad = None  # or the optimizer's momentum would go on moving it
+
+    def _identities(self):
+        """The ids of all parts and parameters. `parts` and `asked` keep these, so that no new one gets such an id."""
+        return list(map(id, itertools.chain.from_iterable(map(dict.values, self.dicts))))
+
+    def require_as_at_join(self):
+        if self._identities() != self.structure or list(map(REQUIRES_GRAD, self.asked)) != self.wanted:
+            self._require_no_more_to_train()
+            self._remember()
+        if list(map(self.data_ptr, self.tensors)) != self.addresses:
+            self._name_what_has_moved()
+
+    def _require_no_more_to_train(self):
+        own, frozen = set(map(id, self.tensors)), set(map(id, self.frozen.values()))
+        new = {n: p for n, p in self.module.named_parameters() if p.requires_grad and id(p) not in own}
+        for names, what in (
+            ([n for n, p in new.items() if id(p) in frozen], "was frozen at hearsay.join and needs a gradient now"),
+            ([n for n, p in new.items() if id(p) not in frozen], "has come to the model after hearsay.join"),
+        ):
+            if names:
+                raise ConfigError(
+                    f"the parameter {_listed(names)} {what}: nobody exchanges it, and every rank would train its own. "
+                    f"Have all that will ever be trained need a gradient when you call hearsay.join, and freeze after "
+                    f"it what is to rest; or {AGAIN}"
+                )
+
+    def _name_what_has_moved(self):
+        for name, tensor, address in zip(self.names, self.tensors, self.addresses):
+            if tensor.data_ptr() != address:
+                raise ConfigError(
+                    f"the parameter '{name}' does not lie in the member's block any more (it is {_kind(tensor)} now): "
+                    f"something has replaced its memory (model.to(...), parameter.data = ...). Do that before "
+                    f"hearsay.join; model.load_state_dict copies and is fine"
+                )
+
+    # ------------------------------------------------------------------ gradients
+
+    def gather_gradients(self):
+        for segment in range(len(self.tensors)):
+            self.gather_gradient(segment)
+
+    def gather_gradient(self, segment):
+        """Where the loop has replaced .grad (zero_grad(set_to_none=True) does), its values move into the block."""
+        tensor, view = self.tensors[segment], self.gradient_views[segment]
+        if tensor.grad is view or not tensor.requires_grad:
+            return
+        if tensor.grad is not None:
+            view.copy_(tensor.grad)
+        tensor.grad = view
+
+    def versions(self):
+        return [VERSION(tensor) for tensor, _ in self.live]
+
+    def has_gradients(self):
+        return any(tensor.grad is not view for tensor, view in self.live) or super().has_gradients()
+
+    def on_gradient(self, ready):
+        if self.hooks:
+            return True
+        for segment, tensor in enumerate(self.tensors):
+
+            def arrived(*_, segment=segment):
+                self.gather_gradient(segment)
+                ready(segment)
+
+            if hasattr(tensor, "register_post_accumulate_grad_hook"):  # torch 2.1
+                self.hooks.append((None, tensor.register_post_accumulate_grad_hook(arrived)))
+            else:
+                accumulator = tensor.expand_as(tensor).grad_fn.next_functions[0][0]
+                self.hooks.append((accumulator, accumulator.register_hook(arrived)))
+        return True
+
+    def release(self):
+        for _, hook in self.hooks:
+            hook.remove()
+        self.hooks = []
+
+    # ------------------------------------------------------------------ frozen parameters and buffers
+
+    def _others(self):
+        return {**self.frozen, **dict(self.module.named_buffers())}
+
+    def described(self):
+        return "".join(f"{name} {t.dtype} {list(t.shape)}\n" for name, t in self._others().items())
+
+    def untrained(self):
+        for tensor in self._others().values():
+            if tensor.numel() > 0:
+                there = _distinct(tensor.data)
+                here = there.cpu().contiguous()
+                yield _bytes(self.torch, here), lambda there=there, here=here: there.copy_(here)
+
+    def float_buffers(self):
+        self.require_as_at_join()
+        return FloatBuffers(self.torch, [t for t in self.module.buffers() if t.is_floating_point() and t.numel() > 0])
+
+    def kept(self, array):
+        return self.torch.from_numpy(array)
+
+
+class FloatBuffers:
+    """Buffers of any float type, whose values can be replaced for a while."""
+
+    def __init__(self, torch, tensors):
+        self.torch, self.tensors = torch, [_distinct(tensor.data) for tensor in tensors]
+        self.before = [tensor.clone() for tensor in self.tensors]
+
+    def values(self):
+        """Of all of them, as float64."""
+        flat = [t.to("cpu", self.torch.float64).reshape(-1).numpy() for t in self.tensors]
+        return np.concatenate(flat or [np.empty(0)])
+
+    def put(self, values):
+        begin = 0
+        for tensor in self.tensors:
+            part = self.torch.from_numpy(values[begin : begin + tensor.numel()])
+            tensor.copy_(part.reshape(tensor.shape))
+            begin += tensor.numel()
+
+    def restore(self):
+        for tensor, before in zip(self.tensors, self.before):
+            tensor.copy_(before)
+
+
+def _distinct(tensor):
+    """A view of the values that have memory of their own: an expanded tensor has one for many."""
+    for dimension, stride in enumerate(tensor.stride()):
+        if stride == 0 and tensor.shape[dimension] > 1:
+            tensor = tensor.narrow(dimension, 0, 1)
+    return tensor
+
+
+def _bytes(torch, tensor):
+    """Of a contiguous one; a single value may have any stride."""
+    return tensor.as_strided((tensor.numel(),), (1,)).view(torch.uint8).numpy()
+
+
+def _listed(names):
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    return f"'{names[0]}'{more}"
+
+
+def _is_lazy(torch, tensor):
+    return isinstance(tensor, (torch.nn.parameter.UninitializedParameter, torch.nn.parameter.UninitializedBuffer))
+
+
+def _kind(tensor):
+    return f"{tensor.dtype} on {tensor.device}"
+
+
+def _unusual(torch, tensor):
+    """(what it is, what to do) of a tensor that has no plain memory, or nothing."""
+    if _is_lazy(torch, tensor):
+        return "lazy and has no shape yet", "put one batch through the model before hearsay.join"
+    if tensor.layout != torch.strided:
+        return f"sparse ({tensor.layout})", "make it dense before hearsay.join: tensor.to_dense()"
+    if tensor.device.type == "meta":
+        return "on the device meta, which has no values", "call model.to_empty(device='cpu') and load weights before"
+    if tensor.is_quantized:
+        return f"quantised ({tensor.dtype})", "keep its integers (tensor.int_repr()), scale and zero point as buffers"
+    return None
+
+
+def _require_trainable(torch, name, tensor):
+    unusual = _unusual(torch, tensor)
+    if unusual:
+        raise ConfigError(f"the parameter '{name}' is {unusual[0]}, and Hearsay cannot train it: {unusual[1]}")
+    if tensor.is_complex():
+        raise ConfigError(
+            f"the parameter '{name}' is {_kind(tensor)}; Hearsay trains real numbers: hold it as a float32 parameter "
+            f"with the real and imaginary part last, and use torch.view_as_complex of that in the forward pass"
+        )
+    if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
+        raise ConfigError(
+            f"the parameter '{name}' is {_kind(tensor)}; Hearsay trains parameters of torch.float32 on the cpu: call "
+            f"model.float().cpu() before hearsay.join, or freeze it (requires_grad_(False))"
+        )
+
+
+def _require_bytes(torch, name, tensor):
+    unusual = _unusual(torch, tensor)
+    if unusual:
+        raise ConfigError(
+            f"'{name}', which is not trained, is {unusual[0]}, so that the ranks cannot begin with the same: "
+            f"{unusual[1]}"
+        )
+
+
+def _require_own_memory(trained, named):
+    """Two Parameters over the same memory would be two that are not tied any more."""
+    spans = []
+    for name, tensor in named.items():
+        if tensor.numel() > 0:
+            length = tensor.numel() if tensor.is_contiguous() else 1
+            spans.append((tensor.data_ptr(), tensor.data_ptr() + length * tensor.element_size(), name))
+    spans.sort()
+    for (_, end, one), (begin, _, other) in zip(spans, spans[1:]):
+        if begin < end and (one in trained or other in trained):
+            raise ConfigError(
+                f"'{one}' and '{other}' share memory, and training would part them. Tie them as one Parameter "
+                f"(a.weight = b.weight), or give each its own (tensor.clone()), before hearsay.join"
+            )

@@ -1,0 +1,133 @@
+"""A rank's part of the data: disjoint and complete at every door, or refused with what to do."""
+import unittest
+
+from support import JobCase, needs_torch
+
+
+class ShareTest(JobCase):
+    @needs_torch
+    def test_shares_are_disjoint_and_complete_or_refused(self):
+        """Of two ranks whose random numbers differ; in one process."""
+        job = self.job(
+            """
+            import re, torch, hearsay
+            from torch.utils import data as d
+            from hearsay._sharing import Deals
+            n, numbers = 10, d.TensorDataset(torch.arange(10.0))
+            class Stream(d.IterableDataset):
+                def __iter__(self): return iter(torch.arange(10.0))
+            class Mine(d.RandomSampler): pass
+            class NoLength(d.Dataset):
+                def __getitem__(self, i): return i
+            class Own(d.DataLoader):
+                def __iter__(self): return iter([1])
+            class Unhashed:
+                __hash__ = None
+                def __iter__(self): return iter(range(10))
+            shuffled = lambda: d.RandomSampler(numbers)
+            load = lambda **how: (lambda rank: d.DataLoader(numbers, **{k: v(rank) for k, v in how.items()}))
+            is_ = lambda thing: (lambda rank: thing)
+            batches = lambda sampler, drop=False: (lambda rank: d.BatchSampler(sampler(), 2, drop))
+            twice = lambda: d.RandomSampler(numbers, replacement=True)
+            weighted = lambda: d.WeightedRandomSampler([1.0] * n, n)
+            OWN, ORDER = "torch.manual_seed.*without member.share", "shuffle=True draws a common order.*manual_seed"
+            def values(x):
+                if torch.is_tensor(x): return [float(v) for v in x.reshape(-1)]
+                if isinstance(x, (list, tuple)): return [v for part in x for v in values(part)]
+                return [float(x)]
+            for name, make, steps, refusal in (
+                ("batch_size", load(batch_size=is_(2), shuffle=is_(True)), 3, None),
+                ("batch_sampler", load(batch_sampler=batches(shuffled)), 3, None),
+                ("no batches", load(batch_size=is_(None), shuffle=is_(True)), 5, None),
+                ("batches as a sampler", load(batch_size=is_(None), sampler=batches(shuffled)), 3, None),
+                ("distributed", load(sampler=lambda r: d.DistributedSampler(numbers, 2, r)), 5, None),
+                ("its batches", lambda r: load(batch_sampler=batches(lambda: d.DistributedSampler(numbers, 2, r)))(r), 3,
+                 None),
+                ("a share", lambda r: Deals(r, 2, 7).share(load(shuffle=is_(True))(r)), 5, None),
+                ("a stream", lambda r: d.DataLoader(Stream()), None, None),
+                ("a bare stream", lambda r: Stream(), None, None),
+                ("a bare sampler", lambda r: shuffled(), 5, None),
+                ("bare batches", batches(shuffled), 3, None),
+                ("a data set", is_(numbers), 5, None),
+                ("a list", is_(list(range(10))), 5, None),
+                ("a tensor", is_(torch.arange(10.0)), 5, None),
+                ("a generator", lambda r: (i for i in range(10)), None, None),
+                ("an object", lambda r: Unhashed(), None, None),
+                ("replacement", load(sampler=lambda r: twice()), 0, OWN),
+                ("replacement in batches", load(batch_sampler=batches(twice)), 0, OWN),
+                ("replacement, bare", lambda r: twice(), 0, OWN),
+                ("weighted", load(sampler=lambda r: weighted()), 0, "WeightedRandomSampler.*" + ORDER),
+                ("weighted in batches", load(batch_sampler=batches(weighted)), 0, ORDER),
+                ("weighted, no batches", load(batch_size=is_(None), sampler=lambda r: weighted()), 0, ORDER),
+                ("subset", load(sampler=lambda r: d.SubsetRandomSampler(range(5))), 0, ORDER),
+                ("one's own", load(sampler=lambda r: Mine(numbers)), 0, "Mine.*" + ORDER),
+                ("batches of one's own", load(batch_sampler=is_([[1, 2], [3]])), 0, ORDER),
+                ("another rank's", load(sampler=lambda r: d.DistributedSampler(numbers, 3, r)), 0, "rank=member.rank"),
+                ("no length", lambda r: d.DataLoader(NoLength()), 0, "NoLength without a length.*IterableDataset"),
+                ("a loader of one's own", lambda r: Own(numbers), 0, "Own.*way of its own"),
+                ("a set", is_(set(range(10))), 0, "sort it"),
+            ):
+                epochs = {0: [], 1: []}
+                for rank in range(2):
+                    torch.manual_seed(100 + rank)
+                    deals = Deals(rank, 2, 7)
+                    try:
+                        loader = make(rank)
+                        share = deals.share(loader)
+                    except hearsay.errors.ConfigError as error:
+                        assert refusal and re.search(refusal, str(error)), (name, str(error))
+                        continue
+                    assert refusal is None, (name, "was not refused")
+                    try: assert len(share) == steps, (name, len(share))
+                    except TypeError: assert steps is None, name
+                    for epoch in range(1 if name == "a generator" else 2):
+                        taken = [values(batch) for batch in share]
+                        assert steps is None or len(taken) == steps, (name, taken)
+                        assert deals.epoch_length == steps, (name, deals.epoch_length)
+                        epochs[epoch] += [v for batch in taken for v in batch]
+                    if isinstance(loader, d.DataLoader) and steps:
+                        assert deals.share(loader) is share, "asked again, it goes on"
+                    if name == "a generator":
+                        try: list(share)
+                        except hearsay.errors.ConfigError as error: assert "gone through once" in str(error)
+                        else: assert False, name
+                for taken in epochs.values():
+                    assert refusal or not taken or sorted(taken) == list(range(10)), (name, taken)
+            draws = lambda m: [list(Deals(r, 2, 7).share(d.RandomSampler(numbers, num_samples=m))) for r in range(2)]
+            assert [len(part) for part in draws(4)] == [2, 2] and len({*draws(4)[0], *draws(4)[1]}) == 4
+            assert sorted(draws(20)[0] + draws(20)[1]) == sorted([*range(10), *range(10)])
+            """,
+            ranks=None,
+        )
+        self.assertEqual(job.code, 0, job)
+
+    def test_densities_of_epochs_last_an_epoch_of_what_is_shared(self):
+        job = self.good_job(
+            """
+            import json, numpy as np, hearsay
+            said = {}
+            for name, more in (("shared", {}), ("said", {"iterations_per_epoch": 2})):
+                member = hearsay.join(
+                    {"exchange": {"name": "topk"}, "report": {"directory": name},
+                     "sparsify": {"selector": {"name": "topk", "density": 0.1}, "density_schedule": [1.0, 0.5]}},
+                    {"x": np.zeros(100, np.float32)}, **more)
+                counts, others = [], member.share([1, 2, 3, 4])
+                for _ in range(3):
+                    for batch in member.share(list(range(6))):
+                        with member.step(learning_rate=0.1) as step:
+                            member.gradients["x"][...] = np.arange(100, 0, -1)  # the same on all ranks: a common choice
+                            step.exchange()
+                            counts.append(int(np.count_nonzero(member.gradients["x"])))
+                    for _ in others: pass
+                said[name] = counts, member.summary()["epochs"]
+                member.leave()
+            if member.rank == 0: print(json.dumps(said))
+            """
+        )
+        said = job.said[0]
+        self.assertEqual(said["shared"], [[100] * 3 + [50] * 3 + [10] * 3, 3.0])
+        self.assertEqual(said["said"], [[100] * 2 + [50] * 2 + [10] * 5, 4.5])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,86 @@
+"""Collective calls: where some ranks call something else, go on or end, every one is told, within seconds."""
+import unittest
+
+from support import JobCase
+
+# What each rank does stands in the arguments, a word a rank: calls, one after another. Who is told prints it.
+PROGRAM = """
+    import sys, time
+    import numpy as np, hearsay
+    schedule, *parts = sys.argv[1:]
+    plan = {"exchange": {"name": "dpsgd", "schedule": schedule}, "report": {"directory": "run", "overwrite": True}}
+    join = lambda: hearsay.join(plan, {"x": np.zeros(3, np.float32)})
+    member = join()
+    saved = member.state_dict()
+    def step():
+        with member.step(): pass
+    def averaged():
+        with member.averaged(): pass
+    def evaluate(): member.evaluate(lambda: {"loss": 1.0})
+    def load_state_dict(): member.load_state_dict(saved)
+    def sleep(): time.sleep(1)
+    try:
+        for name in parts[member.rank].split(","): (globals().get(name) or getattr(member, name))()
+    except hearsay.errors.RankLeft as error:
+        print(f"rank {member.rank} is told: {error}\\n", end="", file=sys.stderr, flush=True)
+        time.sleep(1)  # the others are told by themselves, not by this one's end
+        raise
+"""
+
+
+class TogetherTest(JobCase):
+    def told(self, schedule, *parts):
+        """{rank: its sentence}"""
+        job = self.job(PROGRAM, schedule, *parts, ranks=len(parts))
+        self.assertEqual(job.code, 4, job)
+        lines = [line.split(" is told: ", 1) for line in job.err.splitlines() if " is told: " in line]
+        ends = [line for line in job.err.splitlines() if line.startswith("hearsay: [rank ")]
+        self.assertTrue(ends, job)
+        return {int(rank.split()[-1]): sentence for rank, sentence in lines}, ends[0]
+
+    def test_every_call_says_which_rank_is_elsewhere(self):
+        """Lockstep: against a rank that goes on stepping."""
+        for call in ("evaluate", "averaged", "state_dict", "load_state_dict", "join"):
+            with self.subTest(call=call):
+                told, _ = self.told("lockstep", call, "sleep,step")
+                name = f"hearsay.{call}()" if call == "join" else f"member.{call}() after 0 steps"
+                self.assertIn(f"rank 1 is in step 1, and this rank waits for it in {name}; ", told[0])
+                self.assertIn(f"rank 0 is in {name}, and this rank waits for it in step 1; ", told[1])
+                for sentence in told.values():
+                    self.assertIn(f"{name.split()[0]} is collective: call it on every rank", sentence)
+
+    def test_three_ranks_in_three_places(self):
+        told, _ = self.told("lockstep", "summary", "evaluate", "step")
+        self.assertIn("rank 1 is in member.evaluate() after 0 steps, and this rank waits for it in member.s", told[0])
+        self.assertIn("rank 0 is in member.summary() after 0 steps, and this rank waits for it in member.ev", told[1])
+        self.assertRegex(told[2], r"rank \d is in member.*, and this rank waits for it in step 1")
+        told, _ = self.told("asynchronous", "state_dict", "step,end", "step,step,sleep,summary")
+        self.assertEqual(len(told), 3)
+        self.assertIn("rank 0 is in member.state_dict() after 0 steps, and this rank waits for it in member.e", told[1])
+        self.assertIn("both are collective: call them on every rank, in the same order", told[2])
+
+    def test_a_program_that_ends_meanwhile(self):
+        for schedule in ("lockstep", "asynchronous"):
+            told, ends = self.told(schedule, "step,summary", "step")
+            sentence = "rank 1 is at the program's end after 1 steps, and this rank waits for it in member.summary()"
+            self.assertIn(sentence, told[0])
+            self.assertIn("member.summary() is collective: call it on every rank", told[0])
+            sentence = "rank 0 is in member.summary() after 1 steps, and this rank waits for it at the program's end"
+            self.assertIn(sentence, ends)
+
+    def test_a_rank_that_joins_again_by_itself(self):
+        told, ends = self.told("lockstep", "leave,join", "leave")
+        self.assertIn("rank 1 is at the program's end, and this rank waits for it in hearsay.join(); ", told[0])
+        self.assertIn("rank 0 is in hearsay.join(), and this rank waits for it at the program's end; ", ends)
+
+    def test_a_slow_rank_is_waited_for(self):
+        """And calls may come after different numbers of steps where no step waits."""
+        calls = "step,evaluate,averaged,state_dict,step,end,summary,leave,join"
+        job = self.job(PROGRAM, "lockstep", calls, calls.replace("evaluate", "sleep,evaluate"))
+        self.assertEqual(job.code, 0, job)
+        job = self.job(PROGRAM, "asynchronous", "step,evaluate,leave", "sleep,step,step,step,evaluate,sleep,leave")
+        self.assertEqual(job.code, 0, job)
+
+
+if __name__ == "__main__":
+    unittest.main()
