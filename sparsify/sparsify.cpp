@@ -37,10 +37,14 @@ void refuse_value(std::size_t position, std::size_t n, float value) {
   throw DivergenceError(message.str());
 }
 
-void require_finite(std::span<const float> values) {
+bool all_finite(std::span<const float> values) {
   std::int32_t largest = 0;
   for (const float value : values) largest = std::max(largest, magnitude_bits(value));
-  if (largest < infinity_bits) return;
+  return largest < infinity_bits;
+}
+
+void require_finite(std::span<const float> values) {
+  if (all_finite(values)) return;
   const auto bad = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
   refuse_value(static_cast<std::size_t>(bad - values.begin()), values.size(), *bad);
 }

@@ -27,6 +27,7 @@ void require_positions(std::size_t n, const std::string& what);
 
 /// Throws DivergenceError: the value at `position` of n is not finite.
 [[noreturn]] void refuse_value(std::size_t position, std::size_t n, float value);
+bool all_finite(std::span<const float> values);
 /// Throws DivergenceError (position and value of the first one) unless all values are finite. One read pass.
 void require_finite(std::span<const float> values);
 

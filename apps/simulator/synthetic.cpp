@@ -90,6 +90,7 @@ void SyntheticRank::iterate(Iteration k) {
   const auto rate = static_cast<float>(run_.simulation.learning_rate);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] -= rate * g[i];
   member_.stepped(k);
+  member_.require_finite_so_far();
 }
 
 Progression SyntheticRank::progression(Iteration done) const {

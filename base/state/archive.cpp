@@ -46,6 +46,7 @@ void Archive::too_many(std::string_view name, std::size_t count, std::size_t mos
 }
 
 void Archive::append(std::string_view name, std::size_t size, std::size_t count, std::span<const std::byte> bytes) {
+  if (looks()) return;
   const EntryHeader header{.name = hash_of(name), .size = static_cast<std::uint32_t>(size), .count = count};
   const auto head = std::as_bytes(std::span(&header, 1));
   to_->insert(to_->end(), head.begin(), head.end());
@@ -87,6 +88,7 @@ void Archive::text(std::string_view name, std::string& here, std::size_t most) {
 
 void Archive::bytes(std::string_view name, std::size_t length, const std::function<void(std::span<std::byte>)>& fill,
                     const std::function<void(std::span<const std::byte>)>& use) {
+  if (looks()) return;
   if (!loads()) {
     append(name, 1, length, {});
     to_->resize(to_->size() + length);
@@ -97,6 +99,7 @@ void Archive::bytes(std::string_view name, std::size_t length, const std::functi
 }
 
 void Archive::part(std::string_view name, const std::function<void(Archive&)>& say) {
+  if (looks()) return say(*this);
   if (!loads()) {
     append(name, part_size, 0, {});
     const std::size_t start = to_->size();

@@ -90,6 +90,9 @@ class Exchange {
   /// into a new one before its first `start`, which has the next k. Asynchronous ranks have settled before
   /// (Participant::settle). What a lockstep rank has sent, and nobody has used, it sends again when it loads.
   virtual void state(Archive& archive) { static_cast<void>(archive); }
+  /// Where ranks are servers of a part each: x has just become the servers' model, on all ranks, and nothing is under
+  /// way.
+  virtual void x_is_of_servers() {}
   /// What only this algorithm can say of itself, summed up since the start on this rank.
   virtual std::vector<Share> shares() const { return {}; }
 };

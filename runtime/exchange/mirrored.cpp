@@ -60,6 +60,10 @@ class Mirrored final : public Exchange {
     archive.values("mirror", mirror_.values.span());
     exchange_->state(archive);
   }
+  void x_is_of_servers() override {
+    fetch(there_.values.span(), mirror_.values.span());
+    exchange_->x_is_of_servers();
+  }
   std::vector<Share> shares() const override { return exchange_->shares(); }
 
  private:

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "base/error.hpp"
+#include "runtime/collectives/gather.hpp"
 #include "runtime/exchange/segments.hpp"
 #include "runtime/mpi/transport.hpp"
+#include "sparsify/sparsify.hpp"
 
 namespace hearsay {
 namespace {
@@ -82,6 +85,7 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
       peers_(transport_->open_peers({.idle = [this] { serve(); },
                                      .sent =
                                          [this](int to, const Message& message) {
+                                           if (!counts_messages_) return;
                                            ledger_.message_sent(neighbourhood_.slot(to),
                                                                 {.payload_bytes = message.payload_bytes,
                                                                  .index_bytes = message.index_bytes},
@@ -102,6 +106,7 @@ Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<c
       failures_(make_failure_detector(plan)),
       pulse_(make_pulse(plan)),
       attached_(failures_ ? neighbourhood_.neighbours : std::vector<int>{}),
+      watch_(replica),
       engine_(transport_->make_engine([this] { return progress(); })) {
   for (const int neighbour : attached_) ends_.push_back({.process = neighbour});
   ledger_.start_together();  // the memories were opened together, a moment ago
@@ -304,11 +309,106 @@ bool Participant::take_over(const ExchangePlan& plan) {
   return true;
 }
 
+template <class Work>
+void Participant::in_iteration(Iteration k, const Work& work) {
+  try {
+    work();
+  } catch (const DivergenceError& error) {
+    const std::string said = error.what();
+    if (said.starts_with("rank ")) throw;
+    throw DivergenceError("rank " + std::to_string(rank()) + " diverged at iteration " + std::to_string(k) + ": " +
+                          said);
+  }
+}
+
 void Participant::start(Iteration k) {
   follow_changes();
   if (pulse_) pulse_->moved();
   if (count_) count_->begin_batch();
-  exchange_->start(k);
+  if (!began_) began_ = ledger_.now();
+  ++begun_;
+  now_ = k;
+  next_ = k + served_ + 1;
+  in_iteration(k, [&] { exchange_->start(k + served_); });
+}
+
+void Participant::gradient_ready(SegmentId segment) {
+  in_iteration(now_, [&] { exchange_->gradient_ready(segment); });
+}
+
+// Looked at as the optimizer has left it, before it has come to others.
+void Participant::stepped(Iteration k) {
+  if (!found_) found_ = watch_.look(k);
+  last_stepped_ = k;
+  in_iteration(k, [&] { exchange_->stepped(k + served_); });
+}
+
+/// What servers are asked for while they have nothing to compute.
+void Participant::serve_once() {
+  const Iteration k = next_++;
+  ++served_;
+  in_iteration(now_, [&] {
+    if (!idle(k)) return;
+    apply_gradient();
+    exchange_->stepped(k);
+  });
+}
+
+void Participant::apply_gradient() {
+  if (optimizer_) return optimizer_();
+  const auto plain = [](const StepResponse& step) {
+    return step.learning_rate && step.momentum == 0.0 && !step.normalised;
+  };
+  if (!std::ranges::all_of(steps_, plain))
+    throw ConfigError(
+        "rank " + std::to_string(rank()) +
+        " is the server of a part of the model, others have sent it gradients after its last step, and it "
+        "does not know what its optimizer does with them; say it (C++: Participant::optimizer, Python: "
+        "member.end(optimizer)), or for plain SGD say the learning rate of the steps");
+  std::vector<float> x = fetched(*replica_.device, replica_.values.span());
+  const std::vector<float> g = fetched(*replica_.device, replica_.gradients.span());
+  for (SegmentId s = 0; s < steps_.size(); ++s) {
+    const Segment& segment = replica_.layout[s];
+    const auto rate = static_cast<float>(steps_[s].sign() * *steps_[s].learning_rate);
+    for (std::size_t i = segment.offset; i < segment.offset + segment.length; ++i) x[i] -= rate * g[i];
+  }
+  replica_.device->put(std::as_bytes(std::span(x)), replica_.values.span());
+}
+
+// In steps as long as this rank's iterations were: its neighbours hear of it as often as before.
+void Participant::accompany(const std::function<bool()>& others_work) {
+  constexpr double least_s = 1e-4, most_s = 1.0;
+  const double worked = began_ ? std::chrono::duration<double>(ledger_.now() - *began_).count() : 0.0;
+  const double step = std::clamp(worked / static_cast<double>(std::max<Iteration>(1, begun_)), least_s, most_s);
+  constexpr int looks = 8;
+  for (int look = 1; others_work(); ++look) {
+    if (options_.interrupted()) throw WaitInterrupted();
+    pass_time(step / looks);
+    engine_->wake();  // throws what has ended communication
+    if (look % looks == 0) serve_once();
+  }
+}
+
+bool Participant::all_have_stopped(std::uint64_t stops) const {
+  bool all = true;
+  for (int r = 0; r < topology_->ranks(); ++r) {
+    if (count_->stops_of(r) >= stops) continue;
+    if (count_->has_left(r))
+      throw CommunicationError("rank " + std::to_string(r) +
+                               " has left the job, and this rank waits for it at the end of training; settle on all "
+                               "ranks before one of them leaves");
+    all = false;
+  }
+  return all;
+}
+
+// Whoever has heard of all passes that on before it goes into anything in which nothing is passed on.
+void Participant::await_all() {
+  if (!count_ || failures_) return;
+  const std::uint64_t stops = count_->stop();
+  engine_->wake();
+  accompany([&] { return !all_have_stopped(stops); });
+  engine_->wait_until([this] { return count_->has_told(); });
 }
 
 void Participant::learning_rate(double eta) {
@@ -337,7 +437,7 @@ void Participant::require_rates() const {
 
 void Participant::finish(Iteration k) {
   require_rates();
-  exchange_->finish(k);
+  in_iteration(k, [&] { exchange_->finish(k + served_); });
 }
 
 double Participant::job_iterations(Iteration k) const {
@@ -381,11 +481,35 @@ void Participant::serve() {
   if (options_.interrupted()) throw WaitInterrupted();
 }
 
+void Participant::end() {
+  if (const auto found = own_finding()) throw DivergenceError(found->text);
+  follow_changes();
+  exchange_->end();
+}
+
 void Participant::flush() {
   engine_->wait_until([this] { return !mailbox_.sending(); });
 }
 
 void Participant::settle(const std::function<void()>& barrier) {
+  if (!barrier) await_all();
+  take_in(barrier);
+  if (barrier) {
+    if (const auto found = own_finding()) throw DivergenceError(found->text);
+    return;
+  }
+  if (sharded_ && count_) {
+    // The pushes that have arrived are applied, then those that could not go before.
+    for (int round = 0; round < 2; ++round) {
+      serve_once();
+      take_in({});
+    }
+    take_from_servers();
+  }
+  require_finite();
+}
+
+void Participant::take_in(const std::function<void()>& barrier) {
   const auto meet = [&] { barrier ? barrier() : transport_->barrier(); };
   follow_changes();
   flush();
@@ -399,8 +523,92 @@ void Participant::settle(const std::function<void()>& barrier) {
   engine_->run(meet);  // whoever goes on from here sends what a rank that has not taken in all would take in, too
 }
 
+/// Runs a collective that is no training, and is not booked as such, like evaluations.
+void Participant::uncounted(const std::function<void()>& job) {
+  engine_->run([&] {
+    counts_messages_ = false;
+    job();
+    counts_messages_ = true;
+  });
+}
+
+/// Where ranks serve a part of the model each, that is the model: what they hold of other parts may be a little older.
+void Participant::take_from_servers() {
+  std::vector<float> x = fetched(*replica_.device, replica_.values.span());
+  const Part own = part_of(x.size(), topology_->ranks(), rank());
+  // −0 + a is a, with its sign.
+  std::fill_n(x.begin(), own.begin, -0.0F);
+  std::fill(x.begin() + static_cast<std::ptrdiff_t>(own.begin + own.length), x.end(), -0.0F);
+  uncounted([&] { peers_.library_sum(x); });
+  replica_.device->put(std::as_bytes(std::span(x)), replica_.values.span());
+  exchange_->x_is_of_servers();
+}
+
+std::string Participant::sentence(const NotFinite& found) const {
+  const std::string when = found.first >= found.last ? "at iteration " + std::to_string(found.last)
+                                                     : "between iterations " + std::to_string(found.first) + " and " +
+                                                           std::to_string(found.last);
+  return "rank " + std::to_string(rank()) + " diverged " + when + ": " + found.what + "; lower the learning rate";
+}
+
+std::optional<Participant::Finding> Participant::own_finding() {
+  if (!exchange_) return std::nullopt;
+  if (!found_) found_ = watch_.look_at_all(last_stepped_);
+  if (found_) return Finding{2 * found_->last, sentence(*found_)};
+  std::optional<Finding> kept;
+  Archive archive = Archive::looking([&](std::string_view name, std::span<const float> values) {
+    if (kept || all_finite(values)) return;
+    const std::string of = "'" + std::string(name) + "' of the exchange";
+    const auto what = values.size() == replica_.layout.size() ? not_finite(replica_.layout, 0, values) : std::nullopt;
+    kept = {2 * last_stepped_ + 1,
+            sentence({.first = last_stepped_,
+                      .last = last_stepped_,
+                      .what = what ? *what + ", in " + of : "a value in " + of + " is not finite"})};
+  });
+  exchange_->state(archive);
+  return kept;
+}
+
+/// The first of all ranks' findings.
+std::optional<Participant::Finding> Participant::finding_of_all(const std::optional<Finding>& own) {
+  std::optional<Finding> first = own;
+  uncounted([&] {
+    float found = own ? 1.0F : 0.0F;
+    peers_.library_sum({&found, 1});
+    if (found == 0.0F) return;
+    OwnedMessage message;
+    if (own) {
+      const auto order = std::as_bytes(std::span(&own->order, 1)), text = std::as_bytes(std::span(own->text));
+      message.bytes.assign(order.begin(), order.end());
+      message.bytes.insert(message.bytes.end(), text.begin(), text.end());
+    }
+    first.reset();
+    for (const OwnedMessage& of : all_gather(Group(peers_), std::move(message))) {
+      Iteration order = 0;
+      if (of.bytes.size() < sizeof order) continue;
+      std::memcpy(&order, of.bytes.data(), sizeof order);
+      const auto* const text = reinterpret_cast<const char*>(of.bytes.data()) + sizeof order;
+      if (!first || order < first->order) first = Finding{order, {text, of.bytes.size() - sizeof order}};
+    }
+  });
+  return first;
+}
+
+void Participant::require_finite_so_far() const {
+  if (found_) throw DivergenceError(sentence(*found_));
+}
+
+void Participant::require_finite() {
+  std::optional<Finding> first = own_finding();
+  if (!failures_ && topology_->ranks() > 1) first = finding_of_all(first);
+  if (first) throw DivergenceError(first->text);
+}
+
 // What an exchange sends again was counted before.
 void Participant::state(Archive& archive) {
+  if (!archive.loads())
+    if (const auto found = own_finding()) throw DivergenceError(found->text);
+  if (count_) archive.value("iterations in which it only served", served_);
   flush();
   for (StepResponse& step : steps_) archive.optional("learning rate", step.learning_rate);
   exchange_->state(archive);
@@ -419,6 +627,10 @@ void Participant::begin_at(Iteration k, const ExchangePlan& plan, std::span<cons
 }
 
 void Participant::leave() {
+  if (count_ && engine_ && !failures_) {
+    count_->leave();
+    engine_->wait_until([this] { return count_->has_told(); });
+  }
   exchange_.reset();
   engine_.reset();
 }

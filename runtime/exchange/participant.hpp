@@ -11,6 +11,7 @@
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/pulse.hpp"
 #include "runtime/mpi/communicator_handle.hpp"
+#include "runtime/replica/finite_watch.hpp"
 #include "runtime/transport/failure_detector.hpp"
 #include "runtime/transport/job_count.hpp"
 #include "runtime/transport/transport.hpp"
@@ -57,9 +58,12 @@ struct ParticipantOptions {
 };
 
 /// All ranks make their participants together, and call the functions of the loop in the order above, with k rising by
-/// one. Everything throws CommunicationError, DivergenceError (a value that is not finite), and WaitInterrupted once
-/// `interrupted` is true; a rank that leaves by an exception must end the job (mpi::Environment::abort), for others may
-/// wait for it.
+/// one. Everything throws CommunicationError, DivergenceError (a value that is not finite, with rank, iteration and
+/// segment), and WaitInterrupted once `interrupted` is true; a rank that leaves by an exception must end the job
+/// (mpi::Environment::abort), for others may wait for it.
+///
+/// Asynchronous ranks end at different times. A rank that has made its own iterations goes on serving the others inside
+/// of `settle`, until all of them are there.
 class Participant {
  public:
   /// The ranks of a communicator, which is duplicated. `plan` is used here only; `replica` must outlive the
@@ -86,7 +90,7 @@ class Participant {
 
   // The loop: see runtime/exchange/exchange.hpp.
   void start(Iteration k);
-  void gradient_ready(SegmentId segment) { exchange_->gradient_ready(segment); }
+  void gradient_ready(SegmentId segment);
   /// The η of the next step, of all segments; the rest of what a step is stays. Before `finish`, in every iteration in
   /// which it changes; only exchanges that measure steps ask. Throws ConfigError unless it is a number ≥ 0.
   void learning_rate(double eta);
@@ -94,7 +98,7 @@ class Participant {
   void steps(std::span<const StepResponse> steps);
   /// Throws ConfigError if the exchange measures steps, and the rate of a segment has never been told.
   void finish(Iteration k);
-  void stepped(Iteration k) { exchange_->stepped(k); }
+  void stepped(Iteration k);
   /// Whether ranks are servers of a part each.
   bool is_sharded() const { return sharded_; }
   /// Whether `gradient_ready` is to be called at all.
@@ -113,18 +117,36 @@ class Participant {
     follow_changes();
     return exchange_->idle(k);
   }
+  /// What moves x by the gradient, for a rank that serves behind its own iterations: the optimizer's step. Without it
+  /// x ← x − η g, η being the last `learning_rate` or that of the options; ConfigError where neither is known, or where
+  /// the options speak of another optimizer.
+  void optimizer(std::function<void()> step) { optimizer_ = std::move(step); }
+  /// Behind this rank's own iterations: one of `idle` after the other, as long ones as its own were, while
+  /// `others_work`.
+  void accompany(const std::function<bool()>& others_work);
+  /// Asynchronous: accompanies the others until all have come here equally often. In lockstep, and where ranks may die,
+  /// it returns at once. Throws CommunicationError where a rank has left that did not come.
+  void await_all();
 
   /// Training is over on this rank (Exchange::end); before the last `settle`, on all ranks that take part in that.
-  void end() {
-    follow_changes();
-    exchange_->end();
-  }
+  /// Throws DivergenceError if a value of this rank is not finite.
+  void end();
   /// Waits until everything posted has been sent; what was for a dead neighbour counts as sent.
   void flush();
   /// After the last iteration: everything that any rank has posted has arrived and is taken in. Collective: no rank
-  /// returns while another may still need it. `barrier`: of those who take part, where not all ranks do; it may call
-  /// MPI.
+  /// returns while another may still need it. It accompanies the others (`await_all`) first; where ranks are servers of
+  /// a part each, all that was pushed is applied, and x is the servers' model on all of them. All ranks throw the same
+  /// DivergenceError where one has a value that is not finite (`require_finite`).
+  /// `barrier`: of those who take part, where not all ranks do; it may call MPI. Nobody is accompanied then, and a rank
+  /// throws DivergenceError for its own values.
   void settle(const std::function<void()>& barrier = {});
+  /// Throws DivergenceError if a value of x, or of what the exchange keeps (residual, momentum, …), is not finite on
+  /// any rank: on all of them the same, naming the first rank and its iteration, or between which two it has come.
+  /// Collective, but where ranks may die. One pass over all of it.
+  void require_finite();
+  /// The same of what this rank has come upon on its way: nothing is looked at, nobody is asked. After every `stepped`
+  /// it is cheap; a model of up to FiniteWatch::piece values is looked at whole in every iteration.
+  void require_finite_so_far() const;
   /// All that this rank's end of the job knows beside x, between two iterations (base/state/archive.hpp). Where ranks
   /// are asynchronous, all of them have settled before. It waits until what this rank has posted has been sent, and for
   /// no other rank. To load: into a participant that has not started, made alike on all ranks, before any of them
@@ -188,8 +210,25 @@ class Participant {
     bool begins = false;  // anew
   };
 
+  /// A value that is not finite.
+  struct Finding {
+    Iteration order;   // the sooner, the smaller; x before what is kept beside it
+    std::string text;  // a sentence
+  };
+
   void broadcast_replica();
   void require_rates() const;
+  template <class Work>
+  void in_iteration(Iteration k, const Work& work);
+  void serve_once();
+  void apply_gradient();
+  bool all_have_stopped(std::uint64_t stops) const;
+  void take_in(const std::function<void()>& barrier);
+  void take_from_servers();
+  void uncounted(const std::function<void()>& job);
+  std::optional<Finding> own_finding();
+  std::optional<Finding> finding_of_all(const std::optional<Finding>& own);
+  std::string sentence(const NotFinite& found) const;
   std::unique_ptr<FailureDetector> make_failure_detector(const ExchangePlan& plan);
   std::unique_ptr<Pulse> make_pulse(const ExchangePlan& plan);
   std::vector<std::size_t> places_behind_mailboxes(const ExchangePlan& plan) const;
@@ -215,6 +254,7 @@ class Participant {
   const bool sharded_, measures_steps_;
   std::vector<StepResponse> steps_;  // (segments)
   Ledger ledger_;
+  bool counts_messages_ = true;  // the communication thread's
   Peers& peers_;
   RemoteMemory* memory_;
   std::shared_ptr<void> memory_pin_;  // null: no device reads it by itself
@@ -229,7 +269,16 @@ class Participant {
   int lost_ = 0;                               // deaths that the exchange knows
   double joined_at_s_ = 0.0;
   std::optional<double> mixes_since_s_{};
-  std::unique_ptr<CommunicationEngine> engine_;  // joins its thread before anything above goes
+  FiniteWatch watch_;
+  std::optional<NotFinite> found_{};  // by it, first
+  std::function<void()> optimizer_{};
+  Iteration now_ = 0;            // the caller's iteration
+  Iteration last_stepped_ = -1;  // the same
+  Iteration next_ = 0;           // of the exchange: the caller's, and those in which this rank has only served
+  Iteration served_ = 0;         // ... which are so many
+  std::optional<std::chrono::nanoseconds> began_{};  // the first iteration
+  Iteration begun_ = 0;                              // iterations since
+  std::unique_ptr<CommunicationEngine> engine_;      // joins its thread before anything above goes
   std::unique_ptr<Exchange> exchange_;
 };
 

@@ -80,7 +80,7 @@ void Endings::settle() {
   if (rank_.survivors.may_die())
     rank_.participant.settle([this] { rank_.communicator.barrier(); });
   else
-    rank_.trainer->settle();
+    rank_.participant.settle();
 }
 
 /// What all ranks have done, over their number: exactly, when training is over. Collective.

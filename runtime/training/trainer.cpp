@@ -12,9 +12,12 @@ namespace {
 
 std::string divergence_message(std::string reason, int rank, Iteration k, double epoch, double last_loss) {
   if (reason.ends_with('.')) reason.pop_back();
-  const bool has_remedy = reason.find("Lower ") != std::string::npos;
+  const bool has_remedy = reason.find("ower ") != std::string::npos;
+  const std::string place = "rank " + std::to_string(rank) + " diverged at iteration " + std::to_string(k);
+  if (reason.starts_with(place + ": ")) reason.erase(0, place.size() + 2);
   std::ostringstream text;
-  text << "rank " << rank << " diverged at iteration " << k << " (epoch " << epoch << "): " << reason << "; ";
+  if (!reason.starts_with("rank ")) text << place << " (epoch " << epoch << "): ";
+  text << reason << "; ";
   if (k > 0)
     text << "the last finite loss was " << last_loss << " at iteration " << k - 1;
   else
@@ -27,6 +30,10 @@ std::string divergence_message(std::string reason, int rank, Iteration k, double
 Iteration round_of(const RunLength& length) { return length.iterations < length.round ? 1 : length.round; }
 
 }  // namespace
+
+Trainer::Trainer(Parts parts) : parts_(std::move(parts)) {
+  parts_.participant.optimizer([this] { parts_.optimizer.step(); });
+}
 
 /// How far the job is when ranks begin nothing more: on average they have half a round before them then.
 double Trainer::job_limit(const RunLength& length) const {
@@ -48,7 +55,9 @@ Iteration Trainer::run(const RunLength& length, const Observer& observe, const M
     done_ = k + 1;
     if (!observe(k, last_loss_)) return done_;
   }
-  accompany(length, may_wait);
+  const auto since = parts_.participant.ledger().now();
+  parts_.participant.accompany([&] { return progress(done_) < job_limit(length) && may_wait(); });
+  idle_ = parts_.participant.ledger().now() - since;
   return done_;
 }
 
@@ -56,37 +65,6 @@ void Trainer::state(Archive& archive) {
   archive.value("iterations done", done_);
   archive.value("last loss", last_loss_);
   if (done_ < 0) archive.refuse("iterations done", "are " + std::to_string(done_));
-  if (archive.loads()) resumed_at_ = done_;
-}
-
-// In steps as long as this rank's iterations were: its neighbours hear of it as often as before.
-void Trainer::accompany(const RunLength& length, const MayWait& may_wait) {
-  constexpr double least_s = 1e-4, most_s = 1.0;
-  const Ledger& ledger = parts_.participant.ledger();
-  const auto since = ledger.now();
-  const double worked = std::chrono::duration<double>(since - began_).count();
-  const double step =
-      std::clamp(worked / static_cast<double>(std::max<Iteration>(1, done_ - resumed_at_)), least_s, most_s);
-  for (Iteration k = done_; progress(k) < job_limit(length) && may_wait(); ++k) {
-    serve(k);
-    parts_.participant.pass_time(step);
-    idle_ = ledger.now() - since;
-  }
-}
-
-// What servers are asked for while they have nothing to compute, or after it.
-void Trainer::serve(Iteration k) {
-  served_ = k + 1;
-  if (!parts_.participant.idle(k)) return;
-  parts_.optimizer.step();
-  parts_.participant.stepped(k);
-}
-
-void Trainer::settle() {
-  parts_.participant.settle();
-  if (!parts_.participant.is_sharded()) return;
-  serve(std::max(done_, served_));
-  parts_.participant.settle();
 }
 
 double Trainer::iterate(Iteration k, const RunLength& length) {
@@ -108,6 +86,7 @@ double Trainer::iterate(Iteration k, const RunLength& length) {
     parts_.optimizer.step();
   }
   parts_.participant.stepped(k);
+  parts_.participant.require_finite_so_far();
   return loss;
 }
 

@@ -40,7 +40,7 @@ class Trainer {
     const LearningRate& learning_rate;
     int rank = 0;
   };
-  explicit Trainer(Parts parts) : parts_(std::move(parts)), began_(parts_.participant.ledger().now()) {}
+  explicit Trainer(Parts parts);
 
   /// Iterations 0, 1, …, or those behind what was done before, until the budget is spent or until `observe` returns
   /// false; returns how many are done. A rank whose own budget is spent goes on sending and mixing, without gradients,
@@ -48,32 +48,24 @@ class Trainer {
   /// Throws DivergenceError with rank, iteration, epoch and the last finite loss when a loss or a norm is not finite,
   /// WaitInterrupted from a wait for a neighbour.
   Iteration run(const RunLength& length, const Observer& observe, const MayWait& may_wait);
-  /// After `run`: everything that any rank has sent has arrived and is taken in, by servers with a last step.
-  /// Collective.
-  void settle();
   /// Iterations that are done so far: what `run` would have returned, had it not thrown.
   Iteration iterations_done() const { return done_; }
   /// Spent behind the last iteration, while other ranks were at work.
   double idle_seconds() const { return std::chrono::duration<double>(idle_).count(); }
   /// `run` goes on behind `done` iterations.
-  void begin_at(Iteration done) { done_ = resumed_at_ = done; }
+  void begin_at(Iteration done) { done_ = done; }
   void state(Archive& archive);
 
  private:
   bool is_spent(Iteration k, const RunLength& length) const;
   double job_limit(const RunLength& length) const;
   double iterate(Iteration k, const RunLength& length);
-  void serve(Iteration k);
-  void accompany(const RunLength& length, const MayWait& may_wait);
 
   double progress(Iteration k) const { return parts_.participant.job_iterations(k); }
 
   Parts parts_;
-  std::chrono::nanoseconds began_;
   std::chrono::nanoseconds idle_{};
-  Iteration resumed_at_ = 0;
   Iteration done_ = 0;
-  Iteration served_ = 0;  // behind the last iteration in which this rank had nothing to compute
   double last_loss_ = std::numeric_limits<double>::quiet_NaN();
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/transport/job_count.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/transport/whole_word.hpp"
@@ -13,7 +14,7 @@ JobCount::JobCount(RemoteMemory& memory, const Places& places, int process, std:
       own_(static_cast<std::size_t>(process)),
       ring_bytes_(ring_bytes),
       place_(process),
-      counts_(static_cast<std::size_t>(places.processes())) {
+      counts_(static_cast<std::size_t>(places.processes()) * words_a_process) {
   if (places_.is_spare(process)) return;
   for (const int neighbour : places_.topology().neighbourhood(process).neighbours)
     neighbours_.push_back(neighbour_at(neighbour, neighbour));
@@ -52,6 +53,7 @@ void JobCount::attach(std::size_t edge, int process) {
 
 void JobCount::begin_batch() {
   counts_[own_].fetch_add(1, std::memory_order_relaxed);
+  hurries_.store(false, std::memory_order_relaxed);
   due_.fetch_add(1, std::memory_order_release);
 }
 
@@ -61,8 +63,33 @@ std::uint64_t JobCount::of(int process) const {
 
 std::uint64_t JobCount::total() const {
   std::uint64_t sum = 0;
-  for (const auto& count : counts_) sum += count.load(std::memory_order_relaxed);
+  for (int r = 0; r < places_.processes(); ++r) sum += of(r);
   return sum;
+}
+
+std::uint64_t JobCount::stop() {
+  auto& word = counts_[static_cast<std::size_t>(places_.processes()) + own_];
+  const std::uint64_t stops = word.load(std::memory_order_relaxed) / 2 + 1;
+  word.store(2 * stops, std::memory_order_relaxed);
+  hurries_.store(true, std::memory_order_relaxed);
+  due_.fetch_add(1, std::memory_order_release);
+  return stops;
+}
+
+void JobCount::leave() {
+  counts_[static_cast<std::size_t>(places_.processes()) + own_].fetch_or(1, std::memory_order_relaxed);
+  due_.fetch_add(1, std::memory_order_release);
+}
+
+std::uint64_t JobCount::stop_word(int process) const {
+  return counts_[static_cast<std::size_t>(places_.processes() + process)].load(std::memory_order_acquire);
+}
+std::uint64_t JobCount::stops_of(int process) const { return stop_word(process) / 2; }
+bool JobCount::has_left(int process) const { return stop_word(process) % 2 != 0; }
+
+bool JobCount::has_told() const {
+  return told_due_.load(std::memory_order_acquire) == due_.load(std::memory_order_acquire) &&
+         told_heard_.load(std::memory_order_acquire) == heard_.load(std::memory_order_acquire);
 }
 
 void JobCount::state(Archive& archive) {
@@ -80,11 +107,24 @@ void JobCount::begin_at(std::uint64_t batches) {
 
 // One neighbour's words a call: communication polls, and counts are no hurry.
 bool JobCount::progress() {
-  if (neighbours_.empty()) return false;
+  if (neighbours_.empty()) return note_told(), false;
   learn(looked_at_++ % neighbours_.size());
   bool any = false;
   for (std::size_t edge = 0; edge < neighbours_.size(); ++edge) any = tell(edge) || any;
+  note_told();
   return any;
+}
+
+void JobCount::note_told() {
+  std::uint64_t due = due_.load(std::memory_order_acquire), heard = heard_.load(std::memory_order_relaxed);
+  for (const Neighbour& to : neighbours_) {
+    if (to.lost) continue;
+    if (to.under_way) return;
+    due = std::min(due, to.told);
+    heard = std::min(heard, to.heard);
+  }
+  told_due_.store(due, std::memory_order_release);
+  told_heard_.store(heard, std::memory_order_release);
 }
 
 void JobCount::drop(int process) {
@@ -95,12 +135,12 @@ void JobCount::learn(std::size_t edge) {
   auto* const words = reinterpret_cast<std::uint64_t*>(memory_.own().data() + neighbours_[edge].here);
   bool any = false;
   for (std::size_t r = 0; r < counts_.size(); ++r) {
-    if (r == own_) continue;
+    if (r % static_cast<std::size_t>(places_.processes()) == own_) continue;
     const auto count = value_of_word(std::atomic_ref(words[r]).load(std::memory_order_relaxed));
     any = any || count;
     if (!count || *count <= counts_[r].load(std::memory_order_relaxed)) continue;
-    counts_[r].store(*count, std::memory_order_relaxed);
-    ++heard_;
+    heard_.fetch_add(1, std::memory_order_release);  // before whoever looks can see it (`has_told`)
+    counts_[r].store(*count, std::memory_order_release);
   }
   if (any && !has_heard()) has_heard_.store(true, std::memory_order_release);
 }
@@ -113,11 +153,13 @@ bool JobCount::tell(std::size_t edge) {
     return !to.under_way;
   }
   const std::uint64_t due = due_.load(std::memory_order_acquire);
+  const std::uint64_t heard = heard_.load(std::memory_order_relaxed);
   const auto now = ledger_.now();
-  if (!to.anew && to.told == due && (to.heard == heard_ || now - to.when < relay_after)) return false;
+  const bool may_wait = !hurries_.load(std::memory_order_relaxed) && now - to.when < relay_after;
+  if (!to.anew && to.told == due && (to.heard == heard || may_wait)) return false;
   to.anew = false;
   to.told = due;
-  to.heard = heard_;
+  to.heard = heard;
   to.when = now;
   for (std::size_t r = 0; r < counts_.size(); ++r)
     to.words[r] = whole_word(static_cast<std::uint32_t>(counts_[r].load(std::memory_order_relaxed)));

@@ -1,5 +1,6 @@
 #pragma once
-// How many batches the ranks of a job have begun: kept without a barrier, and without a rank that the others wait for.
+// How many batches the ranks of a job have begun, and who has made all of its own for now: kept without a barrier, and
+// without a rank that the others wait for.
 // Spares (places.hpp) have counts of their own, beside those of the dead whose places they take.
 //   every rank:            counts_r of all ranks r as far as it knows; its own rises with every batch
 //   with every batch, and when it has heard of others', every few milliseconds:
@@ -10,7 +11,7 @@
 // beyond the budget.
 // A word says whether it is whole, its upper half being the lower one's complement: nobody else may look at what is
 // being put (remote_memory.hpp).
-// Cost: 8 bytes a rank and neighbour with every batch, else at most every `relay_after`; as much memory a neighbour.
+// Cost: 16 bytes a rank and neighbour with every batch, else at most every `relay_after`; as much memory a neighbour.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -29,7 +30,7 @@ class JobCount {
  public:
   /// Bytes of a rank with so many slots (a neighbour each; places.hpp) out of so many processes, behind its mailbox.
   static std::size_t bytes(std::size_t slots, int processes) {
-    return slots * static_cast<std::size_t>(processes) * sizeof(std::uint64_t);
+    return slots * static_cast<std::size_t>(processes) * words_a_process * sizeof(std::uint64_t);
   }
   /// `ring_bytes`: capacity of the mailboxes' rings, behind which the counts lie on every rank. A spare counts nothing
   /// before it has a place.
@@ -41,6 +42,16 @@ class JobCount {
   // --- computing thread ---
   /// This rank begins one more, and tells its neighbours all that it knows.
   void begin_batch();
+  /// This rank has made all of its own for now, and has nothing to do but serve until the others have, too. Returns how
+  /// often it has said so: every rank says it equally often.
+  std::uint64_t stop();
+  /// This rank leaves the job, and stops no more.
+  void leave();
+  /// How often a process has stopped, and whether it has left since, as far as this rank knows.
+  std::uint64_t stops_of(int process) const;
+  bool has_left(int process) const;
+  /// Whether the neighbours have been told all that this rank knows: it may look no further after them.
+  bool has_told() const;
   /// Batches begun, as far as this rank knows: of one process, of all.
   std::uint64_t of(int process) const;
   std::uint64_t total() const;
@@ -61,6 +72,7 @@ class JobCount {
   void attach(std::size_t edge, int process);
 
  private:
+  static constexpr std::size_t words_a_process = 2;
   struct Neighbour {
     int place, process;
     std::size_t there;                   // where this rank's words lie in its memory
@@ -75,6 +87,8 @@ class JobCount {
   };
   Neighbour neighbour_at(int place, int process) const;
   std::size_t words_of(int process, std::size_t slot) const;
+  std::uint64_t stop_word(int process) const;
+  void note_told();
   void learn(std::size_t edge);
   bool tell(std::size_t edge);
 
@@ -83,12 +97,14 @@ class JobCount {
   const Places places_;
   const std::size_t own_, ring_bytes_;
   int place_;
-  std::vector<std::atomic<std::uint64_t>> counts_;
+  std::vector<std::atomic<std::uint64_t>> counts_;  // batches of all processes; then twice their stops, + 1 at the end
   std::atomic<std::uint64_t> due_{0};
+  std::atomic<std::uint64_t> told_due_{0}, told_heard_{0};  // what all neighbours have been told
+  std::atomic<bool> hurries_{false};                        // others wait for what this rank knows
   std::vector<Neighbour> neighbours_;
   std::vector<Neighbour> former_;  // what MPI may still read of what they were told stays
   std::size_t looked_at_ = 0;
-  std::uint64_t heard_ = 0;  // how often something new was
+  std::atomic<std::uint64_t> heard_{0};  // how often something new was
   std::atomic<bool> has_heard_{false};
 };
 

@@ -105,6 +105,9 @@ class AsynchronousDropping final : public Exchange {
   void take_residual(std::span<const float> sum) override { push_.take_residual(sum); }
   /// What is left of pushes waits for one more `idle`.
   void drain() override { take_arrived(); }
+  void x_is_of_servers() override {
+    for (Client& client : clients_) std::ranges::copy(master(), client.copy.span().begin());
+  }
   void state(Archive& archive) override {
     push_sparsifier_.selector->state(archive);
     pull_sparsifier_.selector->state(archive);

@@ -3,6 +3,8 @@
 //   finish:   (n_i, w_i) ← (n_i, w_i) + all that has come;  g_i ← min(1, w_i / π_i) g_i;
 //             the optimizer steps on n_i: n_i ← n_i − η g_i
 //   stepped:  z_i ← n_i / w_i, the replica that the model sees
+//   idle:     for every packet that comes: all of (n_i, w_i) to an out-neighbour, and the packet's in its place. So the
+//             mass of a rank that is done goes on to those who are not, who average it, and nothing is halved for long
 // assran2021asynchronous, Algorithm 1. What a packet carries has left its sender, so Σ n_i and Σ w_i are kept with what
 // is under way counted in, whatever the speeds are. A neighbour that is slow to take is sent to less often, by a larger
 // share of what is there by then.
@@ -62,7 +64,7 @@ class AsynchronousPushSum final : public Exchange {
     send(k);
   }
   void finish(Iteration) override {
-    receive();
+    receive([] {});
     shorten_step();
     std::ranges::copy(n_.span(), context_.replica.values.span().begin());
   }
@@ -71,12 +73,14 @@ class AsynchronousPushSum final : public Exchange {
     divide();
   }
   bool idle(Iteration k) override {
-    start(k);
-    drain();
+    starts_.begin(context_.ledger.since_start());
+    receive([&] { pass_on(k); });
+    divide();
+    context_.engine.wake();
     return false;
   }
   void drain() override {
-    receive();
+    receive([] {});
     divide();
   }
   std::span<const std::uint8_t> events() const override { return every_segment_; }
@@ -94,9 +98,9 @@ class AsynchronousPushSum final : public Exchange {
     if (turns.empty()) return context_.neighbourhood.sends_to(edge);
     return turns[static_cast<std::size_t>(k) % turns.size()].to == edge;
   }
-  bool may_send(std::size_t edge) const {
-    return has_enough() && context_.mailbox.under_way(edge) < in_flight_ &&
-           context_.mailbox.fits(edge, packet_bytes(layout_));
+  bool may_send(std::size_t edge) const { return has_enough() && has_room(edge); }
+  bool has_room(std::size_t edge) const {
+    return context_.mailbox.under_way(edge) < in_flight_ && context_.mailbox.fits(edge, packet_bytes(layout_));
   }
 
   bool has_enough() const { return w_.empty() || w_.front() >= steady_weight_ / 2; }  // all segments travel together
@@ -156,11 +160,23 @@ class AsynchronousPushSum final : public Exchange {
     return packet;
   }
 
-  void receive() {
+  /// All of its own to one rank: what comes next takes its place. Where there is no room, that is added to it.
+  void pass_on(Iteration k) {
+    for (std::size_t tried = 0; tried < newest_.size(); ++tried) {
+      const std::size_t e = next_to_pass_to_++ % newest_.size();
+      if (!sends_to(e, k) || !has_room(e)) continue;
+      context_.mailbox.post(e, packed(1.0F, k));
+      return scale(0.0F);
+    }
+  }
+
+  template <class Before>
+  void receive(const Before& before_each) {
     const PhaseTimer timer(context_.ledger, Phase::mix);
     for (std::size_t e = 0; e < newest_.size(); ++e) {
       bool any = false;
       for (; const auto packet = context_.mailbox.front(e); any = true) {
+        before_each();
         take(e, *packet);
         context_.mailbox.pop(e);
       }
@@ -210,6 +226,7 @@ class AsynchronousPushSum final : public Exchange {
   IterationStarts starts_;
   PacketPool pool_;
   std::vector<std::uint8_t> every_segment_;
+  std::size_t next_to_pass_to_ = 0;
   std::vector<float> sent_, arrived_;  // scratch
   bool begun_ = false;
 };
