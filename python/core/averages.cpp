@@ -25,11 +25,13 @@ bool Member::same_on_all(double value) {
   return most[0] == -most[1];
 }
 
+/// Where ranks serve a part of the model each, that is the model, and no mean.
 double Member::average(std::span<double> more, std::vector<float>& mean) {
   if (!same_on_all(static_cast<double>(more.size())))  // the sums would wait for each other
     throw ConfigError("the model has " + std::to_string(more.size()) + " values in float buffers on rank " +
                       std::to_string(rank()) +
                       ", and others on other ranks, which cannot be averaged; register the same buffers on every rank");
+  participant_.await_all();
   const std::span<const float> x = replica_->values.span();
   mean.assign(x.begin(), x.end());
   participant_.engine().run([&] {
@@ -38,20 +40,31 @@ double Member::average(std::span<double> more, std::vector<float>& mean) {
   });
   for (float& value : mean) value /= static_cast<float>(ranks());
   for (double& value : more) value /= ranks();
-  std::vector<double> squares(1);
+  if (participant_.is_sharded()) std::ranges::copy(participant_.servers_model(), mean.begin());
+  double squares = 0.0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double difference = static_cast<double>(x[i]) - static_cast<double>(mean[i]);
-    squares[0] += difference * difference;
+    squares += difference * difference;
   }
-  participant_.engine().run([&] { communicator_.sum(squares); });
-  return consensus_distance_ = std::sqrt(squares[0] / ranks());
+  note_consensus(squares);
+  return consensus_distance_;
+}
+
+/// `squares`: ‖x_i − mean‖² of this rank.
+void Member::note_consensus(double squares) {
+  participant_.engine().run([&] { communicator_.sum({&squares, 1}); });
+  if (!std::isfinite(squares)) {
+    participant_.require_finite();
+    throw DivergenceError("the models of the ranks, each of them finite, are too large to be averaged");
+  }
+  consensus_distance_ = std::sqrt(squares / ranks());
 }
 
 /// The root mean square over ranks of ‖x_i − mean‖, piece by piece: without a block for the mean, here or in MPI.
 void Member::measure_consensus() {
   constexpr std::size_t piece = std::size_t{1} << 16;
   const std::span<const float> x = replica_->values.span();
-  std::vector<double> squares(1);
+  double squares = 0.0;
   std::vector<float> mean;
   for (std::size_t begin = 0; begin < x.size(); begin += piece) {
     const std::span<const float> own = x.subspan(begin, std::min(piece, x.size() - begin));
@@ -60,11 +73,10 @@ void Member::measure_consensus() {
     for (std::size_t i = 0; i < own.size(); ++i) {
       const double difference =
           static_cast<double>(own[i]) - static_cast<double>(mean[i] / static_cast<float>(ranks()));
-      squares[0] += difference * difference;
+      squares += difference * difference;
     }
   }
-  participant_.engine().run([&] { communicator_.sum(squares); });
-  consensus_distance_ = std::sqrt(squares[0] / ranks());
+  note_consensus(squares);
 }
 
 /// On all ranks alike, so that none waits for one whose program has caught it.

@@ -118,8 +118,9 @@ void Member::meet(Call call) {
   constexpr std::chrono::minutes patience{1};
   const TimePoint start = participant_.ledger().now();
   bool told = is_last(call);  // asynchronous ranks may be long
+  participant_.engine().run([&] { meetings_->come({.call = call, .member = number_, .steps = done_}); });
+  if (!plan_->in_step()) participant_.accompany([this] { return !meetings_->missing().empty(); });
   participant_.engine().run([&] {
-    meetings_->come({.call = call, .member = number_, .steps = done_});
     meetings_->meet([&] {
       participant_.serve();
       if (told || participant_.ledger().now() - start < patience) return;
@@ -189,6 +190,7 @@ void Member::stepped(double loss) {
   ledger.spend({.phase = Phase::optimizer, .from = phase_start_, .to = ledger.now()},
                ledger.charged() - charged_before_);
   participant_.stepped(done_);
+  participant_.require_finite_so_far();
   in_step_ = false;
   waiting_in_ = -1;
   ++done_;

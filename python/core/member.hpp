@@ -136,6 +136,7 @@ class Member {
   double epoch(Iteration k) const { return epoch_length_.epoch(k); }
   void measure_consensus();
   void require_same_metrics(std::span<const Score> scores, bool shared);
+  void note_consensus(double squares);
   void evaluate_from(TimePoint start);
   void write_evaluation();
   void state(Archive& archive);

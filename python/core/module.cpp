@@ -60,15 +60,19 @@ double threshold_of(const py::object& answer) {
   return threshold;
 }
 
+/// The interpreter's lock is taken where it is freed.
+std::shared_ptr<py::function> shared_function(const py::function& function) {
+  return {new py::function(function), [](py::function* f) {
+            const py::gil_scoped_acquire locked;
+            delete f;
+          }};
+}
+
 /// A trigger policy that is a Python function. It is called by the thread that computes, which takes the interpreter's
 /// lock for it; the communication thread never does.
 class PythonTrigger final : public Trigger {
  public:
-  explicit PythonTrigger(const py::function& function)
-      : function_(new py::function(function), [](py::function* f) {
-          const py::gil_scoped_acquire locked;
-          delete f;
-        }) {}
+  explicit PythonTrigger(const py::function& function) : function_(shared_function(function)) {}
   std::unique_ptr<Trigger> for_segments(std::size_t /*segments*/) const override {
     return std::make_unique<PythonTrigger>(*this);
   }
@@ -162,6 +166,7 @@ class MemberHandle {
   }
   /// Collective.
   void leave() {
+    if (member_ != nullptr) member_->participant().leave();  // told: whoever waits for this rank learns it
     delete member_;
     member_ = nullptr;
   }
@@ -288,8 +293,16 @@ void define_meetings(MemberClass& member) {
       .def("end",
            [](MemberHandle& h) {
              waiting(h, [](Member& m_) {
+               m_.participant().await_all();
                m_.participant().end();
                m_.participant().settle();
+             });
+           })
+      .def("optimizer",
+           [](MemberHandle& h, const py::function& step) {
+             (*h).participant().optimizer([kept = shared_function(step)] {
+               const py::gil_scoped_acquire locked;
+               (*kept)();
              });
            })
       .def("broadcast",

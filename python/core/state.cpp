@@ -25,7 +25,10 @@ void Member::state(Archive& archive) {
 
 RawBytes Member::state() {
   RawBytes bytes;
-  if (!plan_->in_step()) participant_.settle();
+  if (plan_->in_step())
+    participant_.require_finite();
+  else
+    participant_.settle();
   Archive archive = Archive::saving(bytes);
   state(archive);
   participant_.engine().run([this] { communicator_.barrier(); });

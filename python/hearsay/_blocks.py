@@ -66,6 +66,9 @@ class Block:
     def require_as_at_join(self):
         """Raises ConfigError, with names, where what is trained is not what has joined any more."""
 
+    def point_to_gradients(self):
+        """What the optimizer looks at is what lies in the block."""
+
     def gather_gradients(self):
         """Before the gradients are used: all of them lie in the block."""
         self.require_as_at_join()

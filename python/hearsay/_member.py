@@ -75,7 +75,9 @@ class Step:
             if not self._exchanged:
                 self.exchange()
             if self._optimizer is not None:
-                getattr(self._optimizer, "step", self._optimizer)()
+                _applied(self._optimizer)()
+                if self._optimizer is not member._optimizer:
+                    member._serve_with(self._optimizer)
             member._stepped(self.loss)
         except BaseException as error:
             member._broken = f"step {member.steps + 1} was left by {type(error).__name__}: {error}"
@@ -121,6 +123,7 @@ class Member:
         self._broken = None
         self._exited = None
         self._left = False
+        self._optimizer = None
         self.rank, self.ranks = core.rank, core.ranks
         self.directory, self.exchange, self.lockstep = plan.directory, plan.exchange, plan.lockstep
         self.layer_wise = core.layer_wise
@@ -226,10 +229,21 @@ class Member:
         with self._averaged("member.averaged()") as distance:
             yield distance
 
-    def end(self) -> None:
-        """Collective, behind the last step: all that any rank has sent is taken in. Where ranks are asynchronous and
-        take local steps, the parameters are those of this rank's last round from here on: call it before the last
-        `evaluate`."""
+    def end(self, optimizer: Any = None) -> None:
+        """Collective, after the last step: all that any rank has sent is taken in. Where ranks are asynchronous, a rank
+        that comes first goes on serving the others until all are here (`summary` and `leave` do that as well); where
+        they take local steps, the parameters are those of this rank's last round from here on: call it before the last
+        `evaluate`.
+
+        optimizer  for exchanges whose ranks are servers (`gradient_dropping`): what applies gradients that come after
+                   this rank's last step. Default: that of the last `member.step(optimizer)`, that of `join`, or plain SGD
+                   with the learning rate of the last step
+
+        Raises DivergenceError, on all ranks the same, if a parameter of any rank is not finite.
+        """
+        self._require_whole()
+        if optimizer is not None:
+            self._serve_with(optimizer)
         self._meet("member.end()")
         self._core.end()
 
@@ -466,6 +480,16 @@ class Member:
         if self._broken:
             raise RuntimeError(f"{self._broken}; the ranks do not agree any more, and this member cannot be used")
 
+    def _serve_with(self, optimizer):
+        """What applies the gradients that a server is sent after its own last step."""
+        self._optimizer, block = optimizer, self._block
+
+        def apply():
+            block.point_to_gradients()
+            _applied(optimizer)()
+
+        self._core.optimizer(apply)
+
     def _gradient_arrived(self, segment):
         if self._open_step is not None:
             self._open_step._gradient_ready(segment)
@@ -516,6 +540,11 @@ def _checked_score(score):
 def _less_is_better(name, lower_is_better):
     known = name in ("loss", "perplexity", "rmse", "mse", "mae") or name.startswith("bits_per_")
     return known or name.endswith(("_loss", "_error")) or name in lower_is_better
+
+
+def _applied(optimizer):
+    """What applies the update: an optimizer's `step`, or the function itself."""
+    return getattr(optimizer, "step", optimizer)
 
 
 def join(
@@ -612,6 +641,8 @@ def join(
         put_back()
     member = Member(core, meetings, plan, block, steps)
     member._epoch_known = iterations_per_epoch is not None
+    if optimizer is not None and hasattr(optimizer, "step"):
+        member._serve_with(optimizer)
     if graph is not None and member.rank == 0:
         _graphs.keep(edges, member.directory)
     if member.rank == 0:

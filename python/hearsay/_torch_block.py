@@ -57,6 +57,9 @@ class TorchBlock(Block):
     def begin(self):
         self.require_as_at_join()
         self.gradient_tensor.zero_()
+        self.point_to_gradients()
+
+    def point_to_gradients(self):
         for tensor, view in self.live:
             if tensor.grad is not view:
                 tensor.grad = view

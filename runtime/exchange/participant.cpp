@@ -314,6 +314,7 @@ void Participant::in_iteration(Iteration k, const Work& work) {
   try {
     work();
   } catch (const DivergenceError& error) {
+    if (found_ && found_->last < k) throw DivergenceError(sentence(*found_));  // it began there
     const std::string said = error.what();
     if (said.starts_with("rank ")) throw;
     throw DivergenceError("rank " + std::to_string(rank()) + " diverged at iteration " + std::to_string(k) + ": " +
@@ -482,7 +483,6 @@ void Participant::serve() {
 }
 
 void Participant::end() {
-  if (const auto found = own_finding()) throw DivergenceError(found->text);
   follow_changes();
   exchange_->end();
 }
@@ -532,14 +532,18 @@ void Participant::uncounted(const std::function<void()>& job) {
   });
 }
 
-/// Where ranks serve a part of the model each, that is the model: what they hold of other parts may be a little older.
-void Participant::take_from_servers() {
+std::vector<float> Participant::servers_model() {
   std::vector<float> x = fetched(*replica_.device, replica_.values.span());
   const Part own = part_of(x.size(), topology_->ranks(), rank());
   // −0 + a is a, with its sign.
   std::fill_n(x.begin(), own.begin, -0.0F);
   std::fill(x.begin() + static_cast<std::ptrdiff_t>(own.begin + own.length), x.end(), -0.0F);
   uncounted([&] { peers_.library_sum(x); });
+  return x;
+}
+
+void Participant::take_from_servers() {
+  const std::vector<float> x = servers_model();
   replica_.device->put(std::as_bytes(std::span(x)), replica_.values.span());
   exchange_->x_is_of_servers();
 }

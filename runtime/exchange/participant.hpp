@@ -129,7 +129,6 @@ class Participant {
   void await_all();
 
   /// Training is over on this rank (Exchange::end); before the last `settle`, on all ranks that take part in that.
-  /// Throws DivergenceError if a value of this rank is not finite.
   void end();
   /// Waits until everything posted has been sent; what was for a dead neighbour counts as sent.
   void flush();
@@ -140,6 +139,9 @@ class Participant {
   /// `barrier`: of those who take part, where not all ranks do; it may call MPI. Nobody is accompanied then, and a rank
   /// throws DivergenceError for its own values.
   void settle(const std::function<void()>& barrier = {});
+  /// The model of n floats that the ranks serve, a part each: what a rank holds of other parts may be a little older.
+  /// Collective; only where ranks are servers (`is_sharded`).
+  std::vector<float> servers_model();
   /// Throws DivergenceError if a value of x, or of what the exchange keeps (residual, momentum, …), is not finite on
   /// any rank: on all of them the same, naming the first rank and its iteration, or between which two it has come.
   /// Collective, but where ranks may die. One pass over all of it.

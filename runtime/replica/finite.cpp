@@ -30,4 +30,12 @@ void require_finite_gradients(const Layout& layout, std::size_t offset, std::spa
   }
 }
 
+void require_finite_sum(const Layout& layout, std::size_t offset, std::span<const float> values) {
+  try {
+    require_finite(values);
+  } catch (const DivergenceError& error) {
+    name_segment(layout, offset, values, "sum of the ranks' values, each of them finite,", error);
+  }
+}
+
 }  // namespace hearsay

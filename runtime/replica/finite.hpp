@@ -18,4 +18,8 @@ namespace hearsay {
 /// block. To be asked before gradients of several ranks are added: the sum does not tell whose it was. One read.
 void require_finite_gradients(const Layout& layout, std::size_t offset, std::span<const float> values);
 
+/// The same of `values` that are, or were made of, a sum of all ranks' gradients: each of those was finite, so two or
+/// more together are too large for a float. All ranks have the same sum and throw alike.
+void require_finite_sum(const Layout& layout, std::size_t offset, std::span<const float> values);
+
 }  // namespace hearsay

@@ -1,6 +1,7 @@
 #include "runtime/training/evaluations.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.hpp"
 
@@ -88,15 +89,8 @@ void Evaluations::evaluate_snapshot(std::size_t i) {
 /// Collective.
 void Evaluations::take_from_servers() {
   if (!rank_.participant.is_sharded() || !snapshots_) return;
-  mpi::Communicator& communicator = rank_.communicator;
   Parameters& replica = rank_.model.replica();
-  std::vector<float> x = fetched(*replica.device, replica.values.span());
-  rank_.participant.engine().run([&] {
-    for (int server = 0; server < communicator.size(); ++server) {
-      const Part part = part_of(x.size(), communicator.size(), server);
-      communicator.broadcast(std::as_writable_bytes(part.of(std::span(x))), server);
-    }
-  });
+  const std::vector<float> x = rank_.participant.servers_model();
   replica.device->put(std::as_bytes(std::span(x)), replica.values.span());
 }
 
@@ -118,6 +112,7 @@ void Evaluations::at_end(double job_done, double time_s) {
 void Evaluations::evaluate(double job_done, double time_s) {
   rank_.participant.flush();  // in a simulation nobody sends while a rank is in a collective
   mean_model_ = rank_.evaluator.mean_model();
+  if (!std::isfinite(mean_model_.consensus_distance)) rank_.participant.require_finite();
   if (!rank_.reports()) return;
   rank_.log->evaluation(job_done, time_s, mean_model_.metrics, mean_model_.loss, mean_model_.consensus_distance);
 }

@@ -94,6 +94,118 @@ class EndingsTest(JobCase):
         self.ends("nan", "asynchronous", 5, r"\[rank 1\] .*diverged in step 11: the loss is nan")
         self.assertEqual(self.summary()["status"], "diverged")
 
+    def test_a_gradient_that_is_no_number_is_told_with_rank_iteration_and_segment(self):
+        job = self.job(
+            """
+            import numpy as np, hearsay
+            member = hearsay.join({"exchange": {"name": "dpsgd"}, "report": {"directory": "run"}},
+                                  {"first": np.zeros(5, np.float32), "second": np.zeros(5, np.float32)})
+            for k in range(6):
+                with member.step() as step:
+                    step.exchange()
+                    if member.rank == 1 and k == 2: member.gradients["second"][3] = np.nan
+                    for name, x in member.parameters.items(): x -= np.float32(0.1) * member.gradients[name]
+            member.summary()
+            """,
+            ranks=2,
+        )
+        self.assertEqual(job.code, 5, job)
+        self.assertRegex(job.err, r"\[rank 1\] .*rank 1 diverged at iteration 2: value 3 of segment 'second' is nan")
+        self.assertEqual(self.summary()["status"], "diverged")
+
+    def test_no_exchange_finishes_with_what_is_no_number(self):
+        job = self.job(
+            """
+            import numpy as np, hearsay
+            graph = {"topology": {"graph": {"name": "ring"}}}
+            models = ["dpsgd", "eventgrad", "quasi_global_momentum", "gradient_tracking", "momentum_tracking", "push_sum",
+                      "gasloc", "gossip_outer"]
+            cases = [({"name": name}, graph) for name in models]
+            cases += [({"name": name}, {}) for name in ("sparta", "allreduce", "topk", "diloco", "gradient_dropping")]
+            cases += [({"name": name, "schedule": "asynchronous"}, graph) for name in ("dpsgd", "push_sum")]
+            cases += [({"name": "gradient_dropping", "schedule": "asynchronous"}, {})]
+            def average(member):
+                with member.averaged(): pass
+            collective = [lambda m: m.summary(), average, lambda m: m.end(), lambda m: m.state_dict(),
+                          lambda m: m.evaluate(lambda: {"loss": 1.0}), lambda m: m.leave()]
+            said = []
+            for case, (exchange, more) in enumerate(cases):
+                member = hearsay.join({"exchange": exchange, **more, "report": {"directory": f"run{case}"}},
+                                      {"first": np.zeros(5, np.float32), "second": np.zeros(5, np.float32)})
+                for k in range(3):
+                    with member.step(learning_rate=0.1) as step:
+                        step.exchange()
+                        for name, x in member.parameters.items(): x -= np.float32(0.1) * member.gradients[name]
+                if member.rank == 1: member.parameters["second"][3] = np.nan
+                for call in collective:
+                    try:
+                        call(member)
+                        said.append(f"{exchange}: nothing")
+                    except hearsay.errors.DivergenceError as error: said.append(str(error))
+            assert len(set(said)) == 1, set(said)
+            print(said[0] + "\\n", end="", flush=True)
+            """,
+            ranks=3,
+        )
+        self.assertEqual(job.code, 5, job)
+        sentence = "rank 1 diverged at iteration 2: value 3 of segment 'second' is nan"
+        self.assertEqual(sum(line.startswith(sentence) for line in job.out.splitlines()), 3, job)
+        for summary in self.folder.glob("run*/summary.json"):
+            self.assertNotIn('"finished"', summary.read_text())
+
+    def test_asynchronous_servers_serve_until_all_are_done(self):
+        job = self.job(
+            """
+            import json, time
+            import numpy as np, hearsay
+            member = hearsay.join({"exchange": {"name": "gradient_dropping", "schedule": "asynchronous"},
+                                   "sparsify": {"selector": {"name": "topk", "density": 1.0}},
+                                   "report": {"directory": "run"}}, {"x": np.zeros(6, np.float32)})
+            for _ in range(50):
+                time.sleep(0.001 * (1 + 2 * member.rank))
+                with member.step(learning_rate=0.02) as step:
+                    member.gradients["x"][...] = 1
+                    step.exchange()
+                    member.parameters["x"] -= np.float32(0.02) * member.gradients["x"]
+            with member.averaged():
+                average = member.parameters["x"].tolist()
+            member.summary()
+            print(json.dumps({"average": average, "x": member.parameters["x"].tolist()}) + "\\n", end="", flush=True)
+            """,
+            ranks=3,
+        )
+        self.assertEqual(job.code, 0, job)
+        self.assertEqual(len(job.said), 3, job)
+        for said in job.said:
+            self.assertEqual(said, job.said[0])
+            for value in said["x"]:
+                self.assertAlmostEqual(value, -1.0, places=5)
+
+    def test_push_sum_outlives_a_rank_that_pauses(self):
+        job = self.job(
+            """
+            import json, time
+            import numpy as np, hearsay
+            for graph in ("directed_ring", "directed_exponential"):
+                for pause in (0.02, 0.06, 0.3):
+                    member = hearsay.join({"exchange": {"name": "push_sum", "schedule": "asynchronous"},
+                                           "topology": {"graph": {"name": graph}, "weights": {"name": "uniform"}},
+                                           "report": {"directory": f"{graph}{pause}"}}, {"x": np.zeros(4, np.float32)})
+                    target = np.float32(member.rank - 1)
+                    for k in range(200):
+                        time.sleep(0.0005)
+                        if member.rank == 2 and k == 50: time.sleep(pause)
+                        with member.step(learning_rate=0.05) as step:
+                            member.gradients["x"][...] = member.parameters["x"] - target
+                            step.exchange()
+                            member.parameters["x"] -= np.float32(0.05) * member.gradients["x"]
+                        assert np.abs(member.parameters["x"]).max() < 1.001, (k, member.parameters["x"])
+                    member.leave()
+            """,
+            ranks=3,
+        )
+        self.assertEqual(job.code, 0, job)
+
     def test_a_rank_that_makes_fewer_steps(self):
         sentence = r"rank 1 is in member.summary\(\) after 10 steps, and this rank waits for it in step 11; make"
         self.ends("short", "lockstep", 4, sentence)

@@ -149,8 +149,8 @@ class AsynchronousDropping final : public Exchange {
   void hand_over() {
     const auto g = context_.replica.gradients.span(), own_g = own_.of(g);
     std::ranges::fill(g, 0.0F);
-    const auto ranks = static_cast<float>(shards_.count());
-    for (std::size_t i = 0; i < own_g.size(); ++i) own_g[i] = arrived_.span()[i] / ranks;
+    std::ranges::copy(arrived_.span(), own_g.begin());
+    divide_by_ranks(context_, own_.begin, own_g);
     std::ranges::fill(arrived_.span(), 0.0F);
     pushed_ = false;
     std::ranges::copy(context_.replica.values.span(), kept_.span().begin());

@@ -41,8 +41,8 @@ class LockstepDropping final : public Exchange {
     const PhaseTimer timer(context_.ledger, Phase::mix);
     for (int s = 0; s < ranks_; ++s) push_.sent(s, sent_[index(s)].received, sent_[index(s)].rest);
     std::ranges::fill(g, 0.0F);
-    set_to_mean(context_.device(), own(context_.replica.gradients), sum(std::span<const SparseVector>(arrived_)),
-                ranks_);
+    set_to_mean(context_, shards_.part(me_).begin, own(context_.replica.gradients),
+                sum(std::span<const SparseVector>(arrived_)));
     if (ranks_ > 1) std::ranges::copy(master_.span(), own(context_.replica.values).begin());
   }
 

@@ -39,8 +39,7 @@ class AllReduce final : public Exchange {
     buckets_.finish([this](const Buckets::Bucket& bucket) { reduce(bucket); });
     queue_.wait();
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    const auto p = static_cast<float>(context_.peers.size());
-    for (float& g : here_.span()) g /= p;
+    divide_by_ranks(context_, 0, here_.span());
     here_.put();
   }
   bool layer_wise() const override { return settings_.overlap; }

@@ -52,6 +52,7 @@ class DeMo final : public Exchange {
     std::ranges::fill(c, 0.0F);
     add_to(c, found.total);
     dct_.invert(c, g);
+    require_finite_sum(context_.replica.layout, 0, g);  // a sign would hide it
     if (!settings_.sign) return;
     for (float& value : g) value = value > 0.0F ? 1.0F : value < 0.0F ? -1.0F : 0.0F;
   }

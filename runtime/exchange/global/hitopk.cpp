@@ -79,8 +79,7 @@ class HiTopK final : public Exchange {
     const PhaseTimer timer(context_.ledger, Phase::mix);
     feedback_.give_back(sent_.rest);
     feedback_.mask(sent_.received.indices);
-    const auto p = static_cast<float>(context_.peers.size());
-    for (float& value : g) value /= p;
+    divide_by_ranks(context_, 0, g);
     here_.put();
   }
   void add_residual(std::span<float> block) const override { feedback_.add_residual(shard_.part.of(block)); }

@@ -153,13 +153,13 @@ class LayerWiseTopK final : public Exchange {
     SparseSum& sum = part.sum;
     feedback_.give_back(moved_by(std::move(sum.returned), segment.offset));
     feedback_.mask(moved_by(std::move(sum.included), segment.offset).indices);
-    set_to_mean(context_.device(), context_.replica.gradients.segment(segment), sum.total, context_.peers.size());
+    set_to_mean(context_, segment.offset, context_.replica.gradients.segment(segment), sum.total);
   }
 
   void apply_whole(const Segment& segment, SegmentSum& part) {
     feedback_.mask(moved_by(part.own, segment.offset).indices);
     std::vector<float> mean = std::exchange(part.whole, {});
-    for (float& value : mean) value /= static_cast<float>(context_.peers.size());
+    divide_by_ranks(context_, segment.offset, mean);
     context_.device().put(std::as_bytes(std::span(mean)), context_.replica.gradients.segment(segment));
   }
 

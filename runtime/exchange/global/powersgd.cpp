@@ -94,6 +94,7 @@ class PowerSgd final : public Exchange {
       dense(m, g);
     else
       compressed(k, m, g);
+    require_finite_sum(context_.replica.layout, 0, g);
     if (!settings_.error_feedback) std::ranges::fill(m, 0.0F);
   }
   void add_residual(std::span<float> block) const override {

@@ -92,8 +92,7 @@ class DiLoCo final : public Exchange {
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const auto d = slice(fragment, difference_), phi = slice(fragment, phi_),
                x = slice(fragment, context_.replica.values);
-    const auto p = static_cast<float>(context_.peers.size());
-    for (float& value : d) value /= p;
+    divide_by_ranks(context_, fragment.offset, d);
     optimizer_.step(d, fragment.offset, phi);
     const auto alpha = static_cast<float>(settings_.blend);
     if (alpha == 0.0F)

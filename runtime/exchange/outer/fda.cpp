@@ -104,12 +104,9 @@ class Fda final : public Exchange {
     for (SegmentId s = 0; s < context_.replica.layout.count(); ++s) context_.ledger.event(s);
     run_collective(context_, [&] { ring_all_reduce(Group(context_.peers), d); });
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    const auto ranks = static_cast<float>(context_.peers.size());
+    divide_by_ranks(context_, 0, d);
     double square = 0.0;
-    for (float& value : d) {
-      value /= ranks;
-      square += static_cast<double>(value) * static_cast<double>(value);
-    }
+    for (const float value : d) square += static_cast<double>(value) * static_cast<double>(value);
     const double length = std::sqrt(square);
     for (std::size_t i = 0; i < d.size(); ++i) xi[i] = length > 0.0 ? static_cast<float>(d[i] / length) : 0.0F;
     optimizer_.step(d, 0, phi);

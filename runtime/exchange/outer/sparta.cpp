@@ -45,7 +45,9 @@ class Sparta final : public Exchange {
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const auto x = context_.replica.values.span();
     const auto ranks = static_cast<float>(context_.peers.size());
-    for (std::size_t i = 0; i < values_.size(); ++i) x[positions_[i]] = values_[i] / ranks;
+    for (float& value : values_) value /= ranks;
+    require_finite_at(context_.replica.layout, positions_, values_);
+    for (std::size_t i = 0; i < values_.size(); ++i) x[positions_[i]] = values_[i];
   }
   void state(Archive& archive) override { archive.value("draws so far", draws_); }
 

@@ -1,6 +1,7 @@
 #include "runtime/exchange/global/parts/global.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hearsay {
 
@@ -42,11 +43,21 @@ CollectiveQueue::~CollectiveQueue() {
   }
 }
 
-void set_to_mean(Device& device, std::span<float> g, const SparseVector& total, int ranks) {
+void divide_by_ranks(const ExchangeContext& context, std::size_t offset, std::span<float> values) {
+  const auto ranks = static_cast<float>(context.peers.size());
+  for (float& value : values) value /= ranks;
+  require_finite_sum(context.replica.layout, offset, values);
+}
+
+void set_to_mean(const ExchangeContext& context, std::size_t offset, std::span<float> g, const SparseVector& total) {
   std::vector<float> mean = total.values;
-  for (float& value : mean) value /= static_cast<float>(ranks);
-  device.clear(g);
-  device.set_entries(total.indices, mean, g);
+  for (float& value : mean) value /= static_cast<float>(context.peers.size());
+  if (const auto bad = std::ranges::find_if_not(mean, [](float value) { return std::isfinite(value); });
+      bad != mean.end())
+    require_finite_sum(context.replica.layout, offset + total.indices[static_cast<std::size_t>(bad - mean.begin())],
+                       {&*bad, 1});
+  context.device().clear(g);
+  context.device().set_entries(total.indices, mean, g);
 }
 
 void count_events(const ExchangeContext& context, std::span<const std::uint32_t> positions) {

@@ -38,8 +38,12 @@ class CollectiveQueue {
   bool failed_ = false;  // a collective or the engine has: nothing is under way, and `done_` will not catch up
 };
 
-/// g ← total / P, where g lives.
-void set_to_mean(Device& device, std::span<float> g, const SparseVector& total, int ranks);
+/// values ← values / P: a sum over all ranks of what begins at `offset` of the block. Throws DivergenceError, naming the
+/// segment, where the sum is too large for a float.
+void divide_by_ranks(const ExchangeContext& context, std::size_t offset, std::span<float> values);
+
+/// g ← total / P, where g lives: what begins at `offset` of the block. Throws as `divide_by_ranks`.
+void set_to_mean(const ExchangeContext& context, std::size_t offset, std::span<float> g, const SparseVector& total);
 
 /// An event for every segment in which something was selected; `positions` ascending, in the block.
 void count_events(const ExchangeContext& context, std::span<const std::uint32_t> positions);

@@ -73,7 +73,7 @@ class SparseSgd final : public Exchange {
     const PhaseTimer timer(context_.ledger, Phase::mix);
     feedback_.give_back(sum_.returned);
     feedback_.mask(sum_.included.indices);
-    set_to_mean(context_.device(), g, sum_.total, context_.peers.size());
+    set_to_mean(context_, 0, g, sum_.total);
   }
   std::vector<Share> shares() const override { return collective_->shares(); }
   void add_residual(std::span<float> block) const override { feedback_.add_residual(block); }
