@@ -16,7 +16,8 @@ def main(program, root=".", *options):
         old = page.read()
 
     def printed(match):
-        return subprocess.run([program, "describe", "--markdown", match[2]], capture_output=True, text=True, check=True).stdout
+        command = [program, "describe", "--markdown", match[2]]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     new = TABLE.sub(lambda match: match[1] + printed(match) + match[4], old)
     kinds = [match[2] for match in TABLE.finditer(old)]
@@ -24,7 +25,7 @@ def main(program, root=".", *options):
         with open(f"{root}/{PAGE}", "w", encoding="utf-8") as page:
             page.write(new)
     elif new != old:
-        sys.exit(f"{PAGE} has not the tables of this build; write them: tests/contract/tables_test.py {program} . --write")
+        sys.exit(f"{PAGE} has not the tables of this build; write them by: tables_test.py {program} {root} --write")
     if not kinds:
         sys.exit(f"{PAGE} has no table")
     print(f"{len(kinds)} tables: {', '.join(kinds)}")
