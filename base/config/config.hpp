@@ -53,8 +53,8 @@ class Config {
   static Config from_file(const std::filesystem::path& file);
   static Config from_text(const std::string& yaml, const std::string& origin = "configuration");
 
-  /// Sets a dotted key before anything is read: `override_with("trigger.horizon=0.95")`; the value is YAML. `place`: how
-  /// messages name it, `--set trigger.horizon=0.95` if left out.
+  /// Sets a dotted key to a value in YAML before anything is read: `override_with("trigger.horizon=0.95")`. `place`:
+  /// how messages name it, `--set trigger.horizon=0.95` if left out.
   /// Throws ConfigError if the text is not `key=value` or passes through something that is not a mapping.
   void override_with(const std::string& assignment, const std::string& place = "");
   /// Between overriding and reading: reads the document as it stands without what was set on top of it. A key of the

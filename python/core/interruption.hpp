@@ -8,8 +8,8 @@
 
 namespace hearsay::python {
 
-/// Handlers of SIGINT, SIGTERM and of what else ends the program that set a flag and then do what was done before, which
-/// is Python's own. The destructor puts back what was there. One at a time per process.
+/// Handlers of SIGINT, SIGTERM and of what else ends the program: they set a flag and then do what was done before,
+/// which is Python's own. The destructor puts back what was there. One at a time per process.
 class Interruption {
  public:
   /// `more`: signals beside SIGINT and SIGTERM after which the program does not go on.

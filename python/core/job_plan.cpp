@@ -9,7 +9,7 @@ std::string name_of(Config& root, const char* key, const std::string& name) {
   return section.text("name", name, "what the Python program trains, or on what: for the reports only");
 }
 
-/// A configuration of the program `hearsay` says much that a Python loop does by itself. That is left aside with a note.
+/// A configuration of the program `hearsay` says much that a Python loop does itself. That is left aside with a note.
 void leave_to_the_loop(Config& root) {
   std::string aside;
   const auto leave = [&aside](Config of, const std::string& key, const std::string& name) {

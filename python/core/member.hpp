@@ -90,7 +90,7 @@ class Member {
   /// Collective: `mean` becomes that of x over ranks, and so does `more`, as long on all of them (ConfigError). Returns
   /// the consensus distance, and keeps it for the summary.
   double average(std::span<double> more, std::vector<float>& mean);
-  /// Collective: notes how the model does, in the order of `scores`, which all ranks have in common. `examples`: that this
+  /// Collective: notes how the model does, in the order of `scores`, the same on all ranks. `examples`: that this
   /// rank has tested on, where each has its own; the averaged model is then worth the mean over all of them. Without it
   /// rank 0's word counts. `seconds_before`: that finding it out has taken this rank until now.
   /// Throws ConfigError on all ranks if their metrics differ or there are no examples.

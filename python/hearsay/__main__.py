@@ -11,7 +11,7 @@ from typing import List
 from . import _core, _launch, _reporting
 from .errors import ConfigError, DataError, Error
 
-ABOUT = "Decentralised, event-triggered training: every process trains a model and tells its neighbours only what is news."
+ABOUT = "Decentralised, event-triggered training: every process trains a model and tells its neighbours what is news."
 EXIT_CODES = "Exit codes: 0 done, 2 wrong usage, 3 a run folder or a package is missing; those of `launch`: its --help."
 
 
@@ -79,7 +79,11 @@ def parser():
 
     def add(name, work, text, example):
         one = commands.add_parser(
-            name, help=text, description=text + ".", epilog=f"Example: python3 -m hearsay {example}", formatter_class=raw
+            name,
+            help=text,
+            description=text + ".",
+            epilog=f"Example: python3 -m hearsay {example}",
+            formatter_class=raw,
         )
         one.set_defaults(work=work)
         return one
@@ -87,7 +91,7 @@ def parser():
     add("launch", None, "start a program on several processes", "launch -n 4 train.py")
     one = add("list", listed, "list what a configuration can choose from", "list trigger")
     one.add_argument("kind", nargs="?", metavar="KIND", help="exchange, graph, trigger …; all of them if left out")
-    one = add("describe", described, "show equation, keys, defaults, cost and citation", "describe eventgrad ring report")
+    one = add("describe", described, "show equation, keys, defaults, cost, citation", "describe eventgrad ring report")
     one.add_argument("names", nargs="+", metavar="NAME", help="names that `list` shows, or the section report")
     one.add_argument("--markdown", action="store_true", help="tables of whole KINDs, such as trigger, for a page")
     one = add("compare", compared, "compare finished runs in one table; the first is the baseline", "compare runs/*")
@@ -96,7 +100,7 @@ def parser():
     one = add("report", reported, "draw one page that compares runs", "report runs/dpsgd runs/eventgrad")
     one.add_argument("runs", nargs="+", metavar="RUN", help="run folders; the first is the baseline")
     one.add_argument("-o", "--output", default="report.html", metavar="FILE", help="the page (default: report.html)")
-    one = add("watch", watched, "watch a run from its folder: ranks, loss, bytes, stragglers", "watch runs/eventgrad-Net")
+    one = add("watch", watched, "watch a run from its folder: ranks, loss, bytes, stragglers", "watch runs/mine")
     one.add_argument("run", metavar="RUN", help="run folder; the run does not notice")
     one.add_argument("--every", type=seconds, default=1.0, metavar="S", help="seconds between two looks (default: 1)")
     one.add_argument("--once", action="store_true", help="one look")

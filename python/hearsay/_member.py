@@ -236,8 +236,8 @@ class Member:
         `evaluate`.
 
         optimizer  for exchanges whose ranks are servers (`gradient_dropping`): what applies gradients that come after
-                   this rank's last step. Default: that of the last `member.step(optimizer)`, that of `join`, or plain SGD
-                   with the learning rate of the last step
+                   this rank's last step. Default: that of the last `member.step(optimizer)`, that of `join`, or plain
+                   SGD with the learning rate of the last step
 
         Raises DivergenceError, on all ranks the same, if a parameter of any rank is not finite.
         """

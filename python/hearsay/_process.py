@@ -55,8 +55,8 @@ class _Process:
     def start(self):
         if self.child:
             raise RuntimeError(
-                "this is a forked process (a DataLoader's worker?): its parent is the rank. Call hearsay.join, rank and "
-                "size in the process that mpirun has started"
+                "this is a forked process (a DataLoader's worker?): its parent is the rank. Call hearsay.join, rank "
+                "and size in the process that mpirun has started"
             )
         if self.mpi is not None:
             return

@@ -14,9 +14,9 @@ def report(runs: Any, output: Union[str, "os.PathLike[str]"] = "report.html") ->
     runs    names of run folders, members or summaries; the first one is the baseline
     output  the page, one HTML file; figures and their data go into a folder beside it
 
-    Not collective: call it on one rank, or in another program, `python3 -m hearsay report`. Needs pandas, matplotlib and
-    yaml (`pip install hearsay[report]`; Debian: python3-pandas python3-matplotlib python3-yaml). Raises DataError where a
-    folder holds no run, ValueError where the runs cannot stand on one page, ImportError.
+    Not collective: call it on one rank, or in another program, `python3 -m hearsay report`. Needs pandas, matplotlib
+    and yaml (`pip install hearsay[report]`; Debian: python3-pandas python3-matplotlib python3-yaml). Raises DataError
+    where a folder holds no run, ValueError where the runs cannot stand on one page, ImportError.
     """
     try:
         from hearsay_analysis.commands import report as command
@@ -24,8 +24,8 @@ def report(runs: Any, output: Union[str, "os.PathLike[str]"] = "report.html") ->
         import matplotlib, pandas, yaml
     except ImportError as error:
         raise ImportError(
-            f"hearsay.report needs {error.name} (pip install 'hearsay[report]'; Debian: python3-pandas python3-matplotlib "
-            f"python3-yaml)"
+            f"hearsay.report needs {error.name} (pip install 'hearsay[report]'; Debian: python3-pandas "
+            f"python3-matplotlib python3-yaml)"
         ) from error
     import argparse
 

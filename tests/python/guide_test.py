@@ -1,4 +1,4 @@
-"""The code of docs/guide/python.md and python-details.md runs as it stands there; what it leaves to the reader is said here."""
+"""The code of the pages on Python runs as it stands there; what they leave to the reader is said here."""
 import re
 import textwrap
 import unittest

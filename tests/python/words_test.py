@@ -123,7 +123,8 @@ class WordsTest(JobCase):
             """
             from mpi4py import MPI
             import hearsay
-            assert (hearsay.rank(), hearsay.size()) == (MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size) and hearsay.size() == 2
+            assert (hearsay.rank(), hearsay.size()) == (MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size)
+            assert hearsay.size() == 2
             """
         )
 

@@ -57,7 +57,8 @@ def read_traces(run_folder):
     there = rank_files(folder, "trace.rank*.json", ranks)
     absent = next((k for k, (rank, _) in enumerate([*there, (None, None)]) if rank != k), 0)
     if len(there) < ranks:
-        raise DataError(f"{folder} holds no trace.rank{absent:04d}.json: {len(there)} of {ranks} ranks have written one")
+        written = f"{len(there)} of {ranks} ranks have written one"
+        raise DataError(f"{folder} holds no trace.rank{absent:04d}.json: {written}")
     traces = []
     for rank, path in there:
         content = read_object(path)

@@ -32,16 +32,15 @@ class SparseLoCo final : public Exchange {
         round_block_(context.replica.layout, phi_.span(), difference_.span()) {
     round_block_.device = context.replica.device;
     std::ranges::copy(context.replica.values.span(), phi_.span().begin());
-    sum_ =
-        sum.build({.topology = context.topology,
-                   .neighbourhood = context.neighbourhood,
-                   .replica = round_block_,
-                   .mailbox = context.mailbox,
-                   .engine = context.engine,
-                   .ledger = context.ledger,
-                   .peers = context.peers,
-                   .iterations_per_epoch = context.iterations_per_epoch.in_rounds(options.local_steps),
-                   .interrupted = context.interrupted});
+    sum_ = sum.build({.topology = context.topology,
+                      .neighbourhood = context.neighbourhood,
+                      .replica = round_block_,
+                      .mailbox = context.mailbox,
+                      .engine = context.engine,
+                      .ledger = context.ledger,
+                      .peers = context.peers,
+                      .iterations_per_epoch = context.iterations_per_epoch.in_rounds(options.local_steps),
+                      .interrupted = context.interrupted});
   }
 
   void start(Iteration) override {}

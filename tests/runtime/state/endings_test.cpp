@@ -117,7 +117,8 @@ TEST_CASE("a gradient that is not finite ends every exchange with its rank, iter
   }
 }
 
-TEST_CASE("in the last step of a large model it is told by all ranks alike, with the iterations between which it came") {
+TEST_CASE(
+    "in the last step of a large model it is told by all ranks alike, with the iterations between which it came") {
   const auto n = static_cast<std::int64_t>(3 * FiniteWatch::piece);
   for (const std::string& yaml : all_exchanges()) {
     CAPTURE(yaml);
@@ -154,7 +155,8 @@ TEST_CASE("gradients whose sum is too large for a float end every exchange that 
 
 TEST_CASE("what the exchange keeps beside x is looked at, too") {
   struct Keeps final : Exchange {
-    explicit Keeps(const ExchangeContext& context) : momentum(context.replica.layout.size()), rank(context.peers.rank()) {}
+    explicit Keeps(const ExchangeContext& context)
+        : momentum(context.replica.layout.size()), rank(context.peers.rank()) {}
     void start(Iteration) override {}
     void finish(Iteration) override {}
     void stepped(Iteration) override { momentum[12] = rank == 1 ? nan : 0.0F; }
@@ -260,7 +262,8 @@ TEST_CASE("a rank that is done goes on mixing until all are") {
   for (const std::string& yaml :
        {ring + "exchange: {name: dpsgd, schedule: asynchronous}\n",
         ring + "exchange: {name: dpsgd, schedule: asynchronous, correction: {name: drift}}\n",
-        ring + "exchange: {name: eventgrad, schedule: asynchronous, mixing: {name: arrival}}\ntrigger: {name: always}\n",
+        ring +
+            "exchange: {name: eventgrad, schedule: asynchronous, mixing: {name: arrival}}\ntrigger: {name: always}\n",
         ring + "exchange: {name: push_sum, schedule: asynchronous}\n",
         std::string("topology: {graph: {name: directed_ring}, weights: {name: uniform}}\n"
                     "exchange: {name: push_sum, schedule: asynchronous}\n")}) {

@@ -11,9 +11,7 @@
 
 namespace hearsay {
 
-inline double epoch_of(const ExchangeContext& context, Iteration k) {
-  return context.iterations_per_epoch.epoch(k);
-}
+inline double epoch_of(const ExchangeContext& context, Iteration k) { return context.iterations_per_epoch.epoch(k); }
 
 /// Runs `collective` on the communication thread and waits for it.
 void run_collective(const ExchangeContext& context, const std::function<void()>& collective);
@@ -38,8 +36,8 @@ class CollectiveQueue {
   bool failed_ = false;  // a collective or the engine has: nothing is under way, and `done_` will not catch up
 };
 
-/// values ← values / P: a sum over all ranks of what begins at `offset` of the block. Throws DivergenceError, naming the
-/// segment, where the sum is too large for a float.
+/// values ← values / P: a sum over all ranks of what begins at `offset` of the block. Throws DivergenceError, with the
+/// segment's name, where the sum is too large for a float.
 void divide_by_ranks(const ExchangeContext& context, std::size_t offset, std::span<float> values);
 
 /// g ← total / P, where g lives: what begins at `offset` of the block. Throws as `divide_by_ranks`.
