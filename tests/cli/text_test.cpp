@@ -9,6 +9,7 @@
 #include "apps/shared/text.hpp"
 #include "apps/shared/train_report.hpp"
 #include "apps/tools/comparison.hpp"
+#include "base/text/shown.hpp"
 
 using namespace hearsay;
 
@@ -53,6 +54,22 @@ bool mentions(const std::vector<std::string>& notes, const std::string& words) {
 }
 
 }  // namespace
+
+TEST_CASE("text of others is shown in tables, notes and outcomes, and a terminal obeys nothing of it") {
+  const std::string evil = "\x1b]0;X\a\x1b[2J\nnote: fine";
+  Summary run = finished(10, 10);
+  run.status = run.message = run.model = evil;
+  run.metrics = {{.metric = {.name = evil}, .mean_model = 1.0, .rank_worst = 1.0, .rank_mean = 1.0}};
+  const std::vector<ComparedRun> runs{{evil, finished(10, 10), {}}, {"other" + evil, run, {}}};
+  const std::string table = comparison_table(runs), outcome = outcome_text(run, evil, false);
+  for (const std::string& text : {table, outcome}) {
+    CHECK(shown_lines(text) == text);
+    CHECK(text.find("\\x1b") != std::string::npos);
+    CHECK(text.find("\nnote: fine") == std::string::npos);
+  }
+  CHECK(lines_of(table).size() == 4);
+  CHECK(aligned_table({{"a\nb", "\x1b"}, {"c", "d"}}) == "a\\nb  \\x1b\nc        d\n");
+}
 
 TEST_CASE("numbers carry three digits that count and a unit") {
   CHECK(with_separators(0) == "0");

@@ -10,6 +10,7 @@
 #include "apps/shared/text.hpp"
 #include "apps/tools/watch_view.hpp"
 #include "base/error.hpp"
+#include "base/text/shown.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 
 using namespace hearsay;
@@ -45,6 +46,27 @@ TEST_CASE("rates are differences of counters over differences of the ranks' own 
   CHECK(run.rank(0).iterations_per_second == 10.0);
   CHECK(run.rank(0).neighbour_rates == std::vector{2000.0, 0.0});
   CHECK(run.losses().size() == 2);
+}
+
+TEST_CASE("what a run folder says of itself is shown, and a terminal obeys nothing of it") {
+  const TemporaryFolder folder;
+  std::string evil = manifest;
+  evil.replace(evil.find("eventgrad"), 9, "\\u001b[2J\\nfine");
+  test::write(folder / "manifest.json", evil);
+  const std::string view = watch_view(WatchedRun(folder.path()), 100);
+  CHECK(shown_lines(view) == view);
+  CHECK(view.find("\\x1b[2J\\nfine, mlp on mnist, 3 ranks") != std::string::npos);
+}
+
+TEST_CASE("as many ranks as a job can have are watched, whatever the manifest says") {
+  const TemporaryFolder folder;
+  for (const char* ranks : {"0", "1000001", "1000000000000", "-1", "1e300"}) {
+    CAPTURE(ranks);
+    std::string other = manifest;
+    other.replace(other.find("3"), 1, ranks);
+    test::write(folder / "manifest.json", other);
+    CHECK_THROWS_AS(WatchedRun(folder.path()), DataError);
+  }
 }
 
 TEST_CASE("a line counts once, when it is whole") {
