@@ -622,7 +622,7 @@ def join(
         trigger=trigger,
     )
     block = _blocks.made_of(model)
-    steps = _rates.Steps(plan, block, optimizer, learning_rate, own_trigger=trigger is not None)
+    steps = _rates.Steps(plan, block, optimizer, learning_rate, of_use=trigger is not None or plan.serves)
     meetings = process.meetings_of(communicator)
     core = _core.Member(
         None if communicator is None else communicator.py2f(),

@@ -71,12 +71,12 @@ def reported_rate(optimizer: Any, learning_rate: Rate) -> Optional[float]:
 class Steps:
     """What the core is told of the steps that follow."""
 
-    def __init__(self, plan, block, optimizer: Any, learning_rate: Rate, own_trigger: bool):
-        """`optimizer` and `learning_rate`: what `hearsay.join` was given. `own_trigger`: somebody may look at the rate
-        who does not need it. Raises ConfigError if an optimizer was given, and the configuration needs to know its
-        steps, and they are not known."""
+    def __init__(self, plan, block, optimizer: Any, learning_rate: Rate, of_use: bool):
+        """`optimizer` and `learning_rate`: what `hearsay.join` was given. `of_use`: somebody may look at the rate who
+        does not need it: a trigger of the loop's own, or a server. Raises ConfigError if an optimizer was given, and
+        the configuration needs to know its steps, and they are not known."""
         self._needed, self._exchange = plan.measures_steps, plan.exchange
-        self._asked = self._needed or own_trigger
+        self._asked = self._needed or of_use
         self._names = block.names
         self._tensors = list(block.parameters.values())
         self._optimizer, self._learning_rate = optimizer, learning_rate
