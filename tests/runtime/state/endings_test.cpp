@@ -54,7 +54,8 @@ Thrown run(const std::string& yaml, int ranks, const Layout& layout, const Loop&
   const std::vector<float> initial(layout.size(), 0.0F);
   const LocalJob job{
       .topology = *topology, .layout = layout, .initial = initial, .plan = plan.exchange(), .engine = engine};
-  Thrown thrown{.by_rank = std::vector<std::string>(static_cast<std::size_t>(ranks))};
+  Thrown thrown;
+  thrown.by_rank.resize(static_cast<std::size_t>(ranks));
   std::mutex mutex;
   try {
     run_local_ranks(job, [&](LocalRank& rank) {
@@ -196,7 +197,7 @@ TEST_CASE("what the exchange keeps beside x is looked at, too") {
 // x is −Σ of all pushes over P, which is whole.
 TEST_CASE("servers apply all that is pushed to them, also after their own last step, and all ranks end with that") {
   for (const EngineKind engine : {EngineKind::inline_engine, EngineKind::thread_engine}) {
-    for (const std::vector<Iteration> iterations : {std::vector<Iteration>{4, 8, 40, 80}, {80, 1, 1, 2}}) {
+    for (const auto& iterations : {std::vector<Iteration>{4, 8, 40, 80}, {80, 1, 1, 2}}) {
       const Iteration all = iterations[0] + iterations[1] + iterations[2] + iterations[3];
       const Thrown thrown = run(
           "exchange: {name: gradient_dropping, schedule: asynchronous}\n"
