@@ -63,12 +63,12 @@ std::uint64_t JobCount::of(int process) const {
 
 std::uint64_t JobCount::total() const {
   std::uint64_t sum = 0;
-  for (int r = 0; r < places_.processes(); ++r) sum += of(r);
+  for (std::size_t r = 0; r < processes(); ++r) sum += of(static_cast<int>(r));
   return sum;
 }
 
 std::uint64_t JobCount::stop() {
-  auto& word = counts_[static_cast<std::size_t>(places_.processes()) + own_];
+  auto& word = counts_[processes() + own_];
   const std::uint64_t stops = word.load(std::memory_order_relaxed) / 2 + 1;
   word.store(2 * stops, std::memory_order_relaxed);
   hurries_.store(true, std::memory_order_relaxed);
@@ -77,12 +77,12 @@ std::uint64_t JobCount::stop() {
 }
 
 void JobCount::leave() {
-  counts_[static_cast<std::size_t>(places_.processes()) + own_].fetch_or(1, std::memory_order_relaxed);
+  counts_[processes() + own_].fetch_or(1, std::memory_order_relaxed);
   due_.fetch_add(1, std::memory_order_release);
 }
 
 std::uint64_t JobCount::stop_word(int process) const {
-  return counts_[static_cast<std::size_t>(places_.processes() + process)].load(std::memory_order_acquire);
+  return counts_[processes() + static_cast<std::size_t>(process)].load(std::memory_order_acquire);
 }
 std::uint64_t JobCount::stops_of(int process) const { return stop_word(process) / 2; }
 bool JobCount::has_left(int process) const { return stop_word(process) % 2 != 0; }
@@ -135,7 +135,7 @@ void JobCount::learn(std::size_t edge) {
   auto* const words = reinterpret_cast<std::uint64_t*>(memory_.own().data() + neighbours_[edge].here);
   bool any = false;
   for (std::size_t r = 0; r < counts_.size(); ++r) {
-    if (r % static_cast<std::size_t>(places_.processes()) == own_) continue;
+    if (r % processes() == own_) continue;
     const auto count = value_of_word(std::atomic_ref(words[r]).load(std::memory_order_relaxed));
     any = any || count;
     if (!count || *count <= counts_[r].load(std::memory_order_relaxed)) continue;

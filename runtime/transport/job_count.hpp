@@ -87,6 +87,7 @@ class JobCount {
   };
   Neighbour neighbour_at(int place, int process) const;
   std::size_t words_of(int process, std::size_t slot) const;
+  std::size_t processes() const { return counts_.size() / words_a_process; }
   std::uint64_t stop_word(int process) const;
   void note_told();
   void learn(std::size_t edge);

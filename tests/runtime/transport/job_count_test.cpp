@@ -54,7 +54,8 @@ TEST_CASE("what a rank knows never exceeds what was begun, and is all of it some
       if (name != "complete" && ranks == 1) continue;
       CAPTURE(name);
       CAPTURE(ranks);
-      Job job(graph(name, ranks));
+      const Topology topology = graph(name, ranks);
+      Job job(topology);
       Random random(4);
       std::vector<std::uint64_t> begun(static_cast<std::size_t>(ranks));
       std::uint64_t total = 0;
