@@ -501,12 +501,22 @@ void Participant::settle(const std::function<void()>& barrier) {
   if (sharded_ && count_) {
     // The pushes that have arrived are applied, then those that could not go before.
     for (int round = 0; round < 2; ++round) {
+      await_read();
       serve_once();
       take_in({});
     }
     take_from_servers();
   }
   require_finite();
+}
+
+/// Until the other ends know that they have read all that this rank has sent: then it may send again.
+void Participant::await_read() {
+  engine_->wait_until([this] {
+    for (std::size_t edge = 0; edge < neighbourhood_.neighbours.size(); ++edge)
+      if (mailbox_.under_way(edge) > 0) return options_.interrupted();
+    return true;
+  });
 }
 
 void Participant::take_in(const std::function<void()>& barrier) {

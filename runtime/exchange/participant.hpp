@@ -225,6 +225,7 @@ class Participant {
   void serve_once();
   void apply_gradient();
   bool all_have_stopped(std::uint64_t stops) const;
+  void await_read();
   void take_in(const std::function<void()>& barrier);
   void take_from_servers();
   void uncounted(const std::function<void()>& job);

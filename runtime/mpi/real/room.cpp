@@ -47,10 +47,11 @@ bool is_of_this_host(const std::string& folder) {
 
 bool is_open_mpi() { return Environment::library_version().starts_with("Open MPI"); }
 
-/// What Open MPI has taken for a parameter of its own, wherever it was set.
+/// What Open MPI has taken for a parameter of its own, wherever it was set. It takes the thread level that is asked for
+/// here for that of all of MPI, so this asks for what there is.
 std::string parameter(const char* name) {
-  int provided = 0, index = 0, length = 0;
-  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return {};
+  int level = 0, provided = 0, index = 0, length = 0;
+  if (MPI_Query_thread(&level) != MPI_SUCCESS || MPI_T_init_thread(level, &provided) != MPI_SUCCESS) return {};
   std::string value;
   MPI_T_cvar_handle handle = MPI_T_CVAR_HANDLE_NULL;
   if (MPI_T_cvar_get_index(name, &index) == MPI_SUCCESS &&
