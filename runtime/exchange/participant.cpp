@@ -604,6 +604,7 @@ std::optional<Participant::Finding> Participant::finding_of_all(const std::optio
       const auto* const text = reinterpret_cast<const char*>(of.bytes.data()) + sizeof order;
       if (!first || order < first->order) first = Finding{order, {text, of.bytes.size() - sizeof order}};
     }
+    transport_->barrier();  // all know it before anybody leaves
   });
   return first;
 }

@@ -15,7 +15,7 @@ std::optional<std::string> not_finite(const Layout& layout, std::size_t offset, 
   const auto segment = std::ranges::find_if(
       layout.segments(), [at](const Segment& s) { return s.offset <= at && at < s.offset + s.length; });
   std::ostringstream text;
-  text << "value " << at - segment->offset << " of segment '" << segment->name << "' is " << *bad;
+  text << "value " << at - segment->offset << " of parameter '" << segment->name << "' is " << *bad;
   return text.str();
 }
 

@@ -19,7 +19,7 @@ namespace hearsay {
 
 struct NotFinite {
   std::int64_t first, last;  ///< iterations: it was finite before `first`, and not after `last` any more
-  std::string what;          ///< "value 3 of segment 'w' is nan"
+  std::string what;          ///< "value 3 of parameter 'w' is nan"
 };
 
 /// The first of `values`, which begin at `offset` of the block, that is not finite.

@@ -110,7 +110,7 @@ class EndingsTest(JobCase):
             ranks=2,
         )
         self.assertEqual(job.code, 5, job)
-        self.assertRegex(job.err, r"\[rank 1\] .*rank 1 diverged at iteration 2: value 3 of segment 'second' is nan")
+        self.assertRegex(job.err, r"\[rank 1\] .*rank 1 diverged at iteration 2: value 3 of parameter 'second' is nan")
         self.assertEqual(self.summary()["status"], "diverged")
 
     def test_no_exchange_finishes_with_what_is_no_number(self):
@@ -148,7 +148,7 @@ class EndingsTest(JobCase):
             ranks=3,
         )
         self.assertEqual(job.code, 5, job)
-        sentence = "rank 1 diverged at iteration 2: value 3 of segment 'second' is nan"
+        sentence = "rank 1 diverged at iteration 2: value 3 of parameter 'second' is nan"
         self.assertEqual(sum(line.startswith(sentence) for line in job.out.splitlines()), 3, job)
         for summary in self.folder.glob("run*/summary.json"):
             self.assertNotIn('"finished"', summary.read_text())

@@ -227,7 +227,8 @@ class Simulation {
     }
     const double iterations_between = std::max(edge.mean_silence / edge.part, 1.0 + static_cast<double>(setup_.delay));
     const double share = has_sent(i, first, n) && has_sent(j, first, n) ? 1.0 : share_of_one(weights(k)[i][j]);
-    const float rate = of_8_bits(share * setup_.correction / (iterations_between * setup_.learning_rate));
+    const double told = of_8_bits(setup_.learning_rate);
+    const float rate = of_8_bits(share * setup_.correction / (iterations_between * told));
     for (std::size_t e = first; e < first + n; ++e) {
       if (!moves(i, j, s, e)) continue;
       drift_[i][e] += rate * (w * (theirs[e] - ours[e]));

@@ -139,6 +139,7 @@ class DPsgdPlan final : public ExchangePlan {
     return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
+    if (options_.by_turns) correction_.require_own_shares(context.topology);
     return std::make_unique<DPsgd>(context, options_, strategy_, correction_);
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {

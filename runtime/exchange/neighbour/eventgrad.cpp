@@ -14,7 +14,6 @@
 // mixing or selection need.
 #include <algorithm>
 #include <optional>
-#include <sstream>
 #include <vector>
 
 #include "base/error.hpp"
@@ -207,7 +206,7 @@ class EventGradPlan final : public ExchangePlan {
     return cost;
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
-    if (correction_.on()) require_shares(context.topology);
+    correction_.require_own_shares(context.topology);
     return std::make_unique<EventGrad>(context, link_, strategy_, sparsifier_.fresh(), mixing_, trigger_, correction_);
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
@@ -230,18 +229,6 @@ class EventGradPlan final : public ExchangePlan {
   bool runs_on(const Device& device) const override { return device.selects_changes(sparsifier_); }
 
  private:
-  /// Where a rank takes more of its neighbours than it has itself, events of these alone take it past all of them.
-  static void require_shares(const Topology& topology) {
-    for (std::size_t i = 0; i < static_cast<std::size_t>(topology.ranks()); ++i) {
-      const double kept = topology.matrix(i, i);
-      if (kept > -1e-9) continue;
-      std::ostringstream message;
-      message << "exchange.correction: with these topology.weights rank " << i << " keeps " << kept
-              << " of its own model, and events of some neighbours alone take it past all of them; a weight of at "
-                 "least 0 is stable: take topology.weights: metropolis, or exchange.name: dpsgd";
-      throw ConfigError(message.str());
-    }
-  }
   /// The values x − x̂ are written into a block of their own and read twice, where error feedback reads its sum once.
   LocalWork selection(const Layout& layout) const {
     constexpr double words_of_difference = 3.0;

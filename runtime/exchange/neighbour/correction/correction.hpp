@@ -22,6 +22,9 @@ struct CorrectionPlan {
   bool on() const { return strength != 0.0; }
   /// What theory calls unstable. `growth`: how many times the usual silence one may last; nothing: no bound.
   std::vector<std::string> warnings(const Topology& topology, std::optional<double> growth) const;
+  /// For what moves by single events: where a rank takes more of its neighbours than it has itself, events of these
+  /// alone take it past all of them. Throws ConfigError, with the rank and its weight.
+  void require_own_shares(const Topology& topology) const;
   /// Bytes of v.
   std::size_t kept_bytes(const Layout& layout) const { return on() ? layout.size() * sizeof(float) : 0; }
   /// v off g: three streams; two copies and v, read and written, where a fraction of the segments moves on all edges.

@@ -51,6 +51,7 @@
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>
+#include <sstream>
 #include <string>
 
 #include "base/error.hpp"
@@ -221,6 +222,18 @@ void DriftCorrection::correct(std::span<float> g) {
   const MixEdge minus_v{.weight = -1.0F, .theirs = v_.span(), .ours = {}};
   device_.mix_row(1.0F, {&minus_v, 1}, g);
   gain_.gradient(g);
+}
+
+void CorrectionPlan::require_own_shares(const Topology& topology) const {
+  for (std::size_t i = 0; on() && i < static_cast<std::size_t>(topology.ranks()); ++i) {
+    const double kept = topology.matrix(i, i);
+    if (kept > -1e-9) continue;
+    std::ostringstream message;
+    message << "exchange.correction: with these topology.weights rank " << i << " keeps " << kept
+            << " of its own model, and events of some neighbours alone take it past all of them; a weight of at "
+               "least 0 is stable: take topology.weights: metropolis, or exchange.name: dpsgd in lockstep";
+    throw ConfigError(message.str());
+  }
 }
 
 std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std::optional<double> growth) const {

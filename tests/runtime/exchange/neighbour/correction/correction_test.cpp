@@ -479,7 +479,8 @@ TEST_CASE("with a strength that nobody has set every combination reaches the min
         // With a delay a rank may have to wait for room, which on one thread nobody makes.
         if (exchange.find("delay") != std::string::npos) options.run = Ranks::threads;
         try {
-          CHECK(problem.distance(train_locally(topology + exchange, layout, initial, problem, options)) < 1e-2);
+          const JobOutcome outcome = train_locally(topology + exchange, layout, initial, problem, options);
+          CHECK(problem.distance(outcome) < 1e-2);
           ++reached;
         } catch (const ConfigError&) {
           ++refused;
