@@ -234,7 +234,8 @@ class CommandsTest(JobCase):
 
     def test_launch_starts_ranks_and_hands_on_their_exit_code(self):
         program = self.folder / "program.py"
-        program.write_text("import hearsay, sys\nprint(f'{hearsay.rank()} {hearsay.size()}\\n', end='')\nsys.exit(hearsay.rank() * 7)\n")
+        line = "print(f'{hearsay.rank()} {hearsay.size()}\\n', end='')"
+        program.write_text(f"import hearsay, sys\n{line}\nsys.exit(hearsay.rank() * 7)\n")
         done = hearsay_command("launch", "-n", 2, program)
         self.assertEqual(done.returncode, 7, done)
         self.assertEqual(sorted(done.stdout.split("\n")), ["", "0 2", "1 2"])

@@ -161,7 +161,9 @@ TEST_CASE("gradients whose sum is too large for a float end every exchange that 
       rank.member.settle();
       for (const float value : x) CHECK(std::isfinite(value));
     });
-    CHECK(thrown.diverged == (laws.mixes == ExchangeLaws::Mixes::gradients));
+    // Asynchronous servers add what has come at once: both gradients, or one after the other.
+    const bool sums = laws.mixes == ExchangeLaws::Mixes::gradients;
+    if (!sums || yaml.find("asynchronous") == std::string::npos) CHECK(thrown.diverged == sums);
     CHECK((thrown.first.empty() || thrown.first.find(" of parameter '") != std::string::npos));
   }
 }
