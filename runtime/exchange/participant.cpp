@@ -623,7 +623,10 @@ void Participant::require_finite() {
 void Participant::state(Archive& archive) {
   if (!archive.loads())
     if (const auto found = own_finding()) throw DivergenceError(found->text);
-  if (count_) archive.value("iterations in which it only served", served_);
+  if (count_) {
+    archive.value("iterations in which it only served", served_);
+    archive.value("next iteration of the exchange", next_);  // a rank that loads may serve before its first `start`
+  }
   flush();
   for (StepResponse& step : steps_) archive.optional("learning rate", step.learning_rate);
   exchange_->state(archive);
@@ -638,6 +641,7 @@ void Participant::begin_at(Iteration k, const ExchangePlan& plan, std::span<cons
   exchange_.reset();
   exchange_ = build_exchange(plan, context());
   if (count_) engine_->run([&] { count_->begin_at(static_cast<std::uint64_t>(k)); });
+  next_ = k + served_;
   if (!owed.empty()) exchange_->take_residual(owed);
 }
 
