@@ -46,13 +46,12 @@ int main(int argc, char** argv) try {
     for (hearsay::Iteration k = 0; k < 400; ++k) {
       member.start(k);  // x_k is final: what has news goes out
       line.loss_and_gradient(x, g);
-      member.all_gradients_ready();
       member.finish(k);  // mixes x with what has come, or replaces g
       for (std::size_t i = 0; i < x.size(); ++i) x[i] -= learning_rate * g[i];
       member.stepped(k);
     }
     member.settle();
-    const hearsay::LedgerTotals counts = member.counts();
+    const hearsay::LedgerTotals counts = member.ledger().totals();
     std::printf("rank %d: y = %.2f u + %.2f after %llu messages, %llu bytes\n", mpi.rank(), x[0], x[1],
                 static_cast<unsigned long long>(counts.messages), static_cast<unsigned long long>(counts.bytes()));
   } catch (const std::exception& error) {

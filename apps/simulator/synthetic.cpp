@@ -54,7 +54,7 @@ SyntheticRank::SyntheticRank(const mpi::Environment& environment, const Syntheti
       replica_(run.simulation.layout()),
       communicator_(
           [this] {
-            member_.serve();
+            member_.communication().serve();
             survivors_.require_all_alive();
           },
           environment.communicator()),
@@ -80,9 +80,8 @@ void SyntheticRank::iterate(Iteration k) {
   draw_gradient(k);
   {
     const PhaseTimer timer(member_.ledger(), Phase::compute);
-    member_.compute_for(compute_time_(k));
+    member_.communication().compute_for(compute_time_(k));
   }
-  member_.all_gradients_ready();
   member_.learning_rate(run_.simulation.learning_rate);
   member_.finish(k);
   const auto x = replica_.values.span();
@@ -90,12 +89,12 @@ void SyntheticRank::iterate(Iteration k) {
   const auto rate = static_cast<float>(run_.simulation.learning_rate);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] -= rate * g[i];
   member_.stepped(k);
-  member_.require_finite_so_far();
+  member_.finite().require_so_far();
 }
 
 Progression SyntheticRank::progression(Iteration done) const {
   return {.iterations = done,
-          .job_iterations = member_.job_iterations(done),
+          .job_iterations = member_.members().job_iterations(done),
           .time_s = seconds(),
           .learning_rate = run_.simulation.learning_rate};
 }
@@ -112,7 +111,7 @@ Iteration SyntheticRank::train() {
   LongWork work("simulate", "iteration", rank_ == 0);
   const auto all = static_cast<double>(run_.simulation.iterations);
   Iteration k = 0;
-  for (; member_.job_iterations(k) < all; ++k) {
+  for (; member_.members().job_iterations(k) < all; ++k) {
     work.reached(k, run_.simulation.iterations);
     iterate(k);
     record(k);
@@ -150,7 +149,7 @@ Summary SyntheticRank::operator()() {
   diary_.begin(communicator_);
   start_ = member_.ledger().now();
   hooks_.begun();
-  if (member_.is_spare() && !member_.take_over(*run_.exchange)) return leave_unused();
+  if (member_.spare() != nullptr && !member_.spare()->take_over(*run_.exchange)) return leave_unused();
   diary_.open();
   diary_.start_clock();
   diary_.watch();
@@ -158,8 +157,8 @@ Summary SyntheticRank::operator()() {
   const RankResult result{.times = {.wall_s = seconds()},
                           .iterations = done,
                           .replica_hash = replica_hash(replica_.values.span()),
-                          .shares = member_.exchange().shares(),
-                          .rank = member_.rank()};
+                          .shares = measures_of(member_.exchange()).shares(),
+                          .rank = member_.edges().rank()};
   if (!survivors_.may_die()) return finish(result);
   Summary total;
   const bool here = survivors_.attempt_together([&] { total = finish(result); });

@@ -16,12 +16,12 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
 void Member::broadcast(std::span<std::byte> bytes) {
-  participant_.engine().run([&] { communicator_.broadcast(bytes, 0); });
+  participant_.communication().run([&] { communicator_.broadcast(bytes, 0); });
 }
 
 bool Member::same_on_all(double value) {
   std::vector<double> most{value, -value};
-  participant_.engine().run([&] { communicator_.maximum(most); });
+  participant_.communication().run([&] { communicator_.maximum(most); });
   return most[0] == -most[1];
 }
 
@@ -31,16 +31,16 @@ double Member::average(std::span<double> more, std::vector<float>& mean) {
     throw ConfigError("the model has " + std::to_string(more.size()) + " values in float buffers on rank " +
                       std::to_string(rank()) +
                       ", and others on other ranks, which cannot be averaged; register the same buffers on every rank");
-  participant_.await_all();
+  participant_.service().await_all();
   const std::span<const float> x = replica_->values.span();
   mean.assign(x.begin(), x.end());
-  participant_.engine().run([&] {
+  participant_.communication().run([&] {
     communicator_.sum(mean);
     communicator_.sum(more);
   });
   for (float& value : mean) value /= static_cast<float>(ranks());
   for (double& value : more) value /= ranks();
-  if (participant_.is_sharded()) std::ranges::copy(participant_.servers_model(), mean.begin());
+  if (participant_.service().is_sharded()) std::ranges::copy(participant_.service().servers_model(), mean.begin());
   double squares = 0.0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double difference = static_cast<double>(x[i]) - static_cast<double>(mean[i]);
@@ -52,9 +52,9 @@ double Member::average(std::span<double> more, std::vector<float>& mean) {
 
 /// `squares`: ‖x_i − mean‖² of this rank.
 void Member::note_consensus(double squares) {
-  participant_.engine().run([&] { communicator_.sum({&squares, 1}); });
+  participant_.communication().run([&] { communicator_.sum({&squares, 1}); });
   if (!std::isfinite(squares)) {
-    participant_.require_finite();
+    participant_.finite().require();
     throw DivergenceError("the models of the ranks, each of them finite, are too large to be averaged");
   }
   consensus_distance_ = std::sqrt(squares / ranks());
@@ -69,7 +69,7 @@ void Member::measure_consensus() {
   for (std::size_t begin = 0; begin < x.size(); begin += piece) {
     const std::span<const float> own = x.subspan(begin, std::min(piece, x.size() - begin));
     mean.assign(own.begin(), own.end());
-    participant_.engine().run([&] { communicator_.sum(mean); });
+    participant_.communication().run([&] { communicator_.sum(mean); });
     for (std::size_t i = 0; i < own.size(); ++i) {
       const double difference =
           static_cast<double>(own[i]) - static_cast<double>(mean[i] / static_cast<float>(ranks()));
@@ -86,7 +86,7 @@ void Member::require_same_metrics(std::span<const Score> scores, bool shared) {
     names += score.metric.name + (score.metric.higher_is_better ? " (up) " : " (down) ");
   const auto hash = static_cast<double>(xxh3(std::as_bytes(std::span(names))) >> 11);  // 53 bits
   std::vector<double> least{hash}, most{hash};
-  participant_.engine().run([&] {
+  participant_.communication().run([&] {
     communicator_.minimum(least);
     communicator_.maximum(most);
   });
@@ -110,7 +110,7 @@ std::vector<RunQuality> Member::evaluated(std::span<const Score> scores, std::op
   }
   sums.push_back(weight);
   sums.push_back(has_own ? 1.0 : 0.0);
-  participant_.engine().run([&] {
+  participant_.communication().run([&] {
     communicator_.sum(sums);
     communicator_.minimum(worst);
   });

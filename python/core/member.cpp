@@ -25,7 +25,7 @@ Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<Meetings> meetings
       replica_(std::move(replica)),
       epoch_length_(program.iterations_per_epoch),
       interruption_(program.signals),
-      communicator_([this] { participant_.serve(); }, ranks),
+      communicator_([this] { participant_.communication().serve(); }, ranks),
       meetings_(std::move(meetings)),
       number_(meetings_->next_member()),
       participant_(ranks, (require_same_job(program.buffers), plan_->topology(communicator_.size())), *plan_->exchange,
@@ -39,7 +39,7 @@ Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<Meetings> meetings
     const std::string place = this->ranks() > 1 ? "[rank " + std::to_string(rank()) + "] " : "";
     std::fprintf(stderr, "hearsay: %swarning: %s\n", place.c_str(), words.c_str());
   });
-  participant_.engine().run([this] { diary_->begin(communicator_); });
+  participant_.communication().run([this] { diary_->begin(communicator_); });
   diary_->open();
   diary_->watch();
 }
@@ -118,11 +118,11 @@ void Member::meet(Call call) {
   constexpr std::chrono::minutes patience{1};
   const TimePoint start = participant_.ledger().now();
   bool told = is_last(call);  // asynchronous ranks may be long
-  participant_.engine().run([&] { meetings_->come({.call = call, .member = number_, .steps = done_}); });
-  if (!plan_->in_step()) participant_.accompany([this] { return !meetings_->missing().empty(); });
-  participant_.engine().run([&] {
+  participant_.communication().run([&] { meetings_->come({.call = call, .member = number_, .steps = done_}); });
+  if (!plan_->in_step()) participant_.service().accompany([this] { return !meetings_->missing().empty(); });
+  participant_.communication().run([&] {
     meetings_->meet([&] {
-      participant_.serve();
+      participant_.communication().serve();
       if (told || participant_.ledger().now() - start < patience) return;
       told = true;
       std::fprintf(stderr, "hearsay: [rank %d] has waited a minute in %s for rank %s; every rank has to call it\n",
@@ -134,7 +134,7 @@ void Member::meet(Call call) {
 
 void Member::tell_of_step() {
   if (waiting_in_ < 0) return;
-  participant_.engine().run([&] { meetings_->come({.call = Call::step, .member = number_, .steps = done_}); });
+  participant_.communication().run([&] { meetings_->come({.call = Call::step, .member = number_, .steps = done_}); });
 }
 
 void Member::start() {
@@ -167,7 +167,7 @@ void Member::gradient_ready(SegmentId segment) {
                              "backward passes say so: member.step(optimizer, backward_passes=2)");
   ready_[segment] = 1;
   if (Trace* trace = diary_->trace()) trace->gradient(segment, participant_.ledger().now());
-  if (!participant_.layer_wise()) return;
+  if (!participant_.exchange().capabilities().layer_wise) return;
   while (handed_on_ > 0 && ready_[handed_on_ - 1] != 0)
     participant_.gradient_ready(static_cast<SegmentId>(--handed_on_));
 }
@@ -176,7 +176,7 @@ void Member::finish(std::optional<double> learning_rate) {
   if (!in_step_) throw std::runtime_error("member.finish() outside of a step; call member.start() before");
   Ledger& ledger = participant_.ledger();
   ledger.spend({.phase = Phase::compute, .from = phase_start_, .to = ledger.now()}, ledger.charged() - charged_before_);
-  if (participant_.layer_wise())
+  if (participant_.exchange().capabilities().layer_wise)
     while (handed_on_ > 0) participant_.gradient_ready(static_cast<SegmentId>(--handed_on_));
   learning_rate_ = learning_rate.value_or(unknown);
   participant_.finish(done_);
@@ -190,7 +190,7 @@ void Member::stepped(double loss) {
   ledger.spend({.phase = Phase::optimizer, .from = phase_start_, .to = ledger.now()},
                ledger.charged() - charged_before_);
   participant_.stepped(done_);
-  participant_.require_finite_so_far();
+  participant_.finite().require_so_far();
   in_step_ = false;
   waiting_in_ = -1;
   ++done_;
@@ -201,14 +201,14 @@ void Member::stepped(double loss) {
 std::uint64_t Member::replica_hash() const { return hearsay::replica_hash(replica_->values.span()); }
 
 std::size_t Member::memory_bytes() const {
-  const std::size_t neighbours = participant_.neighbourhood().neighbours.size();
-  return Participant::window_bytes(*plan_->exchange, replica_->layout, neighbours, ranks()) +
+  const std::size_t neighbours = participant_.edges().neighbourhood().neighbours.size();
+  return window_bytes(*plan_->exchange, replica_->layout, neighbours, ranks()) +
          plan_->exchange->kept_bytes(replica_->layout, neighbours, ranks());
 }
 
 std::vector<std::string> Member::warnings() const {
   std::vector<std::string> sentences = plan_->notes;
-  std::ranges::copy(plan_->exchange->warnings(participant_.topology()), std::back_inserter(sentences));
+  std::ranges::copy(plan_->exchange->warnings(participant_.edges().topology()), std::back_inserter(sentences));
   return sentences;
 }
 

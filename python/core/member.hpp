@@ -108,10 +108,10 @@ class Member {
   /// Ends this rank's part of a job that has not ended well: not collective, waits for nobody.
   void write_ending(const std::string& status, const std::string& message);
 
-  int rank() const { return participant_.rank(); }
-  int ranks() const { return participant_.topology().ranks(); }
+  int rank() const { return participant_.edges().rank(); }
+  int ranks() const { return participant_.edges().topology().ranks(); }
   Iteration steps() const { return done_; }
-  bool layer_wise() const { return participant_.layer_wise(); }
+  bool layer_wise() const { return participant_.exchange().capabilities().layer_wise; }
   const JobPlan& plan() const { return *plan_; }
   Participant& participant() { return participant_; }
   std::uint64_t replica_hash() const;

@@ -228,7 +228,7 @@ void translate(const char* name) {
 
 /// What a rank has sent so far.
 py::dict counts_of(MemberHandle& h) {
-  const LedgerTotals t = (*h).participant().counts();
+  const LedgerTotals t = (*h).participant().ledger().totals();
   py::dict counts;
   for (const auto& [name, value] : {std::pair{"events", t.events},
                                     {"messages", t.messages},
@@ -293,14 +293,14 @@ void define_meetings(MemberClass& member) {
       .def("end",
            [](MemberHandle& h) {
              waiting(h, [](Member& m_) {
-               m_.participant().await_all();
-               m_.participant().end();
+               m_.participant().service().await_all();
+               m_.participant().service().end();
                m_.participant().settle();
              });
            })
       .def("optimizer",
            [](MemberHandle& h, const py::function& step) {
-             (*h).participant().optimizer([kept = shared_function(step)] {
+             (*h).participant().service().optimizer([kept = shared_function(step)] {
                const py::gil_scoped_acquire locked;
                (*kept)();
              });
@@ -362,10 +362,10 @@ void define_end(MemberClass& member) {
 void define_facts(MemberClass& member) {
   member.def("iterations_per_epoch", [](MemberHandle& h, Iteration length) { (*h).iterations_per_epoch(length); })
       .def("warnings", [](MemberHandle& h) { return (*h).warnings(); })
-      .def("neighbours", [](MemberHandle& h) { return (*h).participant().neighbourhood().neighbours; })
+      .def("neighbours", [](MemberHandle& h) { return (*h).participant().edges().neighbourhood().neighbours; })
       .def("events",
            [](MemberHandle& h) {
-             const auto events = (*h).participant().exchange().events();
+             const auto events = measures_of((*h).participant().exchange()).events();
              return std::vector<bool>(events.begin(), events.end());
            })
       .def("counts", counts_of)

@@ -55,9 +55,9 @@ std::string Member::summary() {
   const RankResult result{.times = {.wall_s = seconds(), .evaluate_s = participant_.ledger().seconds(Phase::evaluate)},
                           .iterations = done_,
                           .replica_hash = replica_hash(),
-                          .shares = participant_.exchange().shares()};
+                          .shares = measures_of(participant_.exchange()).shares()};
   std::string text;
-  participant_.engine().run([&] {
+  participant_.communication().run([&] {
     note_steps_of_all(summary);
     diary_->finish(summary, communicator_, result, rank() == 0);
     if (rank() == 0) text = summary_text(summary);

@@ -17,7 +17,7 @@ void Member::state(Archive& archive) {
   same("exchange", plan_->exchange_name + ", " + std::string(schedule_name(plan_->exchange->schedule())));
   same("parameters", segments());
   std::string around;
-  for (const int neighbour : participant_.neighbourhood().neighbours) around += ' ' + std::to_string(neighbour);
+  for (const int neighbour : participant_.edges().neighbourhood().neighbours) around += ' ' + std::to_string(neighbour);
   same("neighbours in the graph", around);
   archive.value("steps", done_);
   participant_.state(archive);
@@ -26,12 +26,12 @@ void Member::state(Archive& archive) {
 RawBytes Member::state() {
   RawBytes bytes;
   if (plan_->in_step())
-    participant_.require_finite();
+    participant_.finite().require();
   else
     participant_.settle();
   Archive archive = Archive::saving(bytes);
   state(archive);
-  participant_.engine().run([this] { communicator_.barrier(); });
+  participant_.communication().run([this] { communicator_.barrier(); });
   return bytes;
 }
 

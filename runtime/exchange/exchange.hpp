@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,7 +22,10 @@
 #include <vector>
 
 #include "base/state/archive.hpp"
+#include "runtime/exchange/capabilities.hpp"
 #include "runtime/exchange/cost/cost.hpp"
+#include "runtime/exchange/membership/edges.hpp"
+#include "runtime/exchange/step_response.hpp"
 #include "runtime/replica/device.hpp"
 #include "runtime/replica/parameters.hpp"
 #include "runtime/transport/engine.hpp"
@@ -34,13 +36,6 @@
 
 namespace hearsay {
 
-/// A fraction of something, as sums that can be added over ranks: part / whole.
-struct Share {
-  std::string_view name;  ///< as in summary.json, e.g. "lost_mass_fraction"
-  double part = 0.0, whole = 0.0;
-  double fraction() const { return whole > 0.0 ? part / whole : 0.0; }
-};
-
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -48,78 +43,18 @@ class Exchange {
   virtual void gradient_ready(SegmentId segment) { static_cast<void>(segment); }
   virtual void finish(Iteration k) = 0;
   virtual void stepped(Iteration k) { static_cast<void>(k); }
-  /// In place of an asynchronous iteration where this rank has nothing to compute: it goes on sending, mixing and
-  /// serving. k rises on. True where the gradient holds something for the optimizer now: its step and `stepped` follow.
-  virtual bool idle(Iteration k) { return static_cast<void>(k), false; }
-  /// Asynchronous, between two rounds of an outer step, for which `start(k)` is the next: mixes with what has come, and
-  /// sends what has fired and could not go. `has_to_answer`: whether there is any of that.
-  virtual void answer(Iteration k) { static_cast<void>(k); }
-  virtual bool has_to_answer() const { return false; }
-  /// Training is over on this rank: where it is asynchronous and takes local steps, x is the model of its last round
-  /// from here on. What it still sends, the `drain` that follows on all ranks takes in.
-  virtual void end() {}
-  /// Takes the drift correction off the gradient, as `finish` does, with what has been learnt since. For outer steps,
-  /// whose difference is their gradient.
-  virtual void correct() {}
-  /// Everything that any rank has posted has arrived: takes in what is left. After the last iteration, or, where ranks
-  /// are asynchronous, between two of them.
-  virtual void drain() {}
-  /// Whether `gradient_ready` is to be called: hooks in the backward pass cost time.
-  virtual bool layer_wise() const { return false; }
-  /// Threshold per segment that the last `start` compared norms with, and the norms; empty where there is no trigger.
-  virtual std::span<const double> thresholds() const { return {}; }
-  virtual std::span<const double> norms() const { return {}; }
-  virtual std::span<const std::uint8_t> events() const { return {}; }
-  /// Adds what this rank still owes to the sum over ranks, its residual, to `block` of n floats.
-  virtual void add_residual(std::span<float> block) const { static_cast<void>(block); }
-  /// Takes its part of what all ranks together owe, `sum` of n floats: all ranks together take all of it. For ranks
-  /// that go on where others have stopped.
-  virtual void take_residual(std::span<const float> sum) { static_cast<void>(sum); }
-  /// A rank is dead; where it was a neighbour (`edge`, in the order of `Neighbourhood::neighbours`), this rank has
-  /// given its weight back to itself. Between two iterations; only where ExchangePlan::survives_deaths.
-  virtual void lose(std::optional<std::size_t> edge) { static_cast<void>(edge); }
-  /// Behind such a neighbour, or one that this exchange has never had, there is another process from now on, which
-  /// knows nothing of this rank. Each end sends the other its whole x, once; until both have it nothing else crosses
-  /// the edge, and its weight is 0. Between two iterations, as the two that follow.
-  virtual void begin_edge(std::size_t edge) { static_cast<void>(edge); }
-  /// Whether both ends of that edge have, or are about to have, the same pair of copies.
-  virtual bool edge_has_begun(std::size_t edge) const { return static_cast<void>(edge), false; }
-  /// It has, and this rank has taken its weight off its own again: from now on the edge mixes.
-  virtual void admit_edge(std::size_t edge) { static_cast<void>(edge); }
   /// All that it knows beside x, between two iterations (base/state/archive.hpp): asked for after `stepped`, loaded
   /// into a new one before its first `start`, which has the next k. Asynchronous ranks have settled before
   /// (Participant::settle). What a lockstep rank has sent, and nobody has used, it sends again when it loads.
   virtual void state(Archive& archive) { static_cast<void>(archive); }
-  /// Where ranks are servers of a part each: x has just become the servers' model, on all ranks, and nothing is under
-  /// way.
-  virtual void x_is_of_servers() {}
-  /// What only this algorithm can say of itself, summed up since the start on this rank.
-  virtual std::vector<Share> shares() const { return {}; }
+  /// What else it can do, the same at any time.
+  virtual Capabilities capabilities() { return {}; }
 };
 
-/// How far a gradient moves a segment.
-struct StepResponse {
-  /// An optimizer that divides every gradient by the root of its running mean square, or of its sum of squares.
-  struct Normalised {
-    double memory = 1.0;     ///< β of q ← β q + (1 − β) g², 1 − βᵏ being divided out; 1: q ← q + g²
-    double epsilon = 0.0;    ///< added to the root
-    bool from_zero = false;  ///< q begins with 0 as it is: 1 − βᵏ is not divided out
-  };
-
-  std::optional<double> learning_rate = std::nullopt;  ///< η ≥ 0 of the next step; nothing: not known
-  double momentum = 0.0;                               ///< μ: what an earlier gradient still counts for, in [0, 1)
-  double dampening = 0.0;  ///< μ = 0.9 with a dampening of 0.9 is a mean of gradients and not a sum
-  bool maximize = false;   ///< x moves along its gradient, and not against it
-  std::optional<Normalised> normalised = std::nullopt;
-
-  /// What a gradient of 1, held for ever, moves x by in an iteration; where it is normalised, one whose root is 1. 0
-  /// while η is not known.
-  double gain() const { return learning_rate.value_or(0.0) * (1.0 - dampening) / (1.0 - momentum); }
-  /// −1 where x moves along its gradient.
-  double sign() const { return maximize ? -1.0 : 1.0; }
-  /// Iterations that this takes to show.
-  double lag() const { return 1.0 / (1.0 - momentum); }
-};
+/// What reports say of an exchange; empty where it measures nothing.
+const Measures& measures_of(Exchange& exchange);
+/// Adds what this rank still owes to the sum over ranks to `block` of n floats; nothing where exchanges owe nothing.
+void add_residual(Exchange& exchange, std::span<float> block);
 
 /// How many iterations see the data once. Copies share the number, which a loop may learn after its exchange was made.
 class EpochLength {
@@ -147,6 +82,7 @@ class EpochLength {
 struct ExchangeContext {
   const Topology& topology;
   const Neighbourhood& neighbourhood;
+  Edges& edges;
   Parameters& replica;  ///< already holds x_0, the same on every rank
   Mailbox& mailbox;
   CommunicationEngine& engine;
@@ -162,11 +98,12 @@ struct ExchangeContext {
 
   /// Where the replica lives, and with it all blocks that the exchange keeps beside it.
   Device& device() const { return *replica.device; }
-};
-
-/// Thrown out of a wait because `ExchangeContext::interrupted` became true: the replica is as `start` left it.
-struct WaitInterrupted : std::exception {
-  const char* what() const noexcept override { return "interrupted while waiting for a neighbour"; }
+  /// The same with another replica: for an exchange that works on one of its own.
+  ExchangeContext with(Parameters& other) const {
+    const auto& [graph, row, ends, own, box, driver, counts, messages, epochs, responses, stops] = *this;
+    static_cast<void>(own);
+    return {graph, row, ends, other, box, driver, counts, messages, epochs, responses, stops};
+  }
 };
 
 /// `lockstep`: an iteration waits for every in-neighbour's packet of the same iteration: deterministic, repeatable.
@@ -195,7 +132,7 @@ struct ExchangeLaws {
   /// After every iteration all replicas are the same, to the last bit.
   bool replicas_agree = false;
   /// Models: mixing leaves the mean over ranks where it is. Gradients: what is applied and what stays owed
-  /// (`add_residual`) are what was put in. To rounding; exactly where sums are exact.
+  /// (`Residual`) are what was put in. To rounding; exactly where sums are exact.
   bool keeps_mass = false;
   /// `finish` gives a rank the gradient of its own part of the block only (runtime/replica/layout.hpp, part_of).
   bool sharded = false;
@@ -232,8 +169,7 @@ class ExchangePlan {
     return std::nullopt;
   }
   virtual ExchangeLaws laws() const = 0;
-  /// Whether ranks go on when one of them has died (Exchange::lose), and with another process in its place
-  /// (Exchange::begin_edge).
+  /// Whether ranks go on when one of them has died, and with another process in its place (EdgeListener).
   virtual bool survives_deaths() const { return false; }
   /// Bytes that an exchange keeps on one of `ranks` ranks, one with so many neighbours, beside x, g and the window:
   /// copies, residuals, packets that are built. What is small beside a block of n floats is left out.

@@ -10,13 +10,14 @@
 namespace hearsay {
 namespace {
 
-class Mirrored final : public Exchange {
+class Mirrored final : public Exchange, public IdleWork, public ServedModel {
  public:
   Mirrored(const ExchangePlan& plan, const ExchangeContext& context)
       : there_(context.replica),
         mirror_(context.replica.layout),
         moves_at_start_(plan.moves_at_start()),
-        exchange_(build(plan, context)) {}
+        exchange_(build(plan, context)),
+        of_exchange_(exchange_->capabilities()) {}
 
   void start(Iteration k) override {
     exchange_->start(k);
@@ -34,37 +35,33 @@ class Mirrored final : public Exchange {
     put(mirror_.values.span(), there_.values.span());
   }
   bool idle(Iteration k) override {
-    const bool steps = exchange_->idle(k);
+    const bool steps = of_exchange_.idle_work->idle(k);
     put(mirror_.gradients.span(), there_.gradients.span());
     put(mirror_.values.span(), there_.values.span());
     return steps;
   }
   void end() override {
-    exchange_->end();
+    of_exchange_.idle_work->end();
     put(mirror_.values.span(), there_.values.span());
   }
   void drain() override {
-    exchange_->drain();
+    of_exchange_.idle_work->drain();
     put(mirror_.values.span(), there_.values.span());
   }
-  std::span<const double> thresholds() const override { return exchange_->thresholds(); }
-  std::span<const double> norms() const override { return exchange_->norms(); }
-  std::span<const std::uint8_t> events() const override { return exchange_->events(); }
-  void add_residual(std::span<float> block) const override { exchange_->add_residual(block); }
-  void take_residual(std::span<const float> sum) override { exchange_->take_residual(sum); }
-  void lose(std::optional<std::size_t> edge) override { exchange_->lose(edge); }
-  void begin_edge(std::size_t edge) override { exchange_->begin_edge(edge); }
-  bool edge_has_begun(std::size_t edge) const override { return exchange_->edge_has_begun(edge); }
-  void admit_edge(std::size_t edge) override { exchange_->admit_edge(edge); }
   void state(Archive& archive) override {
     archive.values("mirror", mirror_.values.span());
     exchange_->state(archive);
   }
   void x_is_of_servers() override {
     fetch(there_.values.span(), mirror_.values.span());
-    exchange_->x_is_of_servers();
+    of_exchange_.served_model->x_is_of_servers();
   }
-  std::vector<Share> shares() const override { return exchange_->shares(); }
+  Capabilities capabilities() override {
+    return {.measures = of_exchange_.measures,
+            .residual = of_exchange_.residual,
+            .idle_work = of_exchange_.idle_work != nullptr ? this : nullptr,
+            .served_model = of_exchange_.served_model != nullptr ? this : nullptr};
+  }
 
  private:
   void fetch(std::span<const float> values, std::span<float> here) {
@@ -74,22 +71,14 @@ class Mirrored final : public Exchange {
   void put(std::span<const float> here, std::span<float> values) { there_.device->put(std::as_bytes(here), values); }
   std::unique_ptr<Exchange> build(const ExchangePlan& plan, const ExchangeContext& context) {
     fetch(there_.values.span(), mirror_.values.span());
-    return plan.build({.topology = context.topology,
-                       .neighbourhood = context.neighbourhood,
-                       .replica = mirror_,
-                       .mailbox = context.mailbox,
-                       .engine = context.engine,
-                       .ledger = context.ledger,
-                       .peers = context.peers,
-                       .iterations_per_epoch = context.iterations_per_epoch,
-                       .steps = context.steps,
-                       .interrupted = context.interrupted});
+    return plan.build(context.with(mirror_));
   }
 
   Parameters& there_;
   Parameters mirror_;
   const bool moves_at_start_;
   std::unique_ptr<Exchange> exchange_;
+  const Capabilities of_exchange_;
 };
 
 }  // namespace

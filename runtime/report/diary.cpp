@@ -101,27 +101,27 @@ Diary::Diary(RunDescription run, const ExchangePlan& plan, Participant& particip
 
 void Diary::open() {
   reopen();
-  metrics_.emplace(directory(), participant_.process(), run_.run_id);
+  metrics_.emplace(directory(), participant_.members().process(), run_.run_id);
 }
 
 void Diary::reopen() {
-  sends_ = participant_.topology().neighbourhood(participant_.rank()).sends();
-  if (participant_.process() != participant_.rank())
-    took_over_ = whole_lines(metrics_file(directory(), participant_.rank()));
-  if (auto file = open_event_file(run_.report, participant_.process(), host_, run_.run_id))
+  sends_ = participant_.edges().topology().neighbourhood(participant_.edges().rank()).sends();
+  if (participant_.members().process() != participant_.edges().rank())
+    took_over_ = whole_lines(metrics_file(directory(), participant_.edges().rank()));
+  if (auto file = open_event_file(run_.report, participant_.members().process(), host_, run_.run_id))
     events_.emplace(std::move(*file));
 }
 
 void Diary::begin_anew() {
   std::error_code none;
-  std::filesystem::remove(metrics_file(directory(), participant_.process()), none);
-  metrics_.emplace(directory(), participant_.process(), run_.run_id);
+  std::filesystem::remove(metrics_file(directory(), participant_.members().process()), none);
+  metrics_.emplace(directory(), participant_.members().process(), run_.run_id);
 }
 
 void Diary::begin(mpi::Communicator& communicator, const std::vector<Iteration>& resumed_at) {
   resumed_at_ = resumed_at;
   const std::vector<std::string> hosts = gather_texts(communicator, host_);
-  if (participant_.process() == 0)
+  if (participant_.members().process() == 0)
     write_manifest(directory(),
                    {.run_id = run_.run_id,
                     .command = run_.command,
@@ -134,7 +134,7 @@ void Diary::begin(mpi::Communicator& communicator, const std::vector<Iteration>&
                     .dataset = run_.dataset,
                     .exchange = run_.exchange,
                     .resumed_at = resumed_at},
-                   participant_.topology(), layout());
+                   participant_.edges().topology(), layout());
   communicator.barrier();
 }
 
@@ -144,18 +144,18 @@ void Diary::start_clock() {
 
 void Diary::watch() {
   if (!run_.report.trace) return;
-  participant_.engine().run([this] {
-    trace_.emplace(Trace::Rank{participant_.process(), participant_.topology().ranks(),
-                               participant_.neighbourhood().neighbours, host_, run_.run_id},
+  participant_.communication().run([this] {
+    trace_.emplace(Trace::Rank{participant_.members().process(), participant_.edges().topology().ranks(),
+                               participant_.edges().neighbourhood().neighbours, host_, run_.run_id},
                    run_.report.trace_iterations, participant_.ledger().now());
     participant_.ledger().watched_by(&*trace_);
   });
 }
 
 void Diary::iteration(const Progression& now, double loss, bool last) {
-  const Exchange& exchange = participant_.exchange();
+  const Measures& measures = measures_of(participant_.exchange());
   if (run_.report.segments)
-    metrics_->write_segments(now.iterations - 1, exchange.norms(), exchange.thresholds(), exchange.events());
+    metrics_->write_segments(now.iterations - 1, measures.norms(), measures.thresholds(), measures.events());
   ++unrecorded_;
   if (!std::isnan(loss)) {
     loss_sum_ += loss;
@@ -171,23 +171,24 @@ void Diary::record(const Progression& now) {
   const IterationRecord record = iteration_record(now, losses / count);  // of none: not a number
   metrics_->write(record);
   if (events_) {
-    const Exchange& exchange = participant_.exchange();
+    const Measures& measures = measures_of(participant_.exchange());
     events_->write(record);
     if (run_.report.segments)
-      events_->write_segments(record.iteration, record.time_s, layout(), exchange.norms(), exchange.thresholds());
+      events_->write_segments(record.iteration, record.time_s, layout(), measures.norms(), measures.thresholds());
   }
   warn_of_lost_records();
 }
 
 IterationRecord Diary::iteration_record(const Progression& now, double loss) const {
   std::vector<std::pair<std::string, double>> fractions;
-  for (const Share& share : participant_.exchange().shares()) fractions.emplace_back(share.name, share.fraction());
+  for (const Share& share : measures_of(participant_.exchange()).shares())
+    fractions.emplace_back(share.name, share.fraction());
   const auto done = static_cast<std::uint64_t>(now.iterations);
   return {.iteration = now.iterations - 1,
           .epoch = now.epoch,
           .time_s = now.time_s,
           .loss = loss,
-          .totals = participant_.counts(),
+          .totals = participant_.ledger().totals(),
           .staleness_max = participant_.ledger().staleness_max(),
           .messages_possible = plan_.laws().along_graph ? done * layout().count() * sends_ : 0,
           .learning_rate = now.learning_rate,
@@ -197,7 +198,7 @@ IterationRecord Diary::iteration_record(const Progression& now, double loss) con
 
 std::vector<std::uint64_t> Diary::neighbour_bytes() const {
   std::vector<std::uint64_t> bytes;
-  if (participant_.topology().everybody) return bytes;
+  if (participant_.edges().topology().everybody) return bytes;
   const Ledger& ledger = participant_.ledger();
   for (std::size_t edge = 0; edge < ledger.neighbours(); ++edge) bytes.push_back(ledger.edge(edge).bytes());
   return bytes;
@@ -240,7 +241,7 @@ Unwritten Diary::not_written() {
 }
 
 Summary Diary::summary(const std::string& status, const Progression& now, bool writes) const {
-  const Topology& topology = participant_.topology();
+  const Topology& topology = participant_.edges().topology();
   Summary summary;
   summary.run_id = run_.run_id;
   summary.resumed_at = resumed_at_;
@@ -265,7 +266,7 @@ Summary Diary::summary(const std::string& status, const Progression& now, bool w
 void Diary::finish(Summary& summary, mpi::Communicator& communicator, const RankResult& result, bool reports) {
   complete_summary(summary, communicator,
                    {.ledger = participant_.ledger(),
-                    .neighbourhood = participant_.neighbourhood(),
+                    .neighbourhood = participant_.edges().neighbourhood(),
                     .layout = layout(),
                     .directory = directory(),
                     .not_written = not_written()},
@@ -304,7 +305,7 @@ void Diary::state(Archive& archive) {
   archive.value("bytes of the events", event_bytes);
   if (!archive.loads()) return;
   unrecorded_ = loss_count_;
-  metrics_.emplace(directory(), participant_.process(), bytes);
+  metrics_.emplace(directory(), participant_.members().process(), bytes);
   if (events.find('/') != std::string::npos) archive.refuse("file of events", "is in another folder");
   if (events_ && !events.empty()) cut_file(events_->file().path().parent_path() / events, event_bytes);
 }

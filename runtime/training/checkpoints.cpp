@@ -36,11 +36,11 @@ void Checkpoints::parts(const TellPart& tell) {
 // The bytes are gathered here and written while training goes on. What a rank remembers of others would not fit what
 // they remember of it where they have not met: it is left out.
 void Checkpoints::write(Having having, bool durable) {
-  const Topology& topology = rank_.participant.topology();
+  const Topology& topology = rank_.participant.edges().topology();
   const Layout& layout = rank_.model.replica().layout;
   RawBytes& bytes = writer_.buffer();
-  bytes.reserve(checkpoint_bytes(rank_.plan.parts(), layout, rank_.participant.neighbourhood().neighbours.size(),
-                                 topology.ranks()));
+  bytes.reserve(checkpoint_bytes(rank_.plan.parts(), layout,
+                                 rank_.participant.edges().neighbourhood().neighbours.size(), topology.ranks()));
   Archive archive = Archive::saving(bytes);
   const bool settled = having == Having::met;
   parts([&](const std::string_view name, const std::function<void(Archive&)>& state) {
@@ -48,7 +48,7 @@ void Checkpoints::write(Having having, bool durable) {
   });
   archive.part("residual", [&](Archive& part) {
     std::vector<float> owed(layout.size());
-    rank_.participant.exchange().add_residual(owed);
+    add_residual(rank_.participant.exchange(), owed);
     if (std::ranges::all_of(owed, [](float value) { return value == 0.0F; })) owed.clear();
     part.list("residual", owed, owed.size());
   });
@@ -82,11 +82,11 @@ void Checkpoints::prune() const {
 // from.
 void Checkpoints::resume() {
   if (rank_.process == 0) rank_.diary.write([this] { leave_killed_summary(rank_.plan.report().directory); });
-  const Resumption found = find_checkpoint(rank_.participant.engine(), rank_.communicator, folder_);
+  const Resumption found = find_checkpoint(rank_.participant.communication().engine(), rank_.communicator, folder_);
   const auto an_epoch = static_cast<double>(rank_.length.iterations_per_epoch);
   rank_.before.iterations = static_cast<Iteration>(std::llround(found.epoch * an_epoch));
   written_ = found.number;
-  if (found.ranks != rank_.participant.topology().ranks() || !found.settled) return begin_with_mean(found);
+  if (found.ranks != rank_.participant.edges().topology().ranks() || !found.settled) return begin_with_mean(found);
   const std::string file = folder_.state_file(found.number, rank_.process).string();
   rank_.diary.reopen();
   rank_.log.emplace(rank_.sources());
@@ -101,7 +101,7 @@ void Checkpoints::resume() {
 /// On another number of ranks, or where ranks wrote each for itself. What a rank alone remembers has no place any more.
 void Checkpoints::begin_with_mean(const Resumption& found) {
   const std::vector<float> owed =
-      load_mean(found, rank_.participant.engine(), rank_.communicator, folder_, rank_.model);
+      load_mean(found, rank_.participant.communication().engine(), rank_.communicator, folder_, rank_.model);
   const Iteration done = rank_.before.iterations;
   rank_.participant.begin_at(done, *rank_.plan.parts().exchange, owed);
   rank_.trainer->begin_at(done);
@@ -116,7 +116,7 @@ void Checkpoints::begin_with_mean(const Resumption& found) {
   evaluations_.begin_behind_iterations(done);
   rank_.resumed_at.push_back(done);
   say_resumed("checkpoint " + std::to_string(found.number) + " is of " + std::to_string(found.living) +
-              (found.settled ? " ranks, and there are " + std::to_string(rank_.participant.topology().ranks())
+              (found.settled ? " ranks, and there are " + std::to_string(rank_.participant.edges().topology().ranks())
                              : " ranks that wrote each for itself") +
               ": all ranks start from the mean of their models at iteration " + std::to_string(done) +
               (owed.empty() ? "" : ", residuals are handed out") +
@@ -177,8 +177,8 @@ void Checkpoints::meet(Coming coming) {
   const bool wants_one = coming == Coming::for_a_checkpoint;
   for (bool again = true; again;) {
     double wanted = wants_one ? 1.0 : 0.0;
-    rank_.participant.flush();
-    rank_.participant.engine().run([&] { rank_.communicator.maximum({&wanted, 1}); });
+    rank_.participant.communication().flush();
+    rank_.participant.communication().run([&] { rank_.communicator.maximum({&wanted, 1}); });
     if (wanted == 0.0) return;
     again = !wants_one;
     rank_.participant.settle();
@@ -191,8 +191,8 @@ void Checkpoints::meet(Coming coming) {
 void Checkpoints::write_when_settled(bool in_order) {
   if (rank_.lockstep() || rank_.options.shares_process) return;
   double all_in_order = in_order ? 1.0 : 0.0, newest = static_cast<double>(written_);
-  rank_.participant.flush();
-  rank_.participant.engine().run([&] {
+  rank_.participant.communication().flush();
+  rank_.participant.communication().run([&] {
     rank_.farewell.minimum({&all_in_order, 1});
     rank_.farewell.maximum({&newest, 1});
   });

@@ -39,7 +39,7 @@ std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, const Layout& 
   const std::size_t evaluation = (topology.ranks() > 1 ? 3 : 2) * block;
   std::vector<DryRun::Memory> memory{
       {"program, data, model and one step", most_resident_bytes()},
-      {"window", Participant::window_bytes(*plan.exchange, layout, degree, topology.ranks(), plan.on_failure.spares)},
+      {"window", window_bytes(*plan.exchange, layout, degree, topology.ranks(), plan.on_failure.spares)},
       {"exchange", plan.exchange->kept_bytes(layout, degree, topology.ranks())},
       {"optimizer", static_cast<std::size_t>(plan.optimizer->blocks()) * block},
       {"evaluation", evaluation}};

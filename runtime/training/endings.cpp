@@ -43,7 +43,7 @@ Summary Endings::finish_alive() {
 }
 
 Summary Endings::finish() {
-  rank_.participant.end();
+  rank_.participant.service().end();
   settle();
   rank_.diary.write_trace();
   evaluations_.of_snapshots();
@@ -66,10 +66,10 @@ Summary Endings::finish() {
                   .rank_mean = ranks.mean[i].value});
   summary.loss_mean_model = mean.loss;
   summary.consensus_distance = mean.consensus_distance;
-  rank_.participant.engine().run([&] {
+  rank_.participant.communication().run([&] {
     rank_.diary.finish(summary, rank_.communicator, result(), rank_.reports());
     rank_.communicator.barrier();
-    rank_.participant.rest();
+    rank_.participant.members().rest();
   });
   checkpoints_.prune();
   return summary;
@@ -85,12 +85,12 @@ void Endings::settle() {
 
 /// What all ranks have done, over their number: exactly, when training is over. Collective.
 double Endings::all_done() {
-  const int ranks = rank_.participant.topology().ranks();
+  const int ranks = rank_.participant.edges().topology().ranks();
   std::vector<double> sum{static_cast<double>(rank_.trainer->iterations_done())};
   std::vector<double> of_dead(static_cast<std::size_t>(ranks + rank_.spares()));
   for (const LostRank& lost : rank_.survivors.lost(0.0))
     of_dead[static_cast<std::size_t>(lost.process)] = static_cast<double>(lost.iterations);
-  rank_.participant.engine().run([&] {
+  rank_.participant.communication().run([&] {
     rank_.communicator.sum(sum);
     rank_.communicator.maximum(of_dead);
   });
@@ -116,14 +116,14 @@ RankResult Endings::result() const {
   return {.times = times_,
           .iterations = rank_.trainer->iterations_done(),
           .replica_hash = replica_hash(fetched(*replica.device, replica.values.span())),
-          .shares = rank_.participant.exchange().shares(),
+          .shares = measures_of(rank_.participant.exchange()).shares(),
           .rank = rank_.place()};
 }
 
 Summary Endings::unused() {
   rank_.training = false;
   if (const int signal = rank_.stop.received(); signal != 0) {
-    rank_.participant.engine().run([&] { static_cast<void>(rank_.farewell.barrier_within(patience_s)); });
+    rank_.participant.communication().run([&] { static_cast<void>(rank_.farewell.barrier_within(patience_s)); });
     throw Stopped(signal);
   }
   rank_.survivors.leave();
@@ -140,7 +140,7 @@ void Endings::stopped(const Stop& stop) {
   rank_.diary.write([this] { rank_.model.save(replica_file(rank_.plan, rank_.process), rank_.run_id); });
   rank_.diary.write_trace();
   bool all_here = false;
-  rank_.participant.engine().run([&] {
+  rank_.participant.communication().run([&] {
     all_here = rank_.farewell.barrier_within(patience_s);
     if (all_here && rank_.spares() > 0) rank_.farewell.keep(rank_.first_processes());
   });
@@ -148,7 +148,7 @@ void Endings::stopped(const Stop& stop) {
   checkpoints_.wait();
   Summary summary = rank_.log->summary("stopped", rank_.job_done(), rank_.reports());
   summary.message = reason.what();
-  rank_.participant.engine().run([&] {
+  rank_.participant.communication().run([&] {
     if (all_here) return rank_.diary.finish(summary, rank_.farewell, result(), rank_.reports());
     summary.message += "; not every rank has received the signal";
     if (rank_.reports()) rank_.diary.end(summary);

@@ -52,9 +52,10 @@ void Evaluations::of_snapshots() {
   const bool whole = snapshots_->taken().size() > last;
   std::vector<double> common{whole ? static_cast<double>(missed() + last) : 0.0};
   std::vector<double> lost{static_cast<double>(std::max(snapshots_->lost(), snapshots_evaluated_))};
-  std::vector<double> missed_by(static_cast<std::size_t>(rank_.participant.topology().ranks() + rank_.spares()));
+  std::vector<double> missed_by(
+      static_cast<std::size_t>(rank_.participant.edges().topology().ranks() + rank_.spares()));
   missed_by[static_cast<std::size_t>(rank_.process)] = static_cast<double>(missed());
-  rank_.participant.engine().run([&] {
+  rank_.participant.communication().run([&] {
     rank_.communicator.minimum(common);
     rank_.communicator.maximum(lost);
     if (rank_.spares() > 0) rank_.communicator.maximum(missed_by);
@@ -79,7 +80,7 @@ std::size_t Evaluations::missed() const {
 void Evaluations::evaluate_snapshot(std::size_t i) {
   const Snapshots::Taken& taken = snapshots_->taken()[i];
   std::vector<double> when{taken.time_s};
-  rank_.participant.engine().run([&] { rank_.communicator.maximum(when); });
+  rank_.participant.communication().run([&] { rank_.communicator.maximum(when); });
   snapshots_->load(i);
   take_from_servers();
   evaluate(taken.job_iterations, when[0]);
@@ -88,9 +89,9 @@ void Evaluations::evaluate_snapshot(std::size_t i) {
 /// Where ranks serve a part of the model each, that is the model: what they hold of other parts is a little older.
 /// Collective.
 void Evaluations::take_from_servers() {
-  if (!rank_.participant.is_sharded() || !snapshots_) return;
+  if (!rank_.participant.service().is_sharded() || !snapshots_) return;
   Parameters& replica = rank_.model.replica();
-  const std::vector<float> x = rank_.participant.servers_model();
+  const std::vector<float> x = rank_.participant.service().servers_model();
   replica.device->put(std::as_bytes(std::span(x)), replica.values.span());
 }
 
@@ -110,9 +111,9 @@ void Evaluations::at_end(double job_done, double time_s) {
 }
 
 void Evaluations::evaluate(double job_done, double time_s) {
-  rank_.participant.flush();  // in a simulation nobody sends while a rank is in a collective
+  rank_.participant.communication().flush();  // in a simulation nobody sends while a rank is in a collective
   mean_model_ = rank_.evaluator.mean_model();
-  if (!std::isfinite(mean_model_.consensus_distance)) rank_.participant.require_finite();
+  if (!std::isfinite(mean_model_.consensus_distance)) rank_.participant.finite().require();
   if (!rank_.reports()) return;
   rank_.log->evaluation(job_done, time_s, mean_model_.metrics, mean_model_.loss, mean_model_.consensus_distance);
 }

@@ -55,12 +55,12 @@ TrainingRank::TrainingRank(mpi::Environment& environment, const RunPlan& of, con
       length(plan.length(data.train->size(), plan.ranks(environment.ranks()))),
       communicator(
           [this] {
-            participant.serve();
+            participant.communication().serve();
             survivors.require_all_alive();
           },
           environment.communicator()),
       agreement(communicator),
-      farewell([this] { participant.progress(); }, environment.communicator()),
+      farewell([this] { participant.communication().progress(); }, environment.communicator()),
       diary(description(plan, options, run_id, length), *plan.parts().exchange, participant, host, options.warned),
       participant(
           environment.communicator(), std::make_shared<const Topology>(plan.topology(environment.ranks())),
@@ -73,11 +73,11 @@ TrainingRank::TrainingRank(mpi::Environment& environment, const RunPlan& of, con
            .stall_timeout = options.shares_process ? std::chrono::nanoseconds{0} : plan.parts().on_failure.ending(),
            .interrupted = [this] { return interrupted(); }}),
       survivors(participant, communicator),
-      evaluator(model, test_set(data), communicator, participant.engine(), participant.ledger()),
+      evaluator(model, test_set(data), communicator, participant.communication().engine(), participant.ledger()),
       optimizer(plan.parts().optimizer->build(model)) {}
 
 std::vector<int> TrainingRank::first_processes() const {
-  std::vector<int> first(static_cast<std::size_t>(participant.topology().ranks()));
+  std::vector<int> first(static_cast<std::size_t>(participant.edges().topology().ranks()));
   std::iota(first.begin(), first.end(), 0);
   return first;
 }
@@ -104,7 +104,7 @@ std::chrono::nanoseconds TrainingRank::failure_timeout() const {
 }
 
 void TrainingRank::make_trainer() {
-  if (!participant.is_spare() && participant.layer_wise()) {
+  if (participant.spare() == nullptr && participant.exchange().capabilities().layer_wise) {
     model.on_gradient([this](SegmentId s) {
       if (Trace* trace = diary.trace()) trace->gradient(s, participant.ledger().now());
       random.keep();
@@ -121,7 +121,7 @@ void TrainingRank::make_trainer() {
 
 /// Forward and backward at x_k. The time that it is to take passes first: no gradient is ready before it is over.
 double TrainingRank::compute() {
-  if (options.compute_s) participant.compute_for(options.compute_s(trainer->iterations_done()));
+  if (options.compute_s) participant.communication().compute_for(options.compute_s(trainer->iterations_done()));
   random.use();
   const Batch batch = batches.next();
   const double loss = model.loss_and_gradient(batch);

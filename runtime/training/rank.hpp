@@ -33,7 +33,7 @@ struct TrainingRank {
   TrainingRank(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string run_id);
 
   /// This process's place in the graph.
-  int place() const { return participant.rank(); }
+  int place() const { return participant.edges().rank(); }
   int spares() const { return plan.parts().on_failure.spares; }
   bool lockstep() const { return plan.parts().exchange->schedule() == Schedule::lockstep; }
   /// Lockstep ranks end after the same iteration. Where ranks are threads of a process all see the same signal, at
@@ -42,7 +42,7 @@ struct TrainingRank {
   /// Whether this rank writes what one rank writes.
   bool reports() const { return survivors.reports(); }
   /// Iterations of the job, over its ranks.
-  double job_done() const { return participant.job_iterations(trainer->iterations_done()); }
+  double job_done() const { return participant.members().job_iterations(trainer->iterations_done()); }
 
   /// The processes that begin at a place: those that are no spares.
   std::vector<int> first_processes() const;

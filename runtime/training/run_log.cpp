@@ -40,8 +40,8 @@ void RunLog::last_iteration(Iteration k, double job_done) { sources_.diary.recor
 void RunLog::report_progress(Iteration k, double job_done, double loss) {
   const RunLength& length = sources_.length;
   Participant& participant = sources_.participant;
-  const LedgerTotals totals = participant.counts();
-  const auto sends = participant.topology().neighbourhood(participant.rank()).sends();
+  const LedgerTotals totals = participant.ledger().totals();
+  const auto sends = participant.edges().topology().neighbourhood(participant.edges().rank()).sends();
   const bool neighbours = sources_.plan.parts().exchange->laws().along_graph;
   const double possible =
       neighbours ? static_cast<double>(k + 1) * static_cast<double>(participant.replica().layout.count() * sends) : 0.0;

@@ -53,9 +53,9 @@ class Session {
 
 /// All ranks start from the same model and together.
 void Session::prepare() {
-  rank_.participant.engine().run([&] {
+  rank_.participant.communication().run([&] {
     broadcast_other_state(rank_.model, rank_.communicator);
-    if (rank_.spares() == 0 || rank_.participant.is_spare()) return;
+    if (rank_.spares() == 0 || rank_.participant.spare() != nullptr) return;
     rank_.communicator.keep(rank_.first_processes());
   });
   if (rank_.process == 0 && !rank_.data.vocabulary.empty())
@@ -63,7 +63,7 @@ void Session::prepare() {
       write_file(rank_.plan.report().directory / "vocabulary.txt", "# " + rank_.run_id + "\n" + rank_.data.vocabulary);
     });
   rank_.make_trainer();
-  if (rank_.participant.is_spare()) return share_beginning();
+  if (rank_.participant.spare() != nullptr) return share_beginning();
   evaluations_.keep_snapshots();
   if (rank_.options.resume) {
     checkpoints_.resume();
@@ -73,7 +73,7 @@ void Session::prepare() {
     rank_.diary.open();
     rank_.log.emplace(rank_.sources());
   }
-  rank_.participant.engine().run([&] { rank_.diary.begin(rank_.communicator, rank_.resumed_at); });
+  rank_.participant.communication().run([&] { rank_.diary.begin(rank_.communicator, rank_.resumed_at); });
   if (rank_.spares() > 0) share_beginning();
 }
 
@@ -82,7 +82,7 @@ void Session::share_beginning() {
   std::vector<std::int64_t> counts{static_cast<std::int64_t>(checkpoints_.written()), rank_.before.iterations,
                                    evaluations_.done()};
   double seconds = rank_.log ? rank_.log->seconds_before() : 0.0;
-  rank_.participant.engine().run([&] {
+  rank_.participant.communication().run([&] {
     rank_.farewell.broadcast(std::as_writable_bytes(std::span(counts)), 0);
     rank_.farewell.broadcast(std::as_writable_bytes(std::span(&seconds, 1)), 0);
   });
@@ -97,13 +97,13 @@ void Session::share_beginning() {
 bool Session::join() {
   Participant& participant = rank_.participant;
   const RunPlan::Parts& plan = rank_.plan.parts();
-  if (!participant.take_over(*plan.exchange)) return false;
-  const FailureDetector& failures = *participant.failures();
-  const int ranks = participant.topology().ranks();
+  if (!participant.spare()->take_over(*plan.exchange)) return false;
+  const FailureDetector& failures = *participant.members().failures();
+  const int ranks = participant.edges().topology().ranks();
   rank_.batches = make_batches(plan, rank_.data, ranks, rank_.place());
   for (int process = 0; process < ranks + rank_.spares(); ++process)
     if (failures.place_of(process) == rank_.place())
-      rank_.batches.skip(static_cast<std::int64_t>(participant.batches_of(process)));
+      rank_.batches.skip(static_cast<std::int64_t>(participant.members().batches_of(process)));
   evaluations_.join();
   rank_.diary.open();
   rank_.log.emplace(rank_.sources());
@@ -114,10 +114,11 @@ bool Session::join() {
 /// Between two iterations: records, progress, evaluation, stop. False ends training.
 bool Session::observe(Iteration k, double loss) {
   if (Trace* trace = rank_.diary.trace()) trace->iteration(k + 1);
-  const double done = rank_.participant.job_iterations(k + 1);
+  const double done = rank_.participant.members().job_iterations(k + 1);
   rank_.log->iteration(k, done, loss, rank_.reports());
   evaluations_.after(done);
-  if (rank_.participant.mixes_since_s() && !std::exchange(told_that_it_mixes_, true)) tell_that_it_mixes();
+  const Spare* const spare = rank_.participant.spare();
+  if (spare != nullptr && spare->mixes_since_s() && !std::exchange(told_that_it_mixes_, true)) tell_that_it_mixes();
   return may_go_on(k + 1);
 }
 
@@ -125,12 +126,13 @@ bool Session::observe(Iteration k, double loss) {
 void Session::tell_that_it_mixes() {
   if (!rank_.options.joined) return;
   const Participant& participant = rank_.participant;
+  const Spare& spare = *participant.spare();
   const double now = std::chrono::duration<double>(participant.ledger().since_start()).count();
   char text[160];
   std::snprintf(text, sizeof text,
                 "takes the place of rank %d, after %.2f s, in iteration %.0f of the job; it mixes since %.2f s",
-                rank_.place(), rank_.log->seconds() - (now - participant.joined_at_s()), participant.job_iterations(0),
-                rank_.log->seconds() - (now - *participant.mixes_since_s()));
+                rank_.place(), rank_.log->seconds() - (now - *spare.joined_at_s()),
+                participant.members().job_iterations(0), rank_.log->seconds() - (now - *spare.mixes_since_s()));
   rank_.options.joined(text);
 }
 
@@ -175,7 +177,7 @@ Summary Session::run() {
   prepare();
   rank_.training = true;
   if (rank_.options.begun) rank_.options.begun();
-  if (rank_.participant.is_spare()) {
+  if (rank_.participant.spare() != nullptr) {
     if (!join()) return endings_.unused();
   } else {
     rank_.log->start_clock();

@@ -32,7 +32,7 @@ Iteration round_of(const RunLength& length) { return length.iterations < length.
 }  // namespace
 
 Trainer::Trainer(Parts parts) : parts_(std::move(parts)) {
-  parts_.participant.optimizer([this] { parts_.optimizer.step(); });
+  parts_.participant.service().optimizer([this] { parts_.optimizer.step(); });
 }
 
 /// How far the job is when ranks begin nothing more: on average they have half a round before them then.
@@ -56,7 +56,7 @@ Iteration Trainer::run(const RunLength& length, const Observer& observe, const M
     if (!observe(k, last_loss_)) return done_;
   }
   const auto since = parts_.participant.ledger().now();
-  parts_.participant.accompany([&] { return progress(done_) < job_limit(length) && may_wait(); });
+  parts_.participant.service().accompany([&] { return progress(done_) < job_limit(length) && may_wait(); });
   idle_ = parts_.participant.ledger().now() - since;
   return done_;
 }
@@ -86,7 +86,7 @@ double Trainer::iterate(Iteration k, const RunLength& length) {
     parts_.optimizer.step();
   }
   parts_.participant.stepped(k);
-  parts_.participant.require_finite_so_far();
+  parts_.participant.finite().require_so_far();
   return loss;
 }
 

@@ -61,7 +61,7 @@ class Trainer {
   double job_limit(const RunLength& length) const;
   double iterate(Iteration k, const RunLength& length);
 
-  double progress(Iteration k) const { return parts_.participant.job_iterations(k); }
+  double progress(Iteration k) const { return parts_.participant.members().job_iterations(k); }
 
   Parts parts_;
   std::chrono::nanoseconds idle_{};

@@ -22,6 +22,11 @@ namespace hearsay {
 /// What an engine drives: one step of communication, true if anything moved. Called by one thread at a time.
 using ProgressStep = std::function<bool()>;
 
+/// Thrown out of a wait because the job was interrupted, e.g. by a stop signal: the replica is as `start` left it.
+struct WaitInterrupted : std::exception {
+  const char* what() const noexcept override { return "interrupted while waiting for a neighbour"; }
+};
+
 class CommunicationEngine {
  public:
   virtual ~CommunicationEngine() = default;

@@ -117,7 +117,6 @@ void step(Learner& learner, hearsay::Participant* member, hearsay::Iteration k, 
   if (member != nullptr) member->start(k);
   torch::cross_entropy_loss(learner.net.forward(inputs), labels).backward();
   if (member != nullptr) {
-    member->all_gradients_ready();
     member->learning_rate(learning_rate);
     member->finish(k);
   }
@@ -210,7 +209,7 @@ void run(const hearsay::mpi::Environment& mpi, std::span<char*> words) {
   torch::manual_seed(static_cast<std::uint64_t>(mpi.rank()));
   const Found found = run(steps, data, learner, member ? &*member : nullptr, mode == "turns" ? &alone : nullptr);
   if (member) member->settle();
-  print(mpi.rank(), learner, found, member ? member->counts() : hearsay::LedgerTotals{});
+  print(mpi.rank(), learner, found, member ? member->ledger().totals() : hearsay::LedgerTotals{});
 }
 
 }  // namespace

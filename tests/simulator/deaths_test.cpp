@@ -39,7 +39,7 @@ void run_rank(const ParticipantPlan& plan, std::vector<Seen>& all_seen) {
   layout.append("x", {static_cast<std::int64_t>(length)});
   Parameters replica(layout, processor());
   Participant* member = nullptr;
-  mpi::Communicator living([&] { member->serve(); }, mpi->communicator());
+  mpi::Communicator living([&] { member->communication().serve(); }, mpi->communicator());
   Participant participant(mpi->communicator(), plan.topology(ranks), plan.exchange(), replica,
                           {.start_from_rank_0 = false, .failure_timeout = 1s});
   member = &participant;
@@ -52,7 +52,7 @@ void run_rank(const ParticipantPlan& plan, std::vector<Seen>& all_seen) {
   Iteration k = 0;
   const auto iterate = [&] {
     member->start(k);
-    member->pass_time(step_s);
+    member->communication().pass_time(step_s);
     member->finish(k);
     member->stepped(k++);
   };
@@ -62,20 +62,20 @@ void run_rank(const ParticipantPlan& plan, std::vector<Seen>& all_seen) {
     living.sum(sum);
     return sum[0];
   };
-  while (member->failures()->dead() == 0) iterate();
+  while (member->members().failures()->dead() == 0) iterate();
   seen.known_at_s = now() - start;
   living.keep({1, 2, 3});
   seen.sum_before = settled_sum();
-  while (member->job_iterations(k) < all) iterate();
+  while (member->members().job_iterations(k) < all) iterate();
   seen.sum_after = settled_sum();
   const double mean = seen.sum_after / (length * (ranks - 1));
   for (const float value : x) seen.furthest = std::max(seen.furthest, std::abs(value - mean));
-  seen.living = member->failures()->living();
-  const Neighbourhood& row = member->neighbourhood();
+  seen.living = member->members().failures()->living();
+  const Neighbourhood& row = member->edges().neighbourhood();
   seen.row = row.self_weight + std::accumulate(row.weights.begin(), row.weights.end(), 0.0);
   seen.weight_of_dead = row.weights[row.slot(victim)];
   seen.done = k;
-  seen.done_by_dead = member->batches_of(victim);
+  seen.done_by_dead = member->members().batches_of(victim);
   mpi::stand_still();
 }
 

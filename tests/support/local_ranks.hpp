@@ -79,8 +79,8 @@ class LocalRank {
         mailbox(member.context().mailbox),
         shared_(shared) {}
 
-  int rank() const { return member.rank(); }
-  CommunicationEngine& engine() { return member.engine(); }
+  int rank() const { return member.edges().rank(); }
+  CommunicationEngine& engine() { return member.communication().engine(); }
   /// For what tests build themselves. Waits end where another rank has failed.
   ExchangeContext context() { return member.context(); }
   /// Waits for all ranks that have not returned or failed.
@@ -140,8 +140,8 @@ class LocalWorld {
   static std::vector<std::size_t> sizes(const LocalJob& job) {
     std::vector<std::size_t> bytes;
     for (int r = 0; r < job.topology.ranks(); ++r)
-      bytes.push_back(Participant::window_bytes(job.plan, job.layout, job.topology.neighbourhood(r).neighbours.size(),
-                                                job.topology.ranks()));
+      bytes.push_back(
+          window_bytes(job.plan, job.layout, job.topology.neighbourhood(r).neighbours.size(), job.topology.ranks()));
     return bytes;
   }
 

@@ -58,15 +58,15 @@ class Job {
  public:
   Job(const ExchangePlan& plan, const Layout& layout, const mpi::Communicator& world)
       : replica_(layout),
-        world_([this] { member_.progress(); }, world.handle()),
+        world_([this] { member_.communication().progress(); }, world.handle()),
         member_(world.handle(), std::make_shared<const Topology>(topology_of(plan, world.size())), plan, replica_) {}
 
   /// Seconds of iteration k on the slowest rank.
   double iterate(Iteration k, Noise& noise) {
     noise.fill(replica_.gradients.span());
-    member_.engine().run([this] { world_.barrier(); });
+    member_.communication().run([this] { world_.barrier(); });
     std::array<double, 1> slowest{exchange(k) + step(k)};
-    member_.engine().run([&] { world_.maximum(slowest); });
+    member_.communication().run([&] { world_.maximum(slowest); });
     return slowest[0];
   }
   /// The laws of what sums gradients, in the first two iterations: some algorithms begin with a dense one. Throws
@@ -83,11 +83,11 @@ class Job {
       step(k);
     }
     std::vector<float> residual(g.size());
-    member_.exchange().add_residual(residual);
+    add_residual(member_.exchange(), residual);
     balance.kept(residual);
     const std::array own{balance.statement(replica_.values.span())};
     std::vector<MassBalance::Statement> all;
-    member_.engine().run([&] {
+    member_.communication().run([&] {
       for (const auto& bytes : world_.gather(std::as_bytes(std::span(own)))) {
         all.emplace_back();
         std::memcpy(&all.back(), bytes.data(), sizeof all.back());
@@ -97,10 +97,10 @@ class Job {
   }
   /// Bytes sent until now, without control bytes, which formulas leave out; mean over ranks.
   double sent_bytes() {
-    member_.flush();
+    member_.communication().flush();
     std::array<double, 1> sum{};
-    member_.engine().run([&] {
-      const LedgerTotals totals = member_.counts();
+    member_.communication().run([&] {
+      const LedgerTotals totals = member_.ledger().totals();
       sum[0] = static_cast<double>(totals.bytes() - totals.control_bytes);
       world_.sum(sum);
     });
@@ -113,7 +113,6 @@ class Job {
   double exchange(Iteration k) {
     return seconds_taken([&] {
       member_.start(k);
-      member_.all_gradients_ready();
       member_.learning_rate(rate);
       member_.finish(k);
     });

@@ -126,7 +126,8 @@ class HearsayLoop {
         plan_(std::move(config)),
         member_(environment.communicator(), plan_.topology(environment.ranks()), plan_.exchange(), model_.replica(),
                 {.step = {.learning_rate = learning_rate}}) {
-    if (member_.layer_wise()) model_.on_gradient([this](SegmentId s) { member_.gradient_ready(s); });
+    if (member_.exchange().capabilities().layer_wise)
+      model_.on_gradient([this](SegmentId s) { member_.gradient_ready(s); });
   }
 
   void run(int iterations, const std::vector<Batch>& batches) {

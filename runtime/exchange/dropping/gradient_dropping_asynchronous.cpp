@@ -46,7 +46,7 @@ void append(OutgoingPacket& packet, Kind kind, const OwnedMessage& message) {
       {.segment = SegmentRecord::none, .payload_bytes = message.payload_bytes, .index_bytes = message.index_bytes});
 }
 
-class AsynchronousDropping final : public Exchange {
+class AsynchronousDropping final : public Exchange, public Residual, public IdleWork, public ServedModel {
  public:
   AsynchronousDropping(const ExchangeContext& context, const DroppingSettings& settings)
       : context_(context),
@@ -101,6 +101,7 @@ class AsynchronousDropping final : public Exchange {
       send_all(k);
     return pushed;
   }
+  Capabilities capabilities() override { return {.residual = this, .idle_work = this, .served_model = this}; }
   void add_residual(std::span<float> block) const override { push_.add_residual(block); }
   void take_residual(std::span<const float> sum) override { push_.take_residual(sum); }
   /// What is left of pushes waits for one more `idle`.

@@ -12,7 +12,7 @@
 namespace hearsay {
 namespace {
 
-class LockstepDropping final : public Exchange {
+class LockstepDropping final : public Exchange, public Residual {
  public:
   LockstepDropping(const ExchangeContext& context, const DroppingSettings& settings)
       : context_(context),
@@ -59,6 +59,7 @@ class LockstepDropping final : public Exchange {
     for (int s = 0; s < ranks_; ++s) add_to(shards_.part(s).of(copy_.span()), changes[index(s)]);
     std::ranges::copy(copy_.span(), context_.replica.values.span().begin());
   }
+  Capabilities capabilities() override { return {.residual = this}; }
   void add_residual(std::span<float> block) const override { push_.add_residual(block); }
   void take_residual(std::span<const float> sum) override { push_.take_residual(sum); }
   void state(Archive& archive) override {

@@ -7,6 +7,7 @@
 // ledger books what it is given, 4n bytes, once; memory: 4n/P bytes; with `overlap` hidden behind the backward pass but
 // for the last bucket.
 #include "runtime/collectives/ring.hpp"
+#include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/buckets.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
 
@@ -42,7 +43,7 @@ class AllReduce final : public Exchange {
     divide_by_ranks(context_, 0, here_.span());
     here_.put();
   }
-  bool layer_wise() const override { return settings_.overlap; }
+  Capabilities capabilities() override { return {.layer_wise = settings_.overlap}; }
 
  private:
   void reduce(const Buckets::Bucket& bucket) {
@@ -65,7 +66,7 @@ class AllReduce final : public Exchange {
   CollectiveQueue queue_;
 };
 
-class AllReducePlan final : public ExchangePlan {
+class AllReducePlan final : public CollectivePlan {
  public:
   explicit AllReducePlan(Config& exchange) {
     settings_.ring = exchange.choice("method", "ring", {"ring", "library"},
@@ -74,7 +75,6 @@ class AllReducePlan final : public ExchangePlan {
     settings_.bucket_bytes = static_cast<std::size_t>(
         exchange.integer("bucket_bytes", 1 << 20, Range::at_least(4), "segments that travel together"));
   }
-  std::size_t packet_bound(const Layout&, int) const override { return 0; }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     const auto p = static_cast<std::size_t>(topology.ranks());
     if (p == 1) return 0;
@@ -95,7 +95,6 @@ class AllReducePlan final : public ExchangePlan {
   std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
     return std::min(settings_.bucket_bytes, layout.size() * sizeof(float)) / static_cast<std::size_t>(ranks);
   }
-  Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device&) const override { return true; }
   ExchangeLaws laws() const override {
     return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = true};

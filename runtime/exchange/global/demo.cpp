@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "runtime/collectives/gathered_sum.hpp"
+#include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/block_dct.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
 #include "runtime/replica/block_selection.hpp"
@@ -28,7 +29,7 @@ struct Settings {
   std::shared_ptr<const Sparsifier> sparsifier;  // to ask; every exchange selects with a copy
 };
 
-class DeMo final : public Exchange {
+class DeMo final : public Exchange, public Residual {
  public:
   DeMo(const ExchangeContext& context, const Settings& settings)
       : context_(context),
@@ -56,6 +57,7 @@ class DeMo final : public Exchange {
     if (!settings_.sign) return;
     for (float& value : g) value = value > 0.0F ? 1.0F : value < 0.0F ? -1.0F : 0.0F;
   }
+  Capabilities capabilities() override { return {.residual = this}; }
   void add_residual(std::span<float> block) const override {
     for (std::size_t i = 0; i < block.size(); ++i) block[i] += momentum_.span()[i];
   }
@@ -116,15 +118,11 @@ Settings read_settings(Config& exchange, Config& root) {
   return settings;
 }
 
-class DeMoPlan final : public ExchangePlan {
+class DeMoPlan final : public CollectivePlan {
  public:
   DeMoPlan(Config& exchange, Config& root) : settings_(read_settings(exchange, root)) {
     exchange.choice("schedule", "lockstep", {"lockstep"}, "all ranks step together",
                     "; the mean is of the same iteration of all ranks. Leave it at lockstep");
-  }
-  std::size_t packet_bound(const Layout& layout, int) const override {
-    require_positions(layout.size(), "the model");
-    return 0;
   }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     const Sparsifier& sparsifier = *settings_.sparsifier;
@@ -158,11 +156,11 @@ class DeMoPlan final : public ExchangePlan {
     const std::size_t lists = 2 + 4 * static_cast<std::size_t>(ranks);
     return 2 * layout.size() * sizeof(float) + lists * wire.bound(k);
   }
-  Schedule schedule() const override { return Schedule::lockstep; }
   /// Where all of it is applied and not its sign, and nothing decays, a mean over senders is not the mean over ranks.
   ExchangeLaws laws() const override { return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true}; }
 
  private:
+  void require_fitting(const Layout& layout) const override { require_positions(layout.size(), "the model"); }
   std::size_t count(const Layout& layout, double density) const {
     return BlockSelection(*settings_.sparsifier, BlockDct(layout, settings_.side).blocks()).count(density);
   }

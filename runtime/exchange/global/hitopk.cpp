@@ -16,6 +16,7 @@
 
 #include "runtime/collectives/gather.hpp"
 #include "runtime/collectives/ring.hpp"
+#include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
 #include "runtime/exchange/global/parts/nodes.hpp"
 #include "runtime/exchange/global/parts/sparse_sgd.hpp"
@@ -54,7 +55,7 @@ LastStep plan_last_step(const Sparsifier& sparsifier, double density, std::size_
   return {.message = message, .forwarded = forwarded, .forwards = forwarded < values / shards * sizeof(float)};
 }
 
-class HiTopK final : public Exchange {
+class HiTopK final : public Exchange, public Residual {
  public:
   HiTopK(const ExchangeContext& context, const SparseSgdSettings& settings, NodeGroups groups)
       : context_(context),
@@ -82,6 +83,7 @@ class HiTopK final : public Exchange {
     divide_by_ranks(context_, 0, g);
     here_.put();
   }
+  Capabilities capabilities() override { return {.residual = this}; }
   void add_residual(std::span<float> block) const override { feedback_.add_residual(shard_.part.of(block)); }
   // The ranks that work on the same shard share it.
   void take_residual(std::span<const float> sum) override {
@@ -152,7 +154,7 @@ class HiTopK final : public Exchange {
   std::vector<std::uint32_t> positions_;
 };
 
-class HiTopKPlan final : public ExchangePlan {
+class HiTopKPlan final : public CollectivePlan {
  public:
   HiTopKPlan(Config& exchange, Config& root) : settings_(exchange, root, "mstopk", true) {
     node_size_ = static_cast<int>(
@@ -161,10 +163,6 @@ class HiTopKPlan final : public ExchangePlan {
         .section("selector")
         .require(settings_.sparsifier->dense_below == 0, "dense_below",
                  "hitopk selects in shards, which are not made of whole segments; use 0");
-  }
-  std::size_t packet_bound(const Layout& layout, int) const override {
-    require_positions(layout.size(), "the model");
-    return 0;
   }
   // Where the machines decide, the most that any equal nodes would send.
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
@@ -201,13 +199,13 @@ class HiTopKPlan final : public ExchangePlan {
     const std::size_t shard = part_of(layout.size(), node_size_ > 0 ? node_size_ : ranks, 0).length;
     return feedback_bytes(settings_.feedback, shard) + shard * sizeof(float);  // and what comes around the ring
   }
-  Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device&) const override { return true; }
   ExchangeLaws laws() const override {
     return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = true};
   }
 
  private:
+  void require_fitting(const Layout& layout) const override { require_positions(layout.size(), "the model"); }
   std::size_t bytes_with(int node_size, const Layout& layout, int ranks) const {
     require_equal_nodes(node_size, ranks);
     const Sparsifier& sparsifier = *settings_.sparsifier;

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "runtime/collectives/ring.hpp"
+#include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/buckets.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
 #include "runtime/exchange/global/parts/segment_budgets.hpp"
@@ -41,7 +42,7 @@ SparseWire wire_of(const Codec& codec, const Layout& layout, const Segment& s, L
   return {codec, s.length, row_ends(layout, {.begin = s.offset, .length = s.length}), ledger};
 }
 
-class LayerWiseTopK final : public Exchange {
+class LayerWiseTopK final : public Exchange, public Residual {
  public:
   LayerWiseTopK(const ExchangeContext& context, const SparseSgdSettings& settings, bool overlap)
       : context_(context),
@@ -74,7 +75,7 @@ class LayerWiseTopK final : public Exchange {
     const PhaseTimer timer(context_.ledger, Phase::mix);
     for (SegmentId s = 0; s < layout_.count(); ++s) apply(layout_[s], parts_[s]);
   }
-  bool layer_wise() const override { return overlap_; }
+  Capabilities capabilities() override { return {.residual = this, .layer_wise = overlap_}; }
   void add_residual(std::span<float> block) const override { feedback_.add_residual(block); }
   void take_residual(std::span<const float> sum) override { take_own_part(feedback_, context_.peers, sum); }
   // Budgets are made from the counts before anything is sent.
@@ -179,17 +180,13 @@ class LayerWiseTopK final : public Exchange {
   CollectiveQueue queue_;  // last: what is under way refers to all of the above
 };
 
-class LayerWiseTopKPlan final : public ExchangePlan {
+class LayerWiseTopKPlan final : public CollectivePlan {
  public:
   LayerWiseTopKPlan(Config& exchange, Config& root) : settings_(exchange, root, "topk", true) {
     overlap_ = exchange.flag("overlap", true, "start segments during the backward pass");
     exchange.section("feedback")
         .require(settings_.feedback.clip_norm == 0.0, "clip_norm",
                  "lkgs sends segments before the norm of the whole gradient is known; use 0");
-  }
-  std::size_t packet_bound(const Layout& layout, int) const override {
-    require_positions(layout.size(), "the model");
-    return 0;
   }
   // The first iteration, which is dense, or a later one, in which a segment just not whole is gathered; and the counts.
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
@@ -231,13 +228,13 @@ class LayerWiseTopKPlan final : public ExchangePlan {
     return feedback_bytes(settings_.feedback, layout.size()) +
            layout.size() * (2 * sizeof(float) + sizeof(std::uint32_t));
   }
-  Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device&) const override { return true; }
   ExchangeLaws laws() const override {
     return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = true};
   }
 
  private:
+  void require_fitting(const Layout& layout) const override { require_positions(layout.size(), "the model"); }
   /// What goes around the ring in every iteration, k values in all being sent.
   RingedSegments always_whole(const Layout& layout, std::size_t k) const {
     const std::size_t dense_below = settings_.sparsifier->dense_below;

@@ -18,6 +18,7 @@
 
 #include "base/random.hpp"
 #include "runtime/collectives/ring.hpp"
+#include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
 
 namespace hearsay {
@@ -68,7 +69,7 @@ struct Shapes {
   std::size_t first = 0, second = 0;
 };
 
-class PowerSgd final : public Exchange {
+class PowerSgd final : public Exchange, public Residual {
  public:
   PowerSgd(const ExchangeContext& context, const Settings& settings)
       : context_(context),
@@ -97,6 +98,7 @@ class PowerSgd final : public Exchange {
     require_finite_sum(context_.replica.layout, 0, g);
     if (!settings_.error_feedback) std::ranges::fill(m, 0.0F);
   }
+  Capabilities capabilities() override { return {.residual = this}; }
   void add_residual(std::span<float> block) const override {
     for (std::size_t i = 0; i < block.size(); ++i) block[i] += residual_.span()[i];
   }
@@ -204,13 +206,12 @@ Settings read_settings(Config& exchange) {
   return settings;
 }
 
-class PowerSgdPlan final : public ExchangePlan {
+class PowerSgdPlan final : public CollectivePlan {
  public:
   explicit PowerSgdPlan(Config& exchange) : settings_(read_settings(exchange)) {
     exchange.choice("schedule", "lockstep", {"lockstep"}, "all ranks add the same iteration",
                     "; the sums are of all ranks' gradients of one iteration. Leave it at lockstep");
   }
-  std::size_t packet_bound(const Layout&, int) const override { return 0; }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     const Shapes shapes(layout, settings_);
     const std::size_t dense = settings_.dense_iterations > 0 ? layout.size() : 0;
@@ -235,7 +236,6 @@ class PowerSgdPlan final : public ExchangePlan {
     const std::size_t sent = settings_.dense_iterations > 0 ? layout.size() : shapes.first;
     return (layout.size() + shapes.first + shapes.second + sent / static_cast<std::size_t>(ranks)) * sizeof(float);
   }
-  Schedule schedule() const override { return Schedule::lockstep; }
   ExchangeLaws laws() const override {
     return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = settings_.error_feedback};
   }

@@ -65,15 +65,7 @@ ExchangeContext AugmentedLink::of_block(const ExchangeContext& context, float in
   block_.device = context.replica.device;
   std::ranges::fill(values_.span(), initial);
   take_x();
-  return {.topology = context.topology,
-          .neighbourhood = context.neighbourhood,
-          .replica = block_,
-          .mailbox = context.mailbox,
-          .engine = context.engine,
-          .ledger = context.ledger,
-          .peers = context.peers,
-          .iterations_per_epoch = context.iterations_per_epoch,
-          .interrupted = context.interrupted};
+  return context.with(block_);
 }
 
 void AugmentedLink::take_x() {

@@ -20,7 +20,7 @@
 namespace hearsay {
 namespace {
 
-class DPsgd final : public Exchange {
+class DPsgd final : public Exchange, public Measures, public IdleWork, public RoundWork {
  public:
   DPsgd(const ExchangeContext& context, LinkOptions options, Strategy strategy, const CorrectionPlan& correction)
       : context_(context),
@@ -48,21 +48,14 @@ class DPsgd final : public Exchange {
   void correct() override {
     if (drift_) drift_->correct(context_.replica.gradients.span());
   }
+  Capabilities capabilities() override { return {.measures = this, .idle_work = this, .round_work = this}; }
   bool idle(Iteration k) override {
     start(k);
     mix(k);
     return false;
   }
-  void lose(std::optional<std::size_t> edge) override {
-    if (edge) link_.lose(*edge);
-    if (drift_) drift_->begin_anew();
-  }
-  void begin_edge(std::size_t edge) override {
-    link_.begin(edge);
-    if (drift_) drift_->begin_edge(edge, last_);
-  }
-  bool edge_has_begun(std::size_t edge) const override { return link_.has_begun(edge); }
-  void admit_edge(std::size_t edge) override { link_.admit(edge); }
+  void answer(Iteration) override {}
+  bool has_to_answer() const override { return false; }
   void drain() override {
     if (link_.by_turns()) return mix(last_);
     link_.take_arrived();
@@ -70,7 +63,7 @@ class DPsgd final : public Exchange {
   void state(Archive& archive) override {
     archive.value("last iteration", last_);
     link_.state(archive);
-    if (drift_) drift_->state(archive);
+    if (drift_) drift_->state(archive, last_);
   }
   std::span<const std::uint8_t> events() const override { return every_segment_; }
 

@@ -27,7 +27,7 @@
 namespace hearsay {
 namespace {
 
-class EventGrad final : public Exchange {
+class EventGrad final : public Exchange, public Measures, public IdleWork, public RoundWork {
  public:
   EventGrad(const ExchangeContext& context, LinkOptions options, Strategy strategy, Sparsifier sparsifier,
             std::shared_ptr<const MixingRule> mixing, const TriggerPlan& trigger, const CorrectionPlan& correction)
@@ -61,6 +61,7 @@ class EventGrad final : public Exchange {
   void correct() override {
     if (drift_) drift_->correct(context_.replica.gradients.span());
   }
+  Capabilities capabilities() override { return {.measures = this, .idle_work = this, .round_work = this}; }
   bool idle(Iteration k) override {
     start(k);
     mix(k);
@@ -68,16 +69,6 @@ class EventGrad final : public Exchange {
   }
   void answer(Iteration k) override { answer_by_turns(k, link_, *mixing_, drift(), context_); }
   bool has_to_answer() const override { return link_.by_turns() && (link_.has_come() || link_.owes()); }
-  void lose(std::optional<std::size_t> edge) override {
-    if (edge) link_.lose(*edge);
-    if (drift_) drift_->begin_anew();
-  }
-  void begin_edge(std::size_t edge) override {
-    link_.begin(edge);
-    if (drift_) drift_->begin_edge(edge, last_);
-  }
-  bool edge_has_begun(std::size_t edge) const override { return link_.has_begun(edge); }
-  void admit_edge(std::size_t edge) override { link_.admit(edge); }
   void drain() override {
     if (link_.by_turns()) return mix(last_);
     link_.take_arrived();
@@ -86,7 +77,7 @@ class EventGrad final : public Exchange {
     archive.value("last iteration", last_);
     trigger_.state(archive);
     link_.state(archive);
-    if (drift_) drift_->state(archive);
+    if (drift_) drift_->state(archive, last_);
   }
   std::span<const double> thresholds() const override { return trigger_.thresholds(); }
   std::span<const double> norms() const override { return norms_; }

@@ -24,7 +24,7 @@ namespace {
 
 std::size_t weight(std::size_t) { return 1; }
 
-class PushSum final : public Exchange {
+class PushSum final : public Exchange, public Measures {
  public:
   explicit PushSum(const ExchangeContext& context) : context_(context), link_(context, weight, 1.0F) {}
 
@@ -47,6 +47,7 @@ class PushSum final : public Exchange {
     link_.state(archive);
     if (archive.loads()) begun_ = true;
   }
+  Capabilities capabilities() override { return {.measures = this}; }
   std::span<const std::uint8_t> events() const override { return link_.events(); }
 
  private:

@@ -44,7 +44,7 @@ float steady_weight_of(const ExchangeContext& context) {
   return static_cast<float>(steady_weights(context.topology)[static_cast<std::size_t>(context.neighbourhood.rank)]);
 }
 
-class AsynchronousPushSum final : public Exchange {
+class AsynchronousPushSum final : public Exchange, public Measures, public IdleWork {
  public:
   AsynchronousPushSum(const ExchangeContext& context, std::size_t in_flight)
       : context_(context),
@@ -72,6 +72,7 @@ class AsynchronousPushSum final : public Exchange {
     std::ranges::copy(context_.replica.values.span(), n_.span().begin());
     divide();
   }
+  Capabilities capabilities() override { return {.measures = this, .idle_work = this}; }
   bool idle(Iteration k) override {
     starts_.begin(context_.ledger.since_start());
     receive([&] { pass_on(k); });

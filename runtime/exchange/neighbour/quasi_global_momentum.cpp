@@ -19,7 +19,7 @@
 namespace hearsay {
 namespace {
 
-class QuasiGlobalMomentum final : public Exchange {
+class QuasiGlobalMomentum final : public Exchange, public Measures, public IdleWork {
  public:
   QuasiGlobalMomentum(const ExchangeContext& context, LinkOptions options, float momentum)
       : context_(context),
@@ -53,6 +53,7 @@ class QuasiGlobalMomentum final : public Exchange {
       for (std::size_t i = 0; i < m.size(); ++i) m[i] = momentum_ * m[i] + share * (before[i] - x[i]);
     }
   }
+  Capabilities capabilities() override { return {.measures = this, .idle_work = this}; }
   bool idle(Iteration k) override {
     start(k);
     link_.receive(k);

@@ -7,7 +7,7 @@ namespace {
 
 std::size_t tracker(std::size_t n) { return n; }
 
-class Tracking final : public Exchange {
+class Tracking final : public Exchange, public Measures {
  public:
   Tracking(const ExchangeContext& context, float momentum)
       : context_(context),
@@ -30,6 +30,7 @@ class Tracking final : public Exchange {
     link_.state(archive);
     archive.values("gradient or momentum before", velocity_.span());
   }
+  Capabilities capabilities() override { return {.measures = this}; }
   std::span<const std::uint8_t> events() const override { return link_.events(); }
 
  private:

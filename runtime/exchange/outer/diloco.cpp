@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "runtime/collectives/ring.hpp"
+#include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
 #include "runtime/exchange/outer/fragments.hpp"
 #include "runtime/exchange/outer/outer_step.hpp"
@@ -133,15 +134,11 @@ Settings read_settings(Config& exchange) {
   return settings;
 }
 
-class DiLoCoPlan final : public ExchangePlan {
+class DiLoCoPlan final : public CollectivePlan {
  public:
   explicit DiLoCoPlan(Config& exchange) : settings_(read_settings(exchange)) {
     exchange.choice("schedule", "lockstep", {"lockstep"}, "all ranks end a round together",
                     "; the mean is of the same round of all ranks. Leave it at lockstep, or take gossip_outer");
-  }
-  std::size_t packet_bound(const Layout& layout, int) const override {
-    static_cast<void>(fragments_of(layout, settings_.fragments, settings_.outer.local_steps));
-    return 0;
   }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     return 2 * static_cast<std::size_t>(topology.ranks() - 1) * layout.size() * sizeof(float);
@@ -164,7 +161,6 @@ class DiLoCoPlan final : public ExchangePlan {
     return 2 * block + OuterOptimizer::bytes(settings_.outer, layout.size()) +
            block / settings_.fragments / static_cast<std::size_t>(ranks);
   }
-  Schedule schedule() const override { return Schedule::lockstep; }
   Iteration local_steps() const override { return settings_.outer.local_steps; }
   ExchangeLaws laws() const override {
     const bool at_once = settings_.delay_steps == 0 && settings_.blend == 0.0;
@@ -173,6 +169,9 @@ class DiLoCoPlan final : public ExchangePlan {
   }
 
  private:
+  void require_fitting(const Layout& layout) const override {
+    static_cast<void>(fragments_of(layout, settings_.fragments, settings_.outer.local_steps));
+  }
   Settings settings_;
 };
 

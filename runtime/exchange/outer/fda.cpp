@@ -18,6 +18,7 @@
 #include "base/error.hpp"
 #include "runtime/collectives/gather.hpp"
 #include "runtime/collectives/ring.hpp"
+#include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
 #include "runtime/exchange/outer/outer_step.hpp"
 
@@ -34,7 +35,7 @@ struct Told {
   double square = 0.0, along = 0.0;  ///< ‖D‖², ⟨ξ, D⟩
 };
 
-class Fda final : public Exchange {
+class Fda final : public Exchange, public Measures {
  public:
   Fda(const ExchangeContext& context, const Settings& settings)
       : context_(context),
@@ -53,6 +54,7 @@ class Fda final : public Exchange {
     ++iterations_;
     if (apart > settings_.threshold) average();
   }
+  Capabilities capabilities() override { return {.measures = this}; }
   std::vector<Share> shares() const override {
     return {{.name = "averaged_fraction",
              .part = static_cast<double>(averages_),
@@ -123,7 +125,7 @@ class Fda final : public Exchange {
   std::int64_t iterations_ = 0, averages_ = 0;
 };
 
-class FdaPlan final : public ExchangePlan {
+class FdaPlan final : public CollectivePlan {
  public:
   explicit FdaPlan(Config& exchange) {
     settings_.threshold = exchange.real(
@@ -134,7 +136,6 @@ class FdaPlan final : public ExchangePlan {
     exchange.choice("schedule", "lockstep", {"lockstep"}, "all ranks average together",
                     "; all ranks must decide alike. Leave it at lockstep, or take gossip_outer");
   }
-  std::size_t packet_bound(const Layout&, int) const override { return 0; }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     const auto p = static_cast<std::size_t>(topology.ranks());
     return (p - 1) * (2 * layout.size() * sizeof(float) + p * told_bytes);
@@ -163,7 +164,6 @@ class FdaPlan final : public ExchangePlan {
     const std::size_t block = layout.size() * sizeof(float);
     return 3 * block + OuterOptimizer::bytes(settings_.outer, layout.size()) + block / static_cast<std::size_t>(ranks);
   }
-  Schedule schedule() const override { return Schedule::lockstep; }
   ExchangeLaws laws() const override { return {.keeps_mass = settings_.outer.plain()}; }
 
  private:

@@ -16,7 +16,7 @@ OuterOptions of_step(const OuterGossipOptions& options) {
   return step;
 }
 
-class OuterGossip final : public Exchange {
+class OuterGossip final : public Exchange, public Measures, public IdleWork {
  public:
   OuterGossip(const ExchangeContext& context, const OuterGossipOptions& options, const ExchangePlan& exchange)
       : context_(context),
@@ -36,12 +36,13 @@ class OuterGossip final : public Exchange {
     std::ranges::copy(context.replica.values.span(), model_.span().begin());
     std::ranges::copy(model_.span().first(before_.size()), before_.span().begin());
     exchange_ = exchange.build(of_round(context));
+    of_rounds_ = exchange_->capabilities();
   }
 
   void start(Iteration) override {
     fires_ = false;
     if (due_) return begin_round();
-    if (exchange_->has_to_answer()) apart([&] { exchange_->answer(round_); });
+    if (of_rounds_.round_work->has_to_answer()) apart([&] { of_rounds_.round_work->answer(round_); });
   }
   void finish(Iteration) override {
     if (due_) end_round();
@@ -57,7 +58,6 @@ class OuterGossip final : public Exchange {
   // In lockstep all are at the same step of a round, and what they have made alone adds up. Else it does not: each has
   // gone another part of the way to the minimum of its own data.
   void end() override {
-    if (waits_) return;
     if (!due_) {
       std::ranges::copy(model_.span(), context_.replica.values.span().begin());
       return;
@@ -67,18 +67,14 @@ class OuterGossip final : public Exchange {
   }
   // Between two rounds, whatever the local steps have done so far, x moves as the round's model does.
   bool idle(Iteration) override {
-    apart([&] { exchange_->idle(round_++); });
+    apart([&] { of_rounds_.idle_work->idle(round_++); });
     due_ = false;
     return false;
   }
-  void lose(std::optional<std::size_t> edge) override { exchange_->lose(edge); }
-  void begin_edge(std::size_t edge) override { exchange_->begin_edge(edge); }
-  bool edge_has_begun(std::size_t edge) const override { return exchange_->edge_has_begun(edge); }
-  void admit_edge(std::size_t edge) override { exchange_->admit_edge(edge); }
   void drain() override {
-    if (waits_) return exchange_->drain();
-    apart([&] { exchange_->drain(); });
+    apart([&] { of_rounds_.idle_work->drain(); });
   }
+  Capabilities capabilities() override { return {.measures = this, .idle_work = waits_ ? nullptr : this}; }
   void state(Archive& archive) override {
     archive.values("outer model", model_.span());
     archive.values("outer model of the round before", before_.span());
@@ -88,33 +84,27 @@ class OuterGossip final : public Exchange {
     archive.value("a round has ended", due_);
     exchange_->state(archive);
   }
-  std::span<const double> thresholds() const override { return exchange_->thresholds(); }
-  std::span<const double> norms() const override { return exchange_->norms(); }
+  std::span<const double> thresholds() const override { return of_rounds_.measures->thresholds(); }
+  std::span<const double> norms() const override { return of_rounds_.measures->norms(); }
   std::span<const std::uint8_t> events() const override {
-    return fires_ ? exchange_->events() : std::span<const std::uint8_t>(none_fired_);
+    return fires_ ? of_rounds_.measures->events() : std::span<const std::uint8_t>(none_fired_);
   }
-  std::vector<Share> shares() const override { return exchange_->shares(); }
+  std::vector<Share> shares() const override { return of_rounds_.measures->shares(); }
 
  private:
   /// What the exchange works with. A persistent outer difference moves the model by η / (1 − μ) of it.
   ExchangeContext of_round(const ExchangeContext& context) {
-    return {.topology = context.topology,
-            .neighbourhood = context.neighbourhood,
-            .replica = round_block_,
-            .mailbox = context.mailbox,
-            .engine = context.engine,
-            .ledger = context.ledger,
-            .peers = context.peers,
-            .iterations_per_epoch = context.iterations_per_epoch.in_rounds(options_.local_steps),
-            .steps = outer_steps_,
-            .interrupted = context.interrupted};
+    ExchangeContext made = context.with(round_block_);
+    made.iterations_per_epoch = context.iterations_per_epoch.in_rounds(options_.local_steps);
+    made.steps = outer_steps_;
+    return made;
   }
   /// By the v that is known by now: asynchronously it is newer than what the round began with.
   void take_step() {
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const auto phi = model_.span(), x = context_.replica.values.span(), minus_v = correction_.span();
     std::ranges::fill(minus_v, 0.0F);
-    exchange_->correct();
+    of_rounds_.round_work->correct();
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = (phi[i] - x[i]) + minus_v[i];
     step_.step(x, 0, phi);
     std::ranges::copy(phi, x.begin());
@@ -163,6 +153,7 @@ class OuterGossip final : public Exchange {
   std::vector<std::uint8_t> none_fired_;
   const std::vector<StepResponse> outer_steps_;  // of the exchange's gradient, the outer difference
   std::unique_ptr<Exchange> exchange_;
+  Capabilities of_rounds_;  // all of a neighbour exchange's
   Iteration round_ = 0;
   bool due_ = false;    // a round has ended, and its z has not been mixed
   bool fires_ = false;  // the iteration is one of a round that mixes

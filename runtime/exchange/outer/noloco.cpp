@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/random.hpp"
+#include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
 #include "runtime/exchange/outer/outer_step.hpp"
 
@@ -114,7 +115,7 @@ class NoLoCo final : public Exchange {
   Iteration round_ = 0;
 };
 
-class NoLoCoPlan final : public ExchangePlan {
+class NoLoCoPlan final : public CollectivePlan {
  public:
   explicit NoLoCoPlan(Config& exchange) {
     settings_.outer = read_outer(exchange, {.local_steps = 50, .learning_rate = 0.7, .momentum = 0.5});
@@ -126,7 +127,6 @@ class NoLoCoPlan final : public ExchangePlan {
     exchange.choice("schedule", "lockstep", {"lockstep"}, "a pair ends its round together",
                     "; both ranks of a pair must take the same mean. Leave it at lockstep, or take gossip_outer");
   }
-  std::size_t packet_bound(const Layout&, int) const override { return 0; }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     return paired(topology) * blocks() * layout.size() * sizeof(float);
   }
@@ -147,7 +147,6 @@ class NoLoCoPlan final : public ExchangePlan {
   std::size_t kept_bytes(const Layout& layout, std::size_t, int) const override {
     return (1 + blocks()) * layout.size() * sizeof(float) + OuterOptimizer::bytes(settings_.outer, layout.size());
   }
-  Schedule schedule() const override { return Schedule::lockstep; }
   Iteration local_steps() const override { return settings_.outer.local_steps; }
   ExchangeLaws laws() const override { return {.keeps_mass = settings_.outer.plain()}; }
   std::vector<std::string> warnings(const Topology&) const override {

@@ -32,15 +32,10 @@ class SparseLoCo final : public Exchange {
         round_block_(context.replica.layout, phi_.span(), difference_.span()) {
     round_block_.device = context.replica.device;
     std::ranges::copy(context.replica.values.span(), phi_.span().begin());
-    sum_ = sum.build({.topology = context.topology,
-                      .neighbourhood = context.neighbourhood,
-                      .replica = round_block_,
-                      .mailbox = context.mailbox,
-                      .engine = context.engine,
-                      .ledger = context.ledger,
-                      .peers = context.peers,
-                      .iterations_per_epoch = context.iterations_per_epoch.in_rounds(options.local_steps),
-                      .interrupted = context.interrupted});
+    ExchangeContext of_round = context.with(round_block_);
+    of_round.iterations_per_epoch = context.iterations_per_epoch.in_rounds(options.local_steps);
+    of_round.steps = {};  // of the local optimizer
+    sum_ = sum.build(of_round);
   }
 
   void start(Iteration) override {}
@@ -60,9 +55,10 @@ class SparseLoCo final : public Exchange {
     std::ranges::copy(phi, x.begin());
     sum_->stepped(round_++);
   }
-  void add_residual(std::span<float> block) const override { sum_->add_residual(block); }
-  void take_residual(std::span<const float> sum) override { sum_->take_residual(sum); }
-  std::vector<Share> shares() const override { return sum_->shares(); }
+  Capabilities capabilities() override {
+    const Capabilities of_sum = sum_->capabilities();
+    return {.measures = of_sum.measures, .residual = of_sum.residual};
+  }
   void state(Archive& archive) override {
     archive.values("outer model", phi_.span());
     optimizer_.state(archive);

@@ -10,6 +10,7 @@
 
 #include "base/random.hpp"
 #include "runtime/collectives/ring.hpp"
+#include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
 #include "sparsify/search/positions.hpp"
 #include "sparsify/sparsify.hpp"
@@ -73,7 +74,7 @@ class Sparta final : public Exchange {
   CollectiveQueue queue_;      // goes first: its jobs use what is above
 };
 
-class SpartaPlan final : public ExchangePlan {
+class SpartaPlan final : public CollectivePlan {
  public:
   explicit SpartaPlan(Config& exchange) {
     settings_.density = exchange.real("density", 0.005, Range::fraction_above_zero(),
@@ -82,10 +83,6 @@ class SpartaPlan final : public ExchangePlan {
         exchange.integer("seed", 0, Range::at_least(0), "of the draws, the same on all ranks"));
     exchange.choice("schedule", "lockstep", {"lockstep"}, "all ranks average the same iteration",
                     "; the mean is of the same iteration of all ranks. Leave it at lockstep, or take gossip_outer");
-  }
-  std::size_t packet_bound(const Layout& layout, int) const override {
-    require_positions(layout.size(), "the model");
-    return 0;
   }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     return 2 * static_cast<std::size_t>(topology.ranks() - 1) * count(layout) * sizeof(float);
@@ -105,10 +102,10 @@ class SpartaPlan final : public ExchangePlan {
   std::size_t kept_bytes(const Layout& layout, std::size_t, int) const override {
     return count(layout) * (2 * sizeof(std::uint32_t) + sizeof(float)) + layout.size() / 8;
   }
-  Schedule schedule() const override { return Schedule::lockstep; }
   ExchangeLaws laws() const override { return {.keeps_mass = true}; }
 
  private:
+  void require_fitting(const Layout& layout) const override { require_positions(layout.size(), "the model"); }
   std::size_t count(const Layout& layout) const { return kept_count(settings_.density, layout.size()); }
 
   Settings settings_;

@@ -6,7 +6,7 @@
 namespace hearsay {
 
 void Survivors::require_all_alive() const {
-  const FailureDetector* failures = participant_.failures();
+  const FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return;
   if (somebody_has_left()) throw RankDied("the others have done this without this rank");
   if (failures->changes() == known_.load()) return;
@@ -18,7 +18,7 @@ void Survivors::require_all_alive() const {
 /// One of the members, so long ago that what it has sent before must have come: it has done this with other members.
 bool Survivors::somebody_has_left() const {
   constexpr std::chrono::seconds until_all_has_come{2};
-  const FailureDetector& failures = *participant_.failures();
+  const FailureDetector& failures = *participant_.members().failures();
   if (std::ranges::none_of(members_, [&](int member) { return failures.has_left(member); })) return false;
   const auto now = participant_.ledger().now();
   if (!left_at_) left_at_ = now;
@@ -26,11 +26,11 @@ bool Survivors::somebody_has_left() const {
 }
 
 bool Survivors::attempt_together(const std::function<void()>& attempt) {
-  FailureDetector& failures = *participant_.failures();
+  FailureDetector& failures = *participant_.members().failures();
   for (;;) {
     const int changes = failures.changes();
     const std::vector<int> members = failures.participants();
-    participant_.engine().run([&] {
+    participant_.communication().run([&] {
       communicator_.keep(members);
       members_ = members;
       left_at_.reset();
@@ -50,24 +50,24 @@ void Survivors::among(const std::function<bool(int process)>& takes_part, const 
   std::vector<int> some;
   std::ranges::copy_if(members_, std::back_inserter(some), takes_part);
   if (some == members_) return work();
-  if (std::ranges::find(some, participant_.process()) == some.end()) return;
-  participant_.engine().run([&] { communicator_.keep(some); });
+  if (std::ranges::find(some, participant_.members().process()) == some.end()) return;
+  participant_.communication().run([&] { communicator_.keep(some); });
   work();
-  participant_.engine().run([&] { communicator_.keep(members_); });
+  participant_.communication().run([&] { communicator_.keep(members_); });
 }
 
 void Survivors::leave() {
   constexpr double until_it_has_arrived_s = 0.3;
-  participant_.failures()->leave();
-  participant_.engine().wake();
-  participant_.pass_time(until_it_has_arrived_s);
+  participant_.members().failures()->leave();
+  participant_.communication().engine().wake();
+  participant_.communication().pass_time(until_it_has_arrived_s);
 }
 
 bool Survivors::reports() const {
-  FailureDetector* failures = participant_.failures();
-  if (failures == nullptr) return participant_.process() == 0;
+  FailureDetector* failures = participant_.members().failures();
+  if (failures == nullptr) return participant_.members().process() == 0;
   const std::vector<int> all = failures->participants();
-  return !all.empty() && participant_.process() == all.front();
+  return !all.empty() && participant_.members().process() == all.front();
 }
 
 double Survivors::began_s(double seconds) const {
@@ -76,61 +76,61 @@ double Survivors::began_s(double seconds) const {
 
 std::vector<LostRank> Survivors::lost(double began_s) const {
   std::vector<LostRank> all;
-  FailureDetector* failures = participant_.failures();
+  FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return all;
   for (const FailureDetector::Death& death : failures->deaths())
     all.push_back({.rank = failures->place_of(death.rank),
                    .process = death.rank,
                    .at_s = std::max(0.0, death.at_s - began_s),
-                   .iterations = static_cast<Iteration>(participant_.batches_of(death.rank))});
+                   .iterations = static_cast<Iteration>(participant_.members().batches_of(death.rank))});
   return all;
 }
 
 std::vector<JoinedRank> Survivors::joined(double began_s) const {
   std::vector<JoinedRank> all;
-  FailureDetector* failures = participant_.failures();
+  FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return all;
   for (const FailureDetector::Join& join : failures->joins())
     all.push_back({.rank = join.place,
                    .process = join.rank,
                    .at_s = std::max(0.0, join.at_s - began_s),
-                   .iterations = static_cast<Iteration>(participant_.batches_of(join.rank))});
+                   .iterations = static_cast<Iteration>(participant_.members().batches_of(join.rank))});
   return all;
 }
 
 std::vector<int> Survivors::missing() const {
   std::vector<int> all;
-  FailureDetector* failures = participant_.failures();
-  for (int place = 0; failures != nullptr && place < participant_.topology().ranks(); ++place)
+  FailureDetector* failures = participant_.members().failures();
+  for (int place = 0; failures != nullptr && place < participant_.edges().topology().ranks(); ++place)
     if (!failures->takes_part(failures->holder(place))) all.push_back(place);
   return all;
 }
 
 bool Survivors::left_waiting() const {
-  const FailureDetector& failures = *participant_.failures();
+  const FailureDetector& failures = *participant_.members().failures();
   const auto living = failures.living(), empty = missing();
   const auto takes_part = [&](int place) { return failures.takes_part(failures.holder(place)); };
   const auto is_alone = [&](int place) {
-    return std::ranges::none_of(participant_.topology().neighbourhood(place).neighbours, takes_part);
+    return std::ranges::none_of(participant_.edges().topology().neighbourhood(place).neighbours, takes_part);
   };
   return std::ranges::any_of(empty, is_alone) &&
          std::ranges::any_of(living, [&](int process) { return !failures.takes_part(process); });
 }
 
 int Survivors::parts() const {
-  FailureDetector* failures = participant_.failures();
+  FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return 1;
-  std::vector<bool> seen(static_cast<std::size_t>(participant_.topology().ranks()));
+  std::vector<bool> seen(static_cast<std::size_t>(participant_.edges().topology().ranks()));
   for (const int place : missing()) seen[static_cast<std::size_t>(place)] = true;
   int parts = 0;
-  for (int first = 0; first < participant_.topology().ranks(); ++first) {
+  for (int first = 0; first < participant_.edges().topology().ranks(); ++first) {
     if (seen[static_cast<std::size_t>(first)]) continue;
     ++parts;
     seen[static_cast<std::size_t>(first)] = true;
     for (std::vector<int> open{first}; !open.empty();) {
       const int rank = open.back();
       open.pop_back();
-      for (const int next : participant_.topology().neighbourhood(rank).neighbours) {
+      for (const int next : participant_.edges().topology().neighbourhood(rank).neighbours) {
         if (seen[static_cast<std::size_t>(next)]) continue;
         seen[static_cast<std::size_t>(next)] = true;
         open.push_back(next);

@@ -31,7 +31,7 @@ class Survivors {
       : participant_(participant), communicator_(communicator) {}
 
   /// Whether ranks may die without the job.
-  bool may_die() const { return participant_.failures() != nullptr; }
+  bool may_die() const { return participant_.members().failures() != nullptr; }
   /// On the communication thread, now and then in every wait. Throws RankDied if somebody has died since the attempt
   /// began.
   void require_all_alive() const;

@@ -35,7 +35,7 @@ class Agreement {
   /// holds from now on. Throws what communication throws.
   std::optional<Wish> arrived(Participant& participant, Iteration done) {
     if (!under_way_ || done < next_) return std::nullopt;
-    participant.engine().wait_until([this] { return arrived_.load(); });
+    participant.communication().engine().wait_until([this] { return arrived_.load(); });
     under_way_ = false;
     constexpr double most = 1000.0;
     interval_ = static_cast<Iteration>(std::clamp(seconds_between / std::max(values_[3], 1e-9), 1.0, most));
@@ -51,9 +51,9 @@ class Agreement {
     next_ = done + interval_;
     under_way_ = true;
     arrived_ = false;
-    participant.flush();  // in a simulation nobody sends while a rank is in a collective
+    participant.communication().flush();  // in a simulation nobody sends while a rank is in a collective
     const PhaseTimer waiting(participant.ledger(), Phase::wait);  // an inline engine runs it here
-    participant.engine().submit([this] {
+    participant.communication().engine().submit([this] {
       communicator_.maximum(values_);
       arrived_ = true;
     });

@@ -12,6 +12,7 @@
 
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/train.hpp"
+#include "tests/support/announce.hpp"
 
 namespace hearsay::test {
 
@@ -72,14 +73,14 @@ inline void run_rank(LocalRank& rank, const GlobalOptions& options, GlobalOutcom
     outcome.put_in[me].emplace_back(g.size());
     options.gradient(rank.rank(), k, outcome.put_in[me].back());
     device.put(std::as_bytes(std::span(outcome.put_in[me].back())), g);
-    rank.member.all_gradients_ready();
+    announce_gradients(rank.member);
     rank.member.finish(k);
     outcome.came_out[me].push_back(fetched(device, g));
     rank.member.stepped(k);
   }
   outcome.residual[me].assign(g.size(), 0.0F);
-  rank.member.exchange().add_residual(outcome.residual[me]);
-  outcome.shares[me] = rank.member.exchange().shares();
+  add_residual(rank.member.exchange(), outcome.residual[me]);
+  outcome.shares[me] = measures_of(rank.member.exchange()).shares();
   rank.member.leave();
   for (std::size_t phase = 0; phase < phase_names.size(); ++phase)
     outcome.seconds[me][phase] = rank.ledger.seconds(static_cast<Phase>(phase));

@@ -10,6 +10,7 @@
 #include "runtime/exchange/participant.hpp"
 #include "runtime/replica/block_state.hpp"
 #include "tests/reference/simulation.hpp"
+#include "tests/support/announce.hpp"
 #include "tests/support/local_ranks.hpp"
 
 namespace hearsay::test {
@@ -76,16 +77,16 @@ class RankTrainer {
     member_.start(k);
     const std::vector<float> x = fetched(*replica_.device, replica_.values.span());
     std::vector<float> g(x.size());
-    problem_.gradient(member_.rank(), k, x, g);
+    problem_.gradient(member_.edges().rank(), k, x, g);
     put(g, replica_.gradients);
-    member_.all_gradients_ready();
+    announce_gradients(member_);
   }
   void finish(Iteration k) {
     member_.learning_rate(descent_.rate(k));
     member_.finish(k);
     if (k >= descent_.first_step) step(k);
     member_.stepped(k);
-    const auto events = member_.exchange().events();
+    const auto events = measures_of(member_.exchange()).events();
     outcome_.events.emplace_back(events.begin(), events.end());
   }
   /// All of this rank's end of the job, x and what the optimizer remembers included.

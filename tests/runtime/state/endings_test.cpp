@@ -12,6 +12,7 @@
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
 #include "tests/runtime/exchange/train.hpp"
+#include "tests/support/announce.hpp"
 
 namespace hearsay {
 namespace {
@@ -83,7 +84,7 @@ void descend(LocalRank& rank, Iteration iterations, const std::function<void(Ite
     rank.member.start(k);
     std::ranges::fill(g, 1.0F);
     spoil(k, g);
-    rank.member.all_gradients_ready();
+    announce_gradients(rank.member);
     rank.member.learning_rate(0.1);
     rank.member.finish(k);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] -= 0.1F * g[i];
@@ -228,7 +229,7 @@ TEST_CASE("servers apply all that is pushed to them, also after their own last s
               for (std::size_t i = 0; i < x.size(); ++i) x[i] -= g[i];
               rank.member.stepped(k);
             }
-            rank.member.end();
+            rank.member.service().end();
             rank.member.settle();
             for (const float value : x) CHECK(value == -static_cast<float>(all) / 4.0F);
           },
@@ -245,7 +246,7 @@ TEST_CASE("a server that does not know its optimizer says so, and one that is to
     const auto step = [=] {
       for (std::size_t i = 0; i < x.size(); ++i) x[i] -= g[i];
     };
-    if (tells) rank.member.optimizer(step);
+    if (tells) rank.member.service().optimizer(step);
     for (Iteration k = 0; k < (rank.rank() == 0 ? 1 : 40); ++k) {
       rank.member.start(k);
       std::ranges::fill(g, 1.0F);

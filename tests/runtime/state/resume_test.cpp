@@ -11,6 +11,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/stepwise.hpp"
 #include "tests/runtime/exchange/train.hpp"
+#include "tests/support/announce.hpp"
 #include "trigger/trigger.hpp"
 
 namespace hearsay {
@@ -310,7 +311,7 @@ TEST_CASE("another number of ranks takes over what was owed, all of it and nothi
                           rank.member.begin_at(7, plan.exchange(), owed);
                           auto& own = taken[static_cast<std::size_t>(rank.rank())];
                           own.assign(owed.size(), 0.0F);
-                          rank.member.exchange().add_residual(own);
+                          add_residual(rank.member.exchange(), own);
                           rank.member.leave();
                         });
         for (std::size_t e = 0; e < owed.size(); ++e) {
@@ -353,7 +354,7 @@ TEST_CASE("ranks that begin at iteration k with the same model do what ranks do 
           for (Iteration k = 0; k < iterations; ++k) {
             rank.member.start(from + k);
             problem.gradient(rank.rank(), k, x, g);
-            rank.member.all_gradients_ready();
+            announce_gradients(rank.member);
             rank.member.learning_rate(0.1);
             rank.member.finish(from + k);
             for (std::size_t e = 0; e < x.size(); ++e) x[e] -= 0.1F * g[e];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
 
 namespace hearsay {
@@ -51,7 +52,7 @@ class MeanOfSenders final : public SparseCollective {
   std::unique_ptr<SparseCollective> gathered_ = gathered_collective();
 };
 
-class SparseSgd final : public Exchange {
+class SparseSgd final : public Exchange, public Measures, public Residual {
  public:
   SparseSgd(const ExchangeContext& context, const SparseSgdSettings& settings,
             std::unique_ptr<SparseCollective> collective)
@@ -75,6 +76,7 @@ class SparseSgd final : public Exchange {
     feedback_.mask(sum_.included.indices);
     set_to_mean(context_, 0, g, sum_.total);
   }
+  Capabilities capabilities() override { return {.measures = this, .residual = this}; }
   std::vector<Share> shares() const override { return collective_->shares(); }
   void add_residual(std::span<float> block) const override { feedback_.add_residual(block); }
   void take_residual(std::span<const float> sum) override { take_own_part(feedback_, context_.peers, sum); }
@@ -101,15 +103,11 @@ class SparseSgd final : public Exchange {
   SparseSum sum_;
 };
 
-class SparseSgdPlan final : public ExchangePlan {
+class SparseSgdPlan final : public CollectivePlan {
  public:
   SparseSgdPlan(SparseSgdSettings settings, std::function<std::unique_ptr<SparseCollective>()> make)
       : settings_(std::move(settings)), make_(std::move(make)) {}
 
-  std::size_t packet_bound(const Layout& layout, int) const override {
-    require_positions(layout.size(), "the model");
-    return 0;
-  }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
     const Sparsifier& sparsifier = *settings_.sparsifier;
     const std::size_t k = BlockSelection(sparsifier, layout).count(sparsifier.largest_density());
@@ -128,13 +126,13 @@ class SparseSgdPlan final : public ExchangePlan {
     const std::size_t lists = make_()->lists(ranks) * settings_.shape(layout, ranks).message_bytes;
     return feedback_bytes(settings_.feedback, layout.size()) + lists + candidate_bytes(layout);
   }
-  Schedule schedule() const override { return Schedule::lockstep; }
   bool runs_on(const Device& device) const override { return device.selects_sums(*settings_.sparsifier); }
   ExchangeLaws laws() const override {
     return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = make_()->keeps_mass()};
   }
 
  private:
+  void require_fitting(const Layout& layout) const override { require_positions(layout.size(), "the model"); }
   /// What a selection keeps from call to call: 8 bytes a candidate, of which `topk` has most (topk.cpp).
   std::size_t candidate_bytes(const Layout& layout) const {
     const Sparsifier& sparsifier = *settings_.sparsifier;

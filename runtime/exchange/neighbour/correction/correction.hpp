@@ -36,7 +36,7 @@ std::span<const CorrectionEntry> corrections();
 CorrectionPlan read_correction(Config correction);
 
 /// Learns from what mixing does to x, and takes what it has learnt off the gradient. See drift.cpp.
-class DriftCorrection {
+class DriftCorrection final : public EdgeListener {
  public:
   /// `strength`: c, above 0; nothing: as each edge allows. `growth`: how many times the usual silence one may last.
   DriftCorrection(std::optional<double> strength, const ExchangeContext& context, const Settling& settling,
@@ -51,13 +51,8 @@ class DriftCorrection {
   /// What the other end of an edge is to know of this rank, per segment, before iteration k sends: how far a gradient
   /// moves it; by turns, in the time between two moves of the edge.
   std::span<const float> gains(std::size_t edge, Iteration k);
-  /// A rank has died, and what it had learnt with it: what the others know does not add up to 0 any more, so all of
-  /// them learn from the beginning.
-  void begin_anew();
-  /// At the other end of an edge there is another process, which has learnt nothing: so the sum of what all know stays
-  /// 0. Iteration `last` is the last that this rank has begun.
-  void begin_edge(std::size_t edge, Iteration last);
-  void state(Archive& archive);
+  /// `last`: the iteration that this rank has begun last.
+  void state(Archive& archive, Iteration last);
 
  private:
   /// How often one edge is heard of.
@@ -70,6 +65,11 @@ class DriftCorrection {
     std::vector<double> mean_silence;       // of some eight events, in iterations
     std::vector<double> values_a_crossing;  // as a fraction of the segment
   };
+  /// A rank has died, and what it had learnt with it: what the others know does not add up to 0 any more, so all of
+  /// them learn from the beginning.
+  void rank_lost() override;
+  /// The other process has learnt nothing: so the sum of what all know stays 0.
+  void edge_begins(std::size_t edge) override;
   void listen(Iteration k, const Mixing& mixing);
   double least_interval(SegmentId s) const { return std::max(settling_.iterations, steps_[s].lag()); }
   double interval(SegmentId s, double silence, double values_a_crossing) const;
@@ -91,6 +91,7 @@ class DriftCorrection {
   std::span<const float> own_gains_{};  // (segments) in `start`
   std::vector<float> told_;             // (segments)
   std::vector<Rhythm> rhythms_;         // an edge each
+  Iteration last_ = 0;                  // that this rank has begun
 };
 
 }  // namespace hearsay

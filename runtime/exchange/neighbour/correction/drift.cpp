@@ -89,7 +89,8 @@ double share_of(const MixEdge& edge, SegmentId s) {
 
 DriftCorrection::DriftCorrection(std::optional<double> strength, const ExchangeContext& context,
                                  const Settling& settling, double growth)
-    : device_(context.device()),
+    : EdgeListener(context.edges),
+      device_(context.device()),
       strength_(strength.value_or(0.5)),
       growth_(growth),
       steps_(context.steps),
@@ -98,6 +99,8 @@ DriftCorrection::DriftCorrection(std::optional<double> strength, const ExchangeC
       settling_(settling),
       v_(device_.block(layout_.size())),
       rhythms_(context.neighbourhood.neighbours.size(), Rhythm(layout_.count())) {
+  for (std::size_t e = 0; e < rhythms_.size(); ++e)
+    if (context.edges.begins(e)) DriftCorrection::edge_begins(e);
   if (strength || settling_.by_turns) return;
   leaving_ = most_that_leaves(context);
   const auto& weights = context.neighbourhood.weights;
@@ -106,7 +109,8 @@ DriftCorrection::DriftCorrection(std::optional<double> strength, const ExchangeC
     most_of_graph_ = 1.0 - context.topology.spectrum().smallest;
 }
 
-void DriftCorrection::state(Archive& archive) {
+void DriftCorrection::state(Archive& archive, Iteration last) {
+  last_ = last;
   block_state(archive, "drift", device_, v_.span());
   gain_.state(archive);
   for (Rhythm& rhythm : rhythms_) {
@@ -118,11 +122,11 @@ void DriftCorrection::state(Archive& archive) {
   }
 }
 
-void DriftCorrection::begin_anew() { device_.mix_row(0.0F, {}, v_.span()); }
+void DriftCorrection::rank_lost() { device_.mix_row(0.0F, {}, v_.span()); }
 
-void DriftCorrection::begin_edge(std::size_t edge, Iteration last) {
+void DriftCorrection::edge_begins(std::size_t edge) {
   rhythms_[edge] = Rhythm(layout_.count());
-  std::ranges::fill(rhythms_[edge].last, last);
+  std::ranges::fill(rhythms_[edge].last, last_);
 }
 
 // By turns a value may move more than once an iteration, and v still pushes once: then each move counts for a part.
@@ -146,6 +150,7 @@ float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s, 
 }
 
 std::span<const float> DriftCorrection::gains(std::size_t edge, Iteration k) {
+  last_ = k;
   own_gains_ = gain_.gains();
   if (!settling_.by_turns) return own_gains_;
   const Rhythm& rhythm = rhythms_[edge];

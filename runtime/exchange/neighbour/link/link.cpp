@@ -18,7 +18,8 @@ FloatBlock copy_of(const FloatBlock& block, Device& device) {
 }  // namespace
 
 NeighbourLink::NeighbourLink(const ExchangeContext& context, LinkOptions options, Sparsifier sparsifier)
-    : context_(context),
+    : EdgeListener(context.edges),
+      context_(context),
       device_(context.device()),
       layout_(context.replica.layout),
       options_(options),
@@ -59,25 +60,27 @@ NeighbourLink::NeighbourLink(const ExchangeContext& context, LinkOptions options
   }
 }
 
-void NeighbourLink::lose(std::size_t edge) {
-  links_[edge].lost = true;
+// Its copy moves nothing any more.
+void NeighbourLink::edge_lost(std::size_t edge) {
   edges_[edge].weight = 0.0F;
   for (SegmentId s = 0; s < layout_.count(); ++s) links_[edge].news.clear(s), links_[edge].next.clear(s);
 }
 
-void NeighbourLink::begin(std::size_t edge) {
-  lose(edge);
+void NeighbourLink::edge_begins(std::size_t edge) {
+  edge_lost(edge);
   Edge& link = links_[edge];
-  link.lost = link.sent_whole = link.heard_whole = false;
-  link.begins = true;
+  link.sent_whole = link.heard_whole = false;
   std::ranges::fill(link.pending, std::uint8_t{0});
   link.gains.forget();
   link.newest_packet = -1;
   link.our_turn = context_.neighbourhood.rank < context_.neighbourhood.neighbours[edge];
 }
 
-void NeighbourLink::admit(std::size_t edge) {
-  links_[edge].begins = false;
+void NeighbourLink::agree_if_whole(std::size_t edge) {
+  if (links_[edge].sent_whole && links_[edge].heard_whole) context_.edges.agree(edge);
+}
+
+void NeighbourLink::edge_mixes(std::size_t edge) {
   edges_[edge].weight = static_cast<float>(context_.neighbourhood.weights[edge]);
 }
 

@@ -25,7 +25,7 @@
 
 namespace hearsay {
 
-class NeighbourLink {
+class NeighbourLink final : public EdgeListener {
  public:
   /// x̂_j and x̂_i start as the common initial model in `context.replica`.
   NeighbourLink(const ExchangeContext& context, LinkOptions options, Sparsifier sparsifier);
@@ -60,12 +60,6 @@ class NeighbourLink {
   void mixed(std::span<const std::uint8_t> segments);
   /// All of them.
   void mixed() { mixed(every_segment_); }
-  /// The neighbour is dead: nothing is sent to it, and its copy moves nothing any more.
-  void lose(std::size_t edge);
-  /// Asynchronous: the neighbour is another process, as Exchange::begin_edge, `edge_has_begun` and `admit_edge` say.
-  void begin(std::size_t edge);
-  bool has_begun(std::size_t edge) const { return links_[edge].sent_whole && links_[edge].heard_whole; }
-  void admit(std::size_t edge);
   /// By turns: a move of this rank's is also one of what the other end holds of it, and the opposite one that of the
   /// other end. Both ends know, and their copies follow.
   void follow(const Move& move);
@@ -97,15 +91,18 @@ class NeighbourLink {
     Iteration newest_packet = -1;
     Stamp newest_sent{};
     bool our_turn = false;
-    bool lost = false;
-    bool begins = false;  // anew: until it is admitted only whole models cross it
-    bool sent_whole = false, heard_whole = false;
+    bool sent_whole = false, heard_whole = false;  // of an edge that begins
   };
 
   /// Edges first … end − 1.
   struct EdgeRange {
     std::size_t first, end;
   };
+
+  void edge_lost(std::size_t edge) override;
+  void edge_begins(std::size_t edge) override;
+  void edge_mixes(std::size_t edge) override;
+  void agree_if_whole(std::size_t edge);
 
   bool lockstep() const { return options_.schedule == Schedule::lockstep; }
   FloatBlock& own_copy(std::size_t edge) { return own_copies_[lockstep() ? 0 : edge]; }

@@ -13,8 +13,8 @@ void NeighbourLink::receive(Iteration k) {
   if (lockstep() && k - options_.delay < first_) return;  // nobody has sent that
   const auto [first, end] = in_edges(k);
   for (std::size_t e = first; e < end; ++e) {
-    if (links_[e].begins && may_take(e)) hear_whole(e, *context_.mailbox.front(e));
-    if (!context_.neighbourhood.hears(e) || links_[e].lost || links_[e].begins) continue;
+    if (context_.edges.begins(e) && may_take(e)) hear_whole(e, *context_.mailbox.front(e));
+    if (!context_.neighbourhood.hears(e) || !context_.edges.mixes(e)) continue;
     if (lockstep()) {
       wait_for([&] { return context_.mailbox.front(e).has_value(); });
       apply_front(e);
@@ -31,15 +31,15 @@ void NeighbourLink::receive(Iteration k) {
 
 bool NeighbourLink::has_come() const {
   for (std::size_t e = 0; e < links_.size(); ++e)
-    if (!links_[e].lost && !links_[e].begins && context_.mailbox.front(e)) return true;
+    if (context_.edges.mixes(e) && context_.mailbox.front(e)) return true;
   return false;
 }
 
 void NeighbourLink::take_arrived() {
   if (lockstep()) return;
   for (std::size_t e = 0; e < links_.size(); ++e) {
-    if (links_[e].begins && may_take(e)) hear_whole(e, *context_.mailbox.front(e));
-    while (!links_[e].begins && context_.mailbox.front(e)) apply_front(e);
+    if (context_.edges.begins(e) && may_take(e)) hear_whole(e, *context_.mailbox.front(e));
+    while (context_.edges.mixes(e) && context_.mailbox.front(e)) apply_front(e);
   }
 }
 
@@ -56,6 +56,7 @@ void NeighbourLink::hear_whole(std::size_t edge, std::span<const std::byte> pack
   link.newest_packet = header.iteration;
   link.newest_sent = {static_cast<std::uint32_t>(header.sent)};
   link.heard_whole = true;
+  agree_if_whole(edge);
   device_.wait();  // it may read the mailbox by itself
   context_.mailbox.pop(edge);
 }

@@ -70,12 +70,13 @@ void NeighbourLink::send_whole(Iteration k, std::size_t edge, std::span<const st
               Stamp::of(context_.ledger.since_start()));
   context_.mailbox.post(edge, std::move(packet));
   link.sent_whole = true;
+  agree_if_whole(edge);
 }
 
 void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired) {
   Edge& link = links_[edge];
-  if (link.lost) return;
-  if (link.begins) return send_whole(k, edge, fired);
+  if (context_.edges.lost(edge)) return;
+  if (context_.edges.begins(edge)) return send_whole(k, edge, fired);
   wanted_.assign(link.pending.begin(), link.pending.end());
   join(wanted_, fired);
   const auto messages = static_cast<std::size_t>(std::ranges::count(wanted_, std::uint8_t{1}));
@@ -106,9 +107,9 @@ bool NeighbourLink::owes() const {
 }
 
 bool NeighbourLink::owes(std::size_t edge) const {
-  const Edge& link = links_[edge];
-  if (link.lost || link.begins || !may_send(edge)) return false;
-  return std::ranges::find(link.pending, std::uint8_t{1}) != link.pending.end();
+  const auto& pending = links_[edge].pending;
+  if (!context_.edges.mixes(edge) || !may_send(edge)) return false;
+  return std::ranges::find(pending, std::uint8_t{1}) != pending.end();
 }
 
 bool NeighbourLink::may_send(std::size_t edge) const {

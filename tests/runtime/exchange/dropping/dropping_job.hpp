@@ -37,7 +37,7 @@ class DroppingRank {
   }
   /// An iteration in which it has nothing to compute. Whether it had been pushed to.
   bool idle() {
-    const bool serves = rank_.member.idle(k_);
+    const bool serves = rank_.member.service().idle(k_);
     if (serves)
       step();
     else
@@ -46,7 +46,7 @@ class DroppingRank {
   }
   Vector residual() const {
     Vector r(rank_.replica.layout.size());
-    rank_.member.exchange().add_residual(r);
+    add_residual(rank_.member.exchange(), r);
     return r;
   }
   const Part& part() const { return part_; }

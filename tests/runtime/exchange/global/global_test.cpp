@@ -132,7 +132,7 @@ TEST_CASE("the last layers travel while the first ones still have no gradient") 
     const auto body = [&](LocalRank& rank) {
       Participant* const exchange = &rank.member;
       const auto sent = [&] { return world.office().traffic(rank.rank()).messages; };
-      REQUIRE(exchange->layer_wise());
+      REQUIRE(exchange->exchange().capabilities().layer_wise);
       for (Iteration k = 0; k < 3; ++k) {
         exchange->start(k);
         integer_gradient(rank.rank(), k, rank.replica.gradients.span());

@@ -5,6 +5,7 @@
 
 #include "runtime/mpi/communicator.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
+#include "tests/support/announce.hpp"
 
 namespace hearsay {
 namespace {
@@ -29,14 +30,14 @@ Outcome train(const std::string& yaml, Iteration iterations) {
     member.start(k);
     integer_gradient(world.rank(), k, g);
     for (std::size_t i = 0; i < n; ++i) outcome.put_in[i] += static_cast<double>(g[i]);
-    member.all_gradients_ready();
+    announce_gradients(member);
     member.finish(k);
     outcome.hashes.push_back(replica_hash(g));
     for (std::size_t i = 0; i < n; ++i) outcome.applied[i] += times_ranks(g[i], static_cast<std::size_t>(world.size()));
     member.stepped(k);
   }
   std::vector<float> residual(n);
-  member.exchange().add_residual(residual);
+  add_residual(member.exchange(), residual);
   for (std::size_t i = 0; i < n; ++i) outcome.owed[i] = static_cast<double>(residual[i]);
   member.leave();
   world.sum(outcome.put_in);

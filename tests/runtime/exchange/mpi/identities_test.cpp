@@ -35,7 +35,7 @@ RankOutcome train(const std::string& yaml, LedgerTotals* own = nullptr) {
     trainer.start(k);
     trainer.finish(k);
   }
-  if (own != nullptr) *own = member.counts();
+  if (own != nullptr) *own = member.ledger().totals();
   member.settle();
   return trainer.outcome();
 }

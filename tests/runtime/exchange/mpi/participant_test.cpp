@@ -35,7 +35,6 @@ TEST_CASE("x and g are the lender's memory; all ranks begin with rank 0's x and 
   CHECK(x == numbers(0, 1.0F));
   member.start(0);
   std::ranges::copy(numbers(world.rank(), static_cast<float>(world.size())), g.begin());  // not another vector
-  member.all_gradients_ready();
   member.finish(0);
   std::vector<float> sum(8, 0.0F);
   for (int rank = 0; rank < world.size(); ++rank)
@@ -98,9 +97,9 @@ TEST_CASE("what a participant counts stays when it has left") {
   Participant member(world.handle(), plan.topology(world.size()), plan.exchange(), replica);
   member.start(0), member.finish(0), member.stepped(0), member.settle();
   member.leave();
-  const std::size_t neighbours = member.neighbourhood().neighbours.size();
-  CHECK(member.counts().messages == 2 * neighbours);
-  CHECK(member.counts().payload_bytes == 8 * sizeof(float) * neighbours);
+  const std::size_t neighbours = member.edges().neighbourhood().neighbours.size();
+  CHECK(member.ledger().totals().messages == 2 * neighbours);
+  CHECK(member.ledger().totals().payload_bytes == 8 * sizeof(float) * neighbours);
 }
 
 }  // namespace

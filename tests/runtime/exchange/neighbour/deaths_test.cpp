@@ -32,9 +32,8 @@ Outcome mix_without_one(const std::string& exchange, const std::function<float(i
   Layout layout;
   layout.append("x", {static_cast<std::int64_t>(length)});
   const ParticipantOptions options{.start_from_rank_0 = false, .failure_timeout = 1s};
-  LocalBlocks blocks(
-      std::vector<std::size_t>(ranks, Participant::window_bytes(plan.exchange(), layout, ranks - 1, ranks) +
-                                          Participant::failure_bytes(options, ranks)));
+  LocalBlocks blocks(std::vector<std::size_t>(
+      ranks, window_bytes(plan.exchange(), layout, ranks - 1, ranks) + failure_bytes(options, ranks)));
   std::barrier<> everybody(ranks), living(ranks - 1);
   PostOffice office(ranks, {}, {});
   Outcome outcome{.before = std::vector<std::vector<float>>(ranks), .after = std::vector<std::vector<float>>(ranks)};
@@ -59,13 +58,13 @@ Outcome mix_without_one(const std::string& exchange, const std::function<float(i
     everybody.arrive_and_wait();
     while (k < 10) iterate();
     if (rank == victim) return;
-    while (member.failures()->dead() == 0) iterate();
+    while (member.members().failures()->dead() == 0) iterate();
     settle(outcome.before[static_cast<std::size_t>(rank)]);
     const Iteration end = k + 40;
     while (k < end) iterate();
     settle(outcome.after[static_cast<std::size_t>(rank)]);
-    CHECK(member.failures()->living() == std::vector<int>{1, 2, 3});
-    const Neighbourhood& row = member.neighbourhood();
+    CHECK(member.members().failures()->living() == std::vector<int>{1, 2, 3});
+    const Neighbourhood& row = member.edges().neighbourhood();
     CHECK(row.self_weight + std::accumulate(row.weights.begin(), row.weights.end(), 0.0) == 1.0);
     CHECK(row.weights[row.slot(victim)] == 0.0);
   };

@@ -241,7 +241,7 @@ TEST_CASE("a packet of another model is refused, with both ranks and the remedy"
       packet->bytes.resize(sizeof(PacketHeader) + 8);
       seal_packet(packet->bytes, 1, 0, 3);
       rank.mailbox.post(0, packet);
-      rank.member.flush();
+      rank.member.communication().flush();
     }
     rank.barrier();
     if (rank.rank() == 0) {

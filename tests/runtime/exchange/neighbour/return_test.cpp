@@ -39,7 +39,7 @@ Sparsifier sparsifier(const std::string& yaml) {
 }
 
 /// Arrival by turns, every segment at every iteration, whose copies can be looked at.
-class OpenExchange final : public Exchange {
+class OpenExchange final : public Exchange, public IdleWork {
  public:
   OpenExchange(const ExchangeContext& context, const std::string& sparsify)
       : link(context, turns, sparsifier(sparsify)),
@@ -57,17 +57,9 @@ class OpenExchange final : public Exchange {
     rows_are_whole = rows_are_whole && row == 1.0;
     hear_by_turns(k, link, *rule_, &drift, context_);
   }
+  bool idle(Iteration) override { return false; }
   void drain() override { finish(last_); }
-  void lose(std::optional<std::size_t> edge) override {
-    if (edge) link.lose(*edge);
-    drift.begin_anew();
-  }
-  void begin_edge(std::size_t edge) override {
-    link.begin(edge);
-    drift.begin_edge(edge, last_);
-  }
-  bool edge_has_begun(std::size_t edge) const override { return link.has_begun(edge); }
-  void admit_edge(std::size_t edge) override { link.admit(edge); }
+  Capabilities capabilities() override { return {.idle_work = this}; }
 
   NeighbourLink link;
   DriftCorrection drift;
@@ -225,8 +217,8 @@ class Play {
     const Places places(*topology_, story_.spares);
     std::vector<std::size_t> all;
     for (int p = 0; p < places.processes(); ++p)
-      all.push_back(Participant::window_bytes(plan_, layout_, places.neighbour_slots(p), story_.ranks, story_.spares) +
-                    Participant::failure_bytes(options_, story_.ranks));
+      all.push_back(window_bytes(plan_, layout_, places.neighbour_slots(p), story_.ranks, story_.spares) +
+                    failure_bytes(options_, story_.ranks));
     return all;
   }
   void iterate(Participant& member, Iteration& k, Random& random) {
@@ -254,7 +246,7 @@ class Play {
     }
   }
   bool all_mix(const Participant& member) const {
-    const Neighbourhood& row = member.neighbourhood();
+    const Neighbourhood& row = member.edges().neighbourhood();
     return row.weights == topology_->neighbourhood(row.rank).weights;
   }
   void process(int me) {
@@ -267,9 +259,9 @@ class Play {
     Rest& rest = rest_[static_cast<std::size_t>(me)];
     Random random(stream_seed(5, "return", static_cast<std::uint64_t>(me)));
     const auto dies = story_.dies_after.find(me);
-    if (member.is_spare()) {
+    if (member.spare() != nullptr) {
       if (dies != story_.dies_after.end() && dies->second == 0) return std::this_thread::sleep_for(100ms);
-      if (!member.take_over(plan_)) return;
+      if (!member.spare()->take_over(plan_)) return;
       rest.taken.assign(x.begin(), x.end());
       ++joined_;
     }
@@ -321,11 +313,11 @@ class Play {
     const auto& exchange = dynamic_cast<const OpenExchange&>(member.exchange());
     const auto x = member.replica().values.span();
     CHECK(exchange.rows_are_whole);
-    rest.place = member.rank();
+    rest.place = member.edges().rank();
     rest.x.assign(x.begin(), x.end());
     rest.v.resize(x.size());
     const_cast<OpenExchange&>(exchange).drift.correct(rest.v);
-    const Neighbourhood& row = member.neighbourhood();
+    const Neighbourhood& row = member.edges().neighbourhood();
     for (std::size_t e = 0; e < row.neighbours.size(); ++e) {
       const MixEdge& edge = exchange.link.edges()[e];
       rest.ours[row.neighbours[e]].assign(edge.ours.begin(), edge.ours.end());
@@ -334,7 +326,7 @@ class Play {
     rest.row = row.weights;
     rest.row.push_back(row.self_weight);
     const auto known = [&] {
-      return static_cast<std::uint64_t>(std::llround(member.job_iterations(0) * story_.ranks));
+      return static_cast<std::uint64_t>(std::llround(member.members().job_iterations(0) * story_.ranks));
     };
     for (int look = 0; look < 1000 && known() < batches_; ++look) std::this_thread::sleep_for(10ms);
     CHECK(known() >= batches_);

@@ -248,11 +248,11 @@ TEST_CASE("a move counts for an iteration, where an edge has two in each for twi
     for (Iteration k = 0; k < iterations; ++k) {
       for (Member* member : {&first, &second}) member->link.say_gains(0, member->drift.gains(0, k));
       send_by_turns(k, k % period == 0 ? fires : rests, first.link, *rule, &first.drift, first.context);
-      a->member.flush();
+      a->member.communication().flush();
       b->mailbox.progress();
       hear_by_turns(k, second.link, *rule, &second.drift, second.context);
       send_by_turns(k, both && k % period == 0 ? fires : rests, second.link, *rule, &second.drift, second.context);
-      b->member.flush();
+      b->member.communication().flush();
       a->mailbox.progress();
       hear_by_turns(k, first.link, *rule, &first.drift, first.context);
     }

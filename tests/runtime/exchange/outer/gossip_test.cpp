@@ -261,7 +261,7 @@ TEST_CASE("by turns, too, ranks with unlike data reach the minimum of their sum,
     for (Iteration k = 0; k < 4000; ++k) {
       for (const auto& rank : members) {
         rank->member.start(k);
-        rank->member.flush();
+        rank->member.communication().flush();
         problem.gradient(rank->rank(), k, rank->replica.values.span(), rank->replica.gradients.span());
         rank->member.finish(k);
         for (std::size_t e = 0; e < layout.size(); ++e)
@@ -271,7 +271,7 @@ TEST_CASE("by turns, too, ranks with unlike data reach the minimum of their sum,
     }
     JobOutcome outcome{.ranks = std::vector<RankOutcome>(static_cast<std::size_t>(ranks))};
     for (const auto& rank : members) {
-      rank->member.end();
+      rank->member.service().end();
       const auto x = rank->replica.values.span();
       outcome.ranks[static_cast<std::size_t>(rank->rank())].x.assign(x.begin(), x.end());
     }
@@ -315,7 +315,7 @@ TEST_CASE("asynchronously, too, the mean takes DiLoCo's outer steps, whatever th
         rank.member.stepped(k);
         if (k % (2 + rank.rank()) == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
       }
-      rank.member.end();
+      rank.member.service().end();
       rank.member.settle();
       x[static_cast<std::size_t>(rank.rank())].assign(values.begin(), values.end());
       rank.member.leave();
@@ -350,11 +350,11 @@ TEST_CASE("an idle rank's model moves by what it mixes, and keeps its local step
   for (Iteration k = 0; k < 4; ++k) iterate(*a, k);
   for (Iteration k = 0; k < 12; ++k) iterate(*b, k);
   for (Iteration k = 4; k < 20; ++k) {
-    a->member.idle(k);
-    b->member.idle(k + 8);
+    a->member.service().idle(k);
+    b->member.service().idle(k + 8);
   }
-  a->member.flush(), b->member.flush();
-  a->member.idle(20), b->member.idle(28);
+  a->member.communication().flush(), b->member.communication().flush();
+  a->member.service().idle(20), b->member.service().idle(28);
   const double sum = static_cast<double>(a->replica.values.span()[0]) + b->replica.values.span()[0];
   CHECK(std::abs(sum - (4 * 64 + 12 * 128)) < 1.0);
   CHECK(std::abs(a->replica.values.span()[0] - 4 * 64) > 64.0F);
@@ -378,10 +378,10 @@ TEST_CASE("where training ends with a round, it is sent; where it ends within on
       for (float& value : first->replica.values.span()) value += 64.0F;
       first->member.stepped(k);
     }
-    CHECK(first->member.counts().packets == (iterations == 3 ? 0 : 1));
-    first->member.end();
-    first->member.flush();
-    CHECK(first->member.counts().packets == 1);
+    CHECK(first->member.ledger().totals().packets == (iterations == 3 ? 0 : 1));
+    first->member.service().end();
+    first->member.communication().flush();
+    CHECK(first->member.ledger().totals().packets == 1);
     // The event has taken it halfway to the other one.
     for (const float value : first->replica.values.span()) CHECK(value == 96.0F);
   }
@@ -403,15 +403,15 @@ TEST_CASE("an asynchronous rank sends a round's news as soon as it is its turn, 
     Iteration k0 = 0, k1 = 0;
     const auto iterate = [&](LocalRank& rank, Iteration& k, Iteration end) {
       for (; k < end; ++k) {
-        rank.member.progress();
+        rank.member.communication().progress();
         rank.member.start(k);
-        rank.member.flush();
+        rank.member.communication().flush();
         rank.member.finish(k);
         for (float& value : rank.replica.values.span()) value += 64.0F;
         rank.member.stepped(k);
       }
     };
-    const auto packets = [](const LocalRank& rank) { return rank.member.counts().packets; };
+    const auto packets = [](const LocalRank& rank) { return rank.member.ledger().totals().packets; };
     iterate(*second, k1, late);
     iterate(*first, k0, 7);  // its round ends with the sixth iteration; it is sent in the seventh
     CHECK(packets(*first) == 1);

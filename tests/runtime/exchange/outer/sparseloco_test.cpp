@@ -51,7 +51,7 @@ Account account(const std::string& yaml, int ranks, Iteration iterations, int un
       rank.member.stepped(k);
     }
     std::vector<float> residual(x.size());
-    rank.member.exchange().add_residual(residual);
+    add_residual(rank.member.exchange(), residual);
     const std::lock_guard lock(one_at_a_time);
     for (std::size_t e = 0; e < x.size(); ++e) {
       if (rank.rank() == 0) result.x[e] = static_cast<double>(x[e]);

@@ -87,7 +87,7 @@ TEST_CASE(
     RankTrainer trainer(rank->member, problem, {});
     for (Iteration k = 0; k < 5; ++k) trainer.start(k), trainer.finish(k);
     const auto within = fetched(*device, rank->replica.values.span());
-    rank->member.end();
+    rank->member.service().end();
     auto ended = fetched(*device, rank->replica.values.span());
     CHECK(ended != within);
     return ended;

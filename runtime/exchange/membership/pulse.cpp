@@ -1,4 +1,4 @@
-#include "runtime/exchange/pulse.hpp"
+#include "runtime/exchange/membership/pulse.hpp"
 
 #include <string>
 #include <utility>

@@ -1,0 +1,79 @@
+#include "runtime/exchange/membership/communication.hpp"
+
+#include <utility>
+
+namespace hearsay {
+
+Communication::Communication(std::unique_ptr<Transport> transport, const Edges& edges, Options options)
+    : transport_(std::move(transport)),
+      edges_(edges),
+      options_(std::move(options)),
+      places_(edges.topology(), options_.map.spares),
+      ledger_(places_.neighbour_slots(transport_->rank()), options_.segments, transport_->clock()),
+      peers_(transport_->open_peers(hooks())),
+      memory_(&transport_->open_memory(
+          options_.map.behind_counts(places_.neighbour_slots(transport_->rank())) +
+              options_.deaths.bytes(places_.processes(), places_.spares()),
+          {.deaths = options_.deaths.failure_timeout.count() > 0 ? Deaths::others_go_on : Deaths::end_the_job,
+           .haste = options_.haste})),
+      memory_pin_(options_.reads_mailbox != nullptr ? options_.reads_mailbox->pin(memory_->own()) : nullptr),
+      mailbox_(*memory_, places_, transport_->rank(), options_.map.ring_bytes, ledger_, options_.tails),
+      members_(*memory_, options_.map, places_, transport_->rank(), mailbox_, ledger_, transport_->clock(),
+               options_.deaths),
+      engine_(transport_->make_engine([this] { return progress(); })) {
+  ledger_.start_together();  // the memories were opened together, a moment ago
+}
+
+Transport::Hooks Communication::hooks() {
+  return {.idle = [this] { serve(); },
+          .sent =
+              [this](int to, const Message& message) {
+                if (!counts_messages_) return;
+                ledger_.message_sent(edges_.neighbourhood().slot(to),
+                                     {.payload_bytes = message.payload_bytes, .index_bytes = message.index_bytes},
+                                     message.bytes.size());
+              }};
+}
+
+void Communication::serve() {
+  progress();
+  if (options_.interrupted()) throw WaitInterrupted();
+}
+
+bool Communication::progress() {
+  const bool any = members_.progress();
+  return mailbox_.progress() || any;
+}
+
+void Communication::compute_for(double seconds) {
+  const double rest = engine_->still_to_pass(seconds);
+  ledger_.computed_while_waiting(seconds - rest);
+  pass_time(rest);
+}
+
+void Communication::flush() {
+  engine_->wait_until([this] { return !mailbox_.sending(); });
+}
+
+void Communication::broadcast(std::span<std::byte> bytes, int root) {
+  engine_->run([&] { transport_->broadcast(bytes, root); });
+}
+
+void Communication::uncounted(const std::function<void()>& job) {
+  engine_->run([&] {
+    counts_messages_ = false;
+    job();
+    counts_messages_ = true;
+  });
+}
+
+// Whoever waits for this rank learns that it does not come.
+void Communication::leave() {
+  if (JobCount* const count = members_.count(); count != nullptr && engine_ && members_.failures() == nullptr) {
+    count->leave();
+    engine_->wait_until([count] { return count->has_told(); });
+  }
+  engine_.reset();
+}
+
+}  // namespace hearsay
