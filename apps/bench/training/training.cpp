@@ -170,15 +170,15 @@ TrainingTiming measure_one(const std::string& exchange, const TrainingOptions& o
                            const mpi::Environment& environment) {
   const Network network(options.model, options.device, environment);
   Participant* serving = nullptr;
-  mpi::Communicator world([&] { serving->progress(); });
+  mpi::Communicator world([&] { serving->communication().progress(); });
   HearsayLoop hearsay(config_of(exchange, options.settings), network.make(), environment);
   serving = &hearsay.member();
   BareLoop bare(network.make());
   const auto batches = network.batches(options.batch_size);
   const auto timed = [&](auto& loop) {
-    serving->engine().run([&] { world.barrier(); });
+    serving->communication().run([&] { world.barrier(); });
     double slowest[1] = {seconds_taken([&] { loop.run(options.iterations, batches); })};
-    serving->engine().run([&] { world.maximum(slowest); });
+    serving->communication().run([&] { world.maximum(slowest); });
     return slowest[0] / options.iterations;
   };
   timed(bare), timed(hearsay);  // warms up
@@ -191,7 +191,7 @@ TrainingTiming measure_one(const std::string& exchange, const TrainingOptions& o
   PhaseSeconds phase_s = phases_of(serving->ledger());
   for (std::size_t p = 0; p < phase_s.size(); ++p)
     phase_s[p] = (phase_s[p] - before[p]) / (options.blocks * options.iterations * environment.ranks());
-  serving->engine().run([&] { world.sum(phase_s); });
+  serving->communication().run([&] { world.sum(phase_s); });
   serving->settle();
   const auto [lowest, highest] = std::ranges::minmax(ratios);
   return {.exchange = exchange,
