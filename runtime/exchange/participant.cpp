@@ -203,6 +203,7 @@ void Participant::begin_at(Iteration k, const ExchangePlan& plan, std::span<cons
   exchange_ = build_exchange(plan, context());
   if (JobCount* const count = members().count())
     communication_->engine().run([&] { count->begin_at(static_cast<std::uint64_t>(k)); });
+  service_.begin_at(k);
   Residual* const residual = exchange_->capabilities().residual;
   if (residual != nullptr && !owed.empty()) residual->take_residual(owed);
 }

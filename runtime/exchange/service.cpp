@@ -129,7 +129,9 @@ std::vector<float> Service::servers_model() {
 }
 
 void Service::state(Archive& archive) {
-  if (parts_.communication.members().count() != nullptr) archive.value("iterations in which it only served", served_);
+  if (parts_.communication.members().count() == nullptr) return;
+  archive.value("iterations in which it only served", served_);
+  archive.value("next iteration of the exchange", next_);  // a rank that loads may serve before its first `start`
 }
 
 }  // namespace hearsay

@@ -56,6 +56,8 @@ class Service {
 
   /// The loop begins its iteration k. Returns the exchange's.
   Iteration begin(Iteration k);
+  /// The loop has not begun, and its next iteration is k.
+  void begin_at(Iteration k) { next_ = k + served_; }
   /// Of the exchange, at the loop's iteration k.
   Iteration iteration(Iteration k) const { return k + served_; }
   /// The loop's.
