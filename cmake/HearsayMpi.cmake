@@ -28,3 +28,20 @@ elseif(HEARSAY_MPI STREQUAL "smpi")
 else()
   message(FATAL_ERROR "HEARSAY_MPI is system or smpi, not '${HEARSAY_MPI}'")
 endif()
+
+# hearsay_compile_with_mpi(<globs>): the sources that include <mpi.h>. The others are compiled alike whatever MPI there
+# is, so that ccache has them when another preset has been built.
+function(hearsay_compile_with_mpi)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE globs)
+  file(GLOB sources CONFIGURE_DEPENDS ${globs})
+  foreach(property IN ITEMS INTERFACE_INCLUDE_DIRECTORIES INTERFACE_COMPILE_DEFINITIONS INTERFACE_COMPILE_OPTIONS)
+    get_target_property(${property} MPI::MPI_CXX ${property})
+    if(NOT ${property})
+      set(${property} "")
+    endif()
+  endforeach()
+  list(REMOVE_ITEM INTERFACE_INCLUDE_DIRECTORIES ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
+  list(TRANSFORM INTERFACE_INCLUDE_DIRECTORIES PREPEND -isystem)
+  set_source_files_properties(${sources} PROPERTIES COMPILE_DEFINITIONS "${INTERFACE_COMPILE_DEFINITIONS}"
+                              COMPILE_OPTIONS "${INTERFACE_INCLUDE_DIRECTORIES};${INTERFACE_COMPILE_OPTIONS}")
+endfunction()

@@ -1,6 +1,7 @@
 # hearsay_add_test(NAME SOURCES <globs> LIBRARIES … [THREADS] [LABELS …] [ENVIRONMENT …] [TIMEOUT seconds]): a program
-# of doctest cases in one process. THREADS: it starts some, so that ThreadSanitizer has something to judge. That leaves
-# out the suite "arithmetic": long cases about values, whose threads do nothing that those of shorter cases do not.
+# of doctest cases in one process. THREADS: it starts some, so that ThreadSanitizer has something to judge. Sanitizers
+# leave out the suite "arithmetic": long cases about values, which do nothing that shorter cases do not. Elsewhere, with
+# ARITHMETIC, that suite is a test of its own, NAME.arithmetic, which runs beside the others.
 #
 # hearsay_add_mpi_test(NAME … RANKS 1 2 4 [MPIRUN_ARGS …]): the same program under mpirun, one test NAME.npP for each
 # number of ranks. With PROGRAM instead of SOURCES the program of another MPI test is run, e.g. with other MPIRUN_ARGS.
@@ -9,6 +10,9 @@
 # hearsay_add_script_test(NAME COMMAND <script in tests/> <arguments> …): a script; exit status 0 is a pass.
 #
 # Labels: `mpi` and `torch` by what a test links; `tsan` on those with THREADS.
+#
+# PROCESSORS counts halves of a core, and scripts/test begins as many tests as there are halves: ranks mostly wait for
+# each other's naps, and scripts for jobs to start and to end, so that two of them keep one core busy.
 set(HEARSAY_TEST_ENVIRONMENT OMP_NUM_THREADS=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
     TSAN_OPTIONS=halt_on_error=1)
 set(HEARSAY_MPI_ENVIRONMENT
@@ -30,6 +34,7 @@ elseif(HEARSAY_MPI STREQUAL "smpi")
   add_compile_options(-fPIC -fno-gnu-unique)
 endif()
 cmake_host_system_information(RESULT HEARSAY_CORES QUERY NUMBER_OF_LOGICAL_CORES)
+math(EXPR HEARSAY_MACHINE "2 * ${HEARSAY_CORES}")  # PROCESSORS of a test that wants to be alone
 
 add_library(hearsay_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cpp)
 target_link_libraries(hearsay_test_main PRIVATE hearsay_base doctest::doctest)
@@ -51,6 +56,9 @@ function(hearsay_add_test_program target main)
   add_executable(${target} ${sources})
   target_link_libraries(${target} PRIVATE ${main} ${ARG_LIBRARIES} doctest::doctest rapidcheck)
   hearsay_compile_options(${target})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # a quarter less to compile; what they test is optimised in full
+    target_compile_options(${target} PRIVATE "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>")
+  endif()
   if("${ARG_LIBRARIES}" MATCHES "hearsay_(runtime|models|program)")
     hearsay_precompile_torch(${target})
   elseif(NOT HEARSAY_MPI STREQUAL "smpi")  # whose tests are compiled with other flags
@@ -80,7 +88,7 @@ macro(hearsay_classify_test)
 endmacro()
 
 function(hearsay_add_test name)
-  cmake_parse_arguments(ARG "THREADS" "TIMEOUT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS;ARITHMETIC" "TIMEOUT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -96,12 +104,17 @@ function(hearsay_add_test name)
     list(APPEND labels tsan)
     add_dependencies(thread_tests ${name}_test)
   endif()
+  set(tests ${name})
   set(arguments)
-  if(HEARSAY_SANITIZE MATCHES "thread")
+  if(ARG_ARITHMETIC)
     set(arguments --test-suite-exclude=arithmetic)
+    if(NOT HEARSAY_SANITIZE)
+      list(APPEND tests ${name}.arithmetic)
+      add_test(NAME ${name}.arithmetic COMMAND ${name}_test --test-suite=arithmetic)
+    endif()
   endif()
   add_test(NAME ${name} COMMAND ${name}_test ${arguments})
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT}
+  set_tests_properties(${tests} PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2
                        ENVIRONMENT "${HEARSAY_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
 endfunction()
 
@@ -122,7 +135,7 @@ function(hearsay_add_mpi_test name)
     return()
   endif()
   if(HEARSAY_SANITIZE)  # the values that more ranks come to are other presets' to check; 5 are a tree and a butterfly
-    list(FILTER ARG_RANKS INCLUDE REGEX "^[1235]$")
+    list(FILTER ARG_RANKS INCLUDE REGEX "^[35]$")
   endif()
   set(program ${name}_test)
   if(ARG_PROGRAM)
@@ -144,9 +157,9 @@ function(hearsay_add_mpi_test name)
     add_test(NAME ${name}.np${ranks}
              COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${HEARSAY_MPIRUN_ARGS} ${ARG_MPIRUN_ARGS}
                      $<TARGET_FILE:${program}>)
-    set(processors ${ranks})
-    if(processors GREATER HEARSAY_CORES)
-      set(processors ${HEARSAY_CORES})
+    set(processors 1)
+    if(ranks GREATER 4)
+      set(processors 2)
     endif()
     set_tests_properties(${name}.np${ranks} PROPERTIES LABELS "mpi;${labels}" TIMEOUT ${ARG_TIMEOUT}
                          PROCESSORS ${processors}
@@ -165,12 +178,17 @@ function(hearsay_add_fuzz_targets)
   if(HEARSAY_SANITIZE)
     set(seconds 7)
   endif()
+  if(NOT TARGET fuzz_replay)
+    add_library(fuzz_replay OBJECT fuzz/replay.cpp)
+    target_link_libraries(fuzz_replay PRIVATE hearsay_core hearsay_datasets)
+    hearsay_compile_options(fuzz_replay)
+  endif()
   foreach(name IN LISTS ARG_UNPARSED_ARGUMENTS)
-    add_executable(fuzz_${name} ${ARG_FOLDER}/${name}.cpp fuzz/replay.cpp)
-    target_link_libraries(fuzz_${name} PRIVATE hearsay_core hearsay_datasets ${ARG_LIBRARIES})
+    add_executable(fuzz_${name} ${ARG_FOLDER}/${name}.cpp)
+    target_link_libraries(fuzz_${name} PRIVATE fuzz_replay hearsay_core hearsay_datasets ${ARG_LIBRARIES})
     hearsay_compile_options(fuzz_${name})
     add_test(NAME fuzz.${name} COMMAND fuzz_${name} --seconds ${seconds})
-    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120 ENVIRONMENT
+    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120 PROCESSORS 2 ENVIRONMENT
                          "${HEARSAY_TEST_ENVIRONMENT};ASAN_OPTIONS=abort_on_error=1:handle_segv=0:detect_leaks=0")
   endforeach()
 endfunction()
@@ -186,7 +204,7 @@ function(hearsay_add_script_test name)
     math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
   endif()
   if(NOT ARG_PROCESSORS)
-    set(ARG_PROCESSORS 1)
+    set(ARG_PROCESSORS 2)
   endif()
   list(POP_FRONT ARG_COMMAND script)
   add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${ARG_COMMAND})
@@ -194,17 +212,18 @@ function(hearsay_add_script_test name)
                        ENVIRONMENT "${HEARSAY_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
 endfunction()
 
-# hearsay_add_cli_tests(NAME … TIMEOUT seconds [PROCESSORS n]): the scripts of those names in cli/, which are given the
-# program and the sources, as cli.NAME; cli itself as cli. PROCESSORS: all cores, unless it is said.
+# hearsay_add_cli_tests(NAME … TIMEOUT seconds): the scripts of those names in cli/, NAME_test.sh or .py,
+# which are given the program and the sources, as cli.NAME; cli itself as cli.
 function(hearsay_add_cli_tests)
-  cmake_parse_arguments(ARG "" "TIMEOUT;PROCESSORS" "" ${ARGN})
-  if(NOT ARG_PROCESSORS)
-    set(ARG_PROCESSORS ${HEARSAY_CORES})
-  endif()
+  cmake_parse_arguments(ARG "" "TIMEOUT" "" ${ARGN})
   foreach(name IN LISTS ARG_UNPARSED_ARGUMENTS)
     string(REGEX REPLACE "^cli\\.cli$" "cli" test "cli.${name}")
-    hearsay_add_script_test(${test} COMMAND cli/${name}_test.sh $<TARGET_FILE:hearsay> ${PROJECT_SOURCE_DIR}
-                            TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} LABELS torch mpi
+    set(script cli/${name}_test.sh)
+    if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${script})
+      set(script cli/${name}_test.py)
+    endif()
+    hearsay_add_script_test(${test} COMMAND ${script} $<TARGET_FILE:hearsay> ${PROJECT_SOURCE_DIR}
+                            TIMEOUT ${ARG_TIMEOUT} LABELS torch mpi
                             ENVIRONMENT ${HEARSAY_MPI_ENVIRONMENT} MPIEXEC=${MPIEXEC_EXECUTABLE})
   endforeach()
 endfunction()
@@ -216,6 +235,6 @@ function(hearsay_add_testbed_test name)
     hearsay_skip_test(${name} "scripts/testbed starts ranks by the launch agent of Open MPI" LABELS testbed mpi)
     return()
   endif()
-  hearsay_add_script_test(${name} ${ARGN} TIMEOUT 600 PROCESSORS ${HEARSAY_CORES} LABELS testbed mpi)
+  hearsay_add_script_test(${name} ${ARGN} TIMEOUT 600 LABELS testbed mpi)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK testbed)
 endfunction()

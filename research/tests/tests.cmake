@@ -26,6 +26,6 @@ else()
 endif()
 
 hearsay_add_script_test(research COMMAND ../research/tests/run.sh ${research_programs} TIMEOUT 600
-                        PROCESSORS ${HEARSAY_CORES} LABELS torch mpi
+                        LABELS torch mpi
                         ENVIRONMENT ${HEARSAY_MPI_ENVIRONMENT} MPIEXEC=${MPIEXEC_EXECUTABLE})
 set_tests_properties(research PROPERTIES SKIP_RETURN_CODE 77)

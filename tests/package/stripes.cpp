@@ -1,6 +1,8 @@
 // A program outside Hearsay that trains a module of its own: mpirun -n 2 stripes RUN_FOLDER
 #include <hearsay/hearsay.hpp>
 #include <iostream>
+#include <memory>
+#include <string>
 
 struct Net : torch::nn::Module {
   torch::nn::Linear hidden{register_module("hidden", torch::nn::Linear(64, 16))};

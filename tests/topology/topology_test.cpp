@@ -1,5 +1,6 @@
 // Rows of W, the plan's configuration, Graphviz output, and the families with keys of their own.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <doctest/doctest.h>

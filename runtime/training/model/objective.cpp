@@ -1,5 +1,6 @@
 #include "runtime/training/model/objective.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <sstream>
