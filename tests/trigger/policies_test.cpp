@@ -127,10 +127,19 @@ TEST_CASE("periodic fires at multiples of its period, and says that the steps be
   CHECK(events("{name: periodic, period: 1, warmup_iterations: 0}", random_trace(2, 60)) == every(0, 1, 60));
   CHECK(events("{name: periodic, period: 20, warmup_iterations: 3}", random_trace(2, 60)) ==
         std::vector<Iteration>{0, 1, 2, 20, 40});
-  for (const TriggerEntry& entry : triggers()) {
-    CAPTURE(entry.name);
-    Config config;
-    CHECK(entry.make(config)->local_steps_between_events() == (entry.name == "periodic"));
+  const auto says_so = [](const std::string& yaml) {
+    Config config = Config::from_text(yaml);
+    return TriggerPlan(config).policy->local_steps_between_events();
+  };
+  CHECK(says_so("{name: periodic, period: 7}"));
+  for (const char* name : {"always", "adaptive", "geometric"})
+    CHECK_FALSE(says_so("{name: " + std::string(name) + "}"));
+}
+
+TEST_CASE("policies whose rate is proved for the change are meant for it") {
+  for (const char* name : {"geometric", "sparq", "etg"}) {
+    Config config = Config::from_text("{name: " + std::string(name) + "}");
+    CHECK(TriggerPlan(config).measure == Measure::change);
   }
 }
 

@@ -212,11 +212,11 @@ TEST_CASE("a tensor that rotates is silent for ever by its norm, and sent by its
   }
 }
 
-TEST_CASE("policies whose rate is proved for the change watch it unless they are told otherwise") {
-  const std::set<std::string_view> proved{"geometric", "sparq", "etg"};
+TEST_CASE("a policy watches the measure that it is meant for unless it is told otherwise") {
   for (const TriggerEntry& entry : triggers()) {
     CAPTURE(entry.name);
-    const Measure expected = proved.contains(entry.name) ? Measure::change : Measure::norm;
+    Config none;
+    const Measure expected = entry.make(none)->default_measure();
     const auto measure_of = [&](const std::string& options) {
       Config config = Config::from_text(named(entry, options));
       return TriggerPlan(config).measure;
