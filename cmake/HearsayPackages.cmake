@@ -16,7 +16,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_NAME libhearsay-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)  # static libraries only
 string(JOIN ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS libopenmpi-dev libboost-dev libeigen3-dev libyaml-cpp-dev
-       nlohmann-json3-dev zlib1g-dev liblzma-dev libxxhash-dev libprotobuf-dev libpng-dev libturbojpeg0-dev)
+       nlohmann-json3-dev zlib1g-dev liblzma-dev libxxhash-dev libprotobuf-dev libpng-dev libturbojpeg0-dev libssl-dev)
 if(HEARSAY_TORCH)
   string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libtorch-dev")
 endif()

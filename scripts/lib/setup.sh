@@ -9,6 +9,7 @@ build_packages=(
   libopenmpi-dev openmpi-bin libtorch-dev libopenblas0-pthread  # without it LibTorch multiplies with the reference BLAS
   libboost-dev libeigen3-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev
   zlib1g-dev liblzma-dev libxxhash-dev libprotobuf-dev protobuf-compiler
+  libssl-dev  # libcrypto: proofs of members of a job
   libpng-dev libturbojpeg0-dev  # folders of pictures
   libutfcpp-dev  # text data: one file of headers that reads UTF-8
 )

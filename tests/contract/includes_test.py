@@ -26,6 +26,7 @@ MAY = {
     "runtime/data": ["base"],
     "runtime/gpu": ["base", "sparsify", "runtime/replica"],
     "runtime/mpi": ["base", "runtime/transport"],
+    "runtime/sockets": ["base", "runtime/transport", "runtime/collectives"],
     "runtime/collectives": ["base", "sparsify", "runtime/transport", "runtime/replica"],
     "runtime/exchange": [*PURE, "runtime/collectives", "runtime/mpi", "runtime/transport", "runtime/replica"],
     "runtime/exchange/cost": ["base", "topology", "sparsify", "runtime/replica"],
@@ -56,6 +57,9 @@ LIBTORCH = (r"^(runtime/training/|apps/models/|apps/shared/chosen_run\.cpp|apps/
 ONLY = [
     (r"^mpi\.h$", r"^runtime/mpi/((check|messages|waiting|real/(polite_flush|room))\.hpp"
      r"|((real|simulated)/)?[a-z_]+\.cpp)$"),
+    (r"^(sys/(socket|un|epoll)|netinet/.*|arpa/inet|ifaddrs|net/if)\.h$",
+     r"^(runtime|tests/runtime)/sockets/|^tests/fuzz/targets/(frames|greeting)\.cpp$"),
+    (r"^openssl/", r"^runtime/sockets/secret\.cpp$"),
     (r"^simgrid/", r"^(runtime/mpi/simulated|tests/simulator/fuzz)/[a-z_]+\.cpp$"),
     (r"^torch/version\.h$", r"^(runtime/training|apps/hearsay)/([a-z]+/)?[a-z_]+\.cpp$"),
     (r"^(torch|c10|ATen|caffe2)/", LIBTORCH),

@@ -1,0 +1,35 @@
+#pragma once
+// How the members of a job become connected, all to all. Each puts its record where they meet, reads those of the
+// others, knocks at those of lower rank and opens to those of higher rank. Whoever has another token, build,
+// configuration or number of ranks is refused before a byte of theirs is used, and since both read the record of the
+// other, both say so. What somebody has left there who is gone is as if it were not there. Afterwards nobody needs the
+// place any more. Cost: P records; P(P − 1)/2 connections, a descriptor each on both sides.
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "runtime/sockets/network.hpp"
+#include "runtime/sockets/record.hpp"
+#include "runtime/sockets/rendezvous.hpp"
+
+namespace hearsay::sockets {
+
+/// Which of how many this process is.
+struct Seat {
+  int rank = 0, ranks = 1;
+};
+
+struct MeetingOptions {
+  std::string job = "job";
+  std::string token{};  ///< empty: drawn by whoever comes first, and left for the others where they meet
+  std::chrono::milliseconds patience{std::chrono::minutes{2}};  ///< with those who do not come
+  std::string interface {};       ///< name or address of the one for other hosts; empty: all
+  std::string host = own_host();  ///< members that say the same share memory
+};
+
+/// Returns when all are connected. Throws ConfigError for a member that is not like this one, or a seat that is taken;
+/// CommunicationError where somebody does not come.
+std::shared_ptr<Network> meet(Rendezvous& place, const Seat& seat, const Identity& identity,
+                              const MeetingOptions& options = {});
+
+}  // namespace hearsay::sockets
