@@ -17,11 +17,13 @@ bool read_per_segment(Config& selector, const SparsifierDefaults& defaults) {
                          "select among all values at once, or k of every segment") == "per_segment";
 }
 
-std::shared_ptr<const Codec> read_codec(Config& sparsify) {
+std::shared_ptr<const Codec> read_codec(Config& sparsify, std::string_view usual_quantiser) {
   Config codec = sparsify.section("codec");
   Config quantiser = sparsify.section("quantiser");
-  auto positions = chosen_entry(position_coders(), codec, "plain", "how positions are written").make(codec);
-  auto values = chosen_entry(quantisers(), quantiser, "none", "how values are written").make(quantiser);
+  auto values = chosen_entry(quantisers(), quantiser, usual_quantiser, "how values are written").make(quantiser);
+  // Where only what is news travels, and in a bit or two, positions are most of it.
+  const std::string_view usual = values->step_rule() ? "golomb" : "plain";
+  auto positions = chosen_entry(position_coders(), codec, usual, "how positions are written").make(codec);
   return std::make_shared<const Codec>(std::move(positions), std::move(values));
 }
 
@@ -37,7 +39,7 @@ Sparsifier read_sparsifier(Config& sparsify, const SparsifierDefaults& defaults)
   read.per_segment = read_per_segment(selector, defaults);
   read.dense_below = static_cast<std::size_t>(
       selector.integer("dense_below", 0, Range::at_least(0), "segments of fewer values are sent whole"));
-  read.codec = read_codec(sparsify);
+  read.codec = read_codec(sparsify, defaults.quantiser);
   read.schedule = sparsify.reals("density_schedule", {}, Range::fraction_above_zero(),
                                  "densities of the first epochs, one each; then the selector's own");
   sparsify.require(read.schedule.empty() || has_key(selector, "density"), "density_schedule",

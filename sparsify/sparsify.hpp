@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -74,21 +75,36 @@ class PositionCoder {
                              std::vector<std::uint32_t>& indices) const = 0;
 };
 
+/// The one length that a quantiser counts all values of a model in, and how far a value has to be from its copy.
+struct StepRule {
+  double horizon = 0.0;           ///< h: Δ = h times the root mean square of a step of the optimizer
+  std::optional<double> fixed{};  ///< Δ itself
+  double dead_zone = 1.0;         ///< θ: changes of less than θΔ are no news
+};
+
+/// Δ as it is sent: of 8 significant bits.
+float sent_step(double step);
+/// θΔ.
+float dead_zone(const StepRule& rule, float step);
+
 /// Writes values as bytes, perhaps rounded. Values come in groups of neighbours that may share a scale or a centre.
 class Quantiser {
  public:
   virtual ~Quantiser() = default;
   /// Whether decode gives back every bit.
   virtual bool exact() const = 0;
-  /// Bytes of `count` values in `groups` groups: the same for encode and decode.
-  virtual std::size_t bytes(std::size_t count, std::size_t groups) const = 0;
-  /// `group_ends` ascending, the last one values.size(); one group per row that has values. Values are finite.
-  virtual void encode(std::span<const float> values, std::span<const std::size_t> group_ends,
-                      std::span<std::byte> out) const = 0;
-  /// Fills `values` from `in`, of exactly bytes(values.size(), group_ends.size()). Any bytes are safe: what is not
-  /// finite throws CommunicationError.
+  /// Bytes that `count` values in `groups` groups take at most; for all but those with a StepRule just these.
+  virtual std::size_t bound(std::size_t count, std::size_t groups) const = 0;
+  /// `group_ends` ascending, the last one values.size(); one group per row that has values. Values are finite. `step`:
+  /// Δ of those with a StepRule; 0: they choose it, group by group. Returns how many bytes of `out` are used.
+  virtual std::size_t encode(std::span<const float> values, std::span<const std::size_t> group_ends, float step,
+                             std::span<std::byte> out) const = 0;
+  /// Fills `values` from `in`, all of it. Any bytes are safe: what is not finite, or not an encoding of as many values
+  /// in these groups, throws CommunicationError.
   virtual void decode(std::span<const std::byte> in, std::span<const std::size_t> group_ends,
                       std::span<float> values) const = 0;
+  /// What it counts in, where that is one length for all values.
+  virtual std::optional<StepRule> step_rule() const { return std::nullopt; }
   /// Whether groups are the rows of the tensors (else all values are one group).
   virtual bool by_rows() const { return false; }
   /// How often a change has to be sent, its remainders with it, until most of it has arrived: what learns from copies
@@ -112,15 +128,16 @@ class Codec {
 
   bool exact() const { return quantiser_->exact(); }
   double sends_to_settle() const { return quantiser_->sends_to_settle(); }
+  std::optional<StepRule> step_rule() const { return quantiser_->step_rule(); }
   /// Whether encode and decode look at `row_ends`.
   bool by_rows() const { return quantiser_->by_rows(); }
   /// Room that `encode` may need for any k ≤ count values out of n.
   std::size_t bound(std::size_t count, std::size_t n) const;
   /// `indices` ascending, < n; `values` the values at those positions; `row_ends` the ascending ends of the rows of the
   /// n positions, of which the last is n (needed by quantisers that go by rows; empty: one row). `out` has room for
-  /// what is written, as bound(k, n) bytes always are.
+  /// what is written, as bound(k, n) bytes always are. `step`: Quantiser::encode has it.
   EncodedSize encode(std::span<const std::uint32_t> indices, std::span<const float> values, std::size_t n,
-                     std::span<const std::uint32_t> row_ends, std::span<std::byte> out) const;
+                     std::span<const std::uint32_t> row_ends, std::span<std::byte> out, float step = 0.0F) const;
   /// Inverse of encode for `count` values, the quantiser's rounding apart; returns what `in` is made of. Any bytes are
   /// safe: throws CommunicationError if they are not an encoding; `indices` and `values` then hold nothing of use.
   EncodedSize decode(std::span<const std::byte> in, std::size_t count, std::size_t n,
@@ -162,6 +179,7 @@ struct SparsifierDefaults {
   std::string_view selector = "dense";
   bool per_segment = true;      ///< default of `selector.scope`
   bool scope_is_fixed = false;  ///< `selector.scope` is then no key
+  std::string_view quantiser = "none";
 };
 /// Reads `selector: {name, …, scope, dense_below}`, `codec: {name, …}`, `quantiser: {name, …}` and `density_schedule`.
 /// A schedule for a selector that has no density is an error of the configuration.

@@ -22,14 +22,16 @@ std::span<const SelectorEntry> selectors() {
 
 PositionCoderEntry bitmap_coder();
 PositionCoderEntry delta_coder();
+PositionCoderEntry golomb_coder();
 PositionCoderEntry plain_coder();
 PositionCoderEntry smallest_coder();
 
 std::span<const PositionCoderEntry> position_coders() {
-  static const std::array table{plain_coder(), delta_coder(), bitmap_coder(), smallest_coder()};
+  static const std::array table{plain_coder(), delta_coder(), bitmap_coder(), golomb_coder(), smallest_coder()};
   return table;
 }
 
+QuantiserEntry dead_zone_quantiser();
 QuantiserEntry fp16_quantiser();
 QuantiserEntry fp4_quantiser();
 QuantiserEntry int8_quantiser();
@@ -38,8 +40,8 @@ QuantiserEntry one_bit_quantiser();
 QuantiserEntry two_bit_quantiser();
 
 std::span<const QuantiserEntry> quantisers() {
-  static const std::array table{none_quantiser(), fp16_quantiser(),    int8_quantiser(),
-                                fp4_quantiser(),  two_bit_quantiser(), one_bit_quantiser()};
+  static const std::array table{none_quantiser(),    fp16_quantiser(),    int8_quantiser(),     fp4_quantiser(),
+                                two_bit_quantiser(), one_bit_quantiser(), dead_zone_quantiser()};
   return table;
 }
 

@@ -6,11 +6,15 @@
 // allowed to reorder (no -ffast-math), and keep the adders busy.
 // No overflow: 2³² values of 3.4e38 have a sum of squares of 5e86.
 // Cost: n reads and 2n flops in double; of a difference 2n reads, and n flops in float more.
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/loops/read_ahead.hpp"
+#include "base/loops/vector_code.hpp"
 #include "trigger/trigger.hpp"
 
 #if defined(__x86_64__)
@@ -111,6 +115,16 @@ double norm(std::span<const float> x) { return root_of_squares(Values{x.data()},
 
 double norm_of_difference(std::span<const float> x, std::span<const float> y) {
   return root_of_squares(Differences{x.data(), y.data()}, x.size());
+}
+
+// Magnitudes as integers: NaN stands above ∞, and this above all else.
+double largest_difference(std::span<const float> x, std::span<const float> y) {
+  return std::bit_cast<float>(in_vector_code([=]() __attribute__((always_inline)) {
+    std::int32_t most = 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      most = std::max(most, std::bit_cast<std::int32_t>(x[i] - y[i]) & 0x7fffffff);
+    return most;
+  }));
 }
 
 }  // namespace hearsay

@@ -14,11 +14,12 @@ TriggerEntry geometric_trigger();
 TriggerEntry sparq_trigger();
 TriggerEntry etg_trigger();
 TriggerEntry random_trigger();
+TriggerEntry value_events_trigger();
 
 std::span<const TriggerEntry> triggers() {
   static const std::array table{
       always_trigger(),    periodic_trigger(), constant_trigger(), adaptive_trigger(), adaptive_compounding_trigger(),
-      geometric_trigger(), sparq_trigger(),    etg_trigger(),      random_trigger()};
+      geometric_trigger(), sparq_trigger(),    etg_trigger(),      random_trigger(),   value_events_trigger()};
   return table;
 }
 

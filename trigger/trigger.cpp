@@ -1,6 +1,8 @@
 // The rule that all policies share: measure, warm-up, threshold, bounds of silence.
 #include "trigger/trigger.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <sstream>
 #include <stdexcept>
@@ -35,12 +37,14 @@ double Observation::rate() const {
 
 namespace {
 
+constexpr std::array<std::string_view, 3> measure_names{"norm", "change", "largest"};  // by Measure
+
 Measure read_measure(Config& config, Measure fallback) {
-  const std::string name =
-      config.choice("measure", fallback == Measure::norm ? "norm" : "change", {"norm", "change"},
-                    "what has to reach the threshold: how far a segment's norm is from that of its last event, or the "
-                    "norm of its change, the segment minus what neighbours hold of it");
-  return name == "norm" ? Measure::norm : Measure::change;
+  const std::string name = config.choice(
+      "measure", measure_names[static_cast<std::size_t>(fallback)], {"norm", "change", "largest"},
+      "what has to reach the threshold: how far a segment's norm is from that of its last event; the norm "
+      "of its change, the segment minus what neighbours hold of it; or the largest change of a value");
+  return static_cast<Measure>(std::ranges::find(measure_names, name) - measure_names.begin());
 }
 
 ProvidedTrigger read_policy(Config& config) {
@@ -99,10 +103,11 @@ TriggerEngine::TriggerEngine(const TriggerPlan& plan, std::span<const std::size_
 
 void TriggerEngine::require_right_call(Iteration k, std::size_t norms, std::size_t changes, std::size_t flags) const {
   const std::size_t segments = lengths_.size();
-  if (norms != segments || flags != segments || changes != (measure_ == Measure::change ? segments : 0)) {
+  if (norms != segments || flags != segments || changes != (measure_ == Measure::norm ? 0 : segments)) {
     throw std::logic_error("TriggerEngine::decide: " + std::to_string(norms) + " norms, " + std::to_string(changes) +
                            " changes and " + std::to_string(flags) + " flags for " + std::to_string(segments) +
-                           " segments, measured by their " + (measure_ == Measure::change ? "change" : "norm"));
+                           " segments, measured by their " +
+                           std::string(measure_names[static_cast<std::size_t>(measure_)]));
   }
   if (k <= last_iteration_) {
     throw std::logic_error("TriggerEngine::decide: iteration " + std::to_string(k) + " after iteration " +
@@ -117,7 +122,7 @@ void TriggerEngine::decide(Iteration k, std::span<const double> norms, std::span
   require_finite(k, "change", changes);
   last_iteration_ = k;
   for (std::size_t s = 0; s < norms.size(); ++s) {
-    const double change = measure_ == Measure::change ? changes[s] : std::abs(norms[s] - norm_at_event_[s]);
+    const double change = measure_ == Measure::norm ? std::abs(norms[s] - norm_at_event_[s]) : changes[s];
     fired[s] = decide_segment({.segment = static_cast<SegmentId>(s),
                                .length = lengths_[s],
                                .iteration = k,
@@ -126,7 +131,8 @@ void TriggerEngine::decide(Iteration k, std::span<const double> norms, std::span
                                .change = change,
                                .iteration_of_event = iteration_of_event_[s],
                                .learning_rate = learning_rates_[s],
-                               .rank = rank_});
+                               .rank = rank_,
+                               .dead_zone = dead_zone_});
   }
 }
 

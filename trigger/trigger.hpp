@@ -20,6 +20,7 @@ namespace hearsay {
 enum class Measure {
   norm,  ///< | ‖x_k‖ − ‖x_sent‖ |, as in EventGraD: one read pass; a tensor that only rotates is silent for ever
   change,  ///< ‖x_k − x̂‖₂, x̂ being what neighbours hold of this rank: a block for x̂, and a pass over both
+  largest  ///< max |x_k − x̂|: the value that is furthest from what neighbours hold of it; costs as much
 };
 
 /// One segment at one iteration, as a trigger sees it.
@@ -34,6 +35,9 @@ struct Observation {
   /// η of the step before, or, where the loop tells it sooner, of the one that follows; nothing: not known.
   std::optional<double> learning_rate = std::nullopt;
   int rank = 0;  ///< this one
+  /// θΔ: values that are nearer to their copies than that do not travel (sparsify/quantisers/dead_zone.cpp). +∞ while Δ
+  /// is not known; nothing: whatever has changed travels.
+  std::optional<double> dead_zone = std::nullopt;
 
   Iteration silence() const { return iteration - iteration_of_event; }  ///< iterations since the last event, ≥ 1
   double slope() const { return change / static_cast<double>(silence()); }
@@ -60,7 +64,10 @@ class Trigger {
   virtual bool bounds_silence() const { return false; }
   /// Whether `Observation::rate` is asked in every iteration.
   virtual bool measures_steps() const { return false; }
-  /// What `trigger.measure` is unless it is given: `change` where a rate is cited that was proved for the change.
+  /// Whether it decides by `Observation::dead_zone`, and so about single values.
+  virtual bool by_values() const { return false; }
+  /// What `trigger.measure` is unless it is given: `change` where a rate is cited that was proved for the change,
+  /// `largest` where single values are news.
   virtual Measure default_measure() const { return Measure::norm; }
 };
 
@@ -98,12 +105,15 @@ class TriggerEngine {
                 int rank = 0);
 
   /// Decides every segment at iteration k. `norms` and `fired`: one entry a segment; fired[s] is 1 for an event, else
-  /// 0. `changes`: ‖x_k − x̂‖ of every segment if that is the measure, else empty. Must be called once per iteration,
+  /// 0. `changes`: ‖x_k − x̂‖ or max |x_k − x̂| of every segment if that is the measure, else empty. Must be called once per iteration,
   /// with k rising. Throws DivergenceError for a norm or change that is not finite; nothing has changed then.
   void decide(Iteration k, std::span<const double> norms, std::span<const double> changes,
               std::span<std::uint8_t> fired);
   /// The η of a segment from now on. Until it is told it is not known.
   void learning_rate(SegmentId s, std::optional<double> eta) { learning_rates_[s] = eta; }
+
+  /// θΔ from now on, as Observation has it.
+  void dead_zone(double zone) { dead_zone_ = zone; }
 
   /// The thresholds that the last `decide` compared with, one a segment (reports only).
   std::span<const double> thresholds() const { return thresholds_; }
@@ -127,6 +137,7 @@ class TriggerEngine {
   Iteration last_iteration_ = -1;  // of the last decide
   std::vector<std::size_t> lengths_;
   std::vector<std::optional<double>> learning_rates_;
+  std::optional<double> dead_zone_{};
   std::vector<double> norm_at_event_;
   std::vector<Iteration> iteration_of_event_;
   std::vector<double> thresholds_;
@@ -138,5 +149,7 @@ class TriggerEngine {
 double norm(std::span<const float> x);
 /// ‖x − y‖₂ of as many values, likewise; the differences are taken in float. One read pass over both.
 double norm_of_difference(std::span<const float> x, std::span<const float> y);
+/// max |x_i − y_i|, taken in float; 0 for no values, NaN or +∞ if a value is. One read pass over both.
+double largest_difference(std::span<const float> x, std::span<const float> y);
 
 }  // namespace hearsay

@@ -96,6 +96,13 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
                                  (neighbours ? " (" + percent(s.messages_fraction()) + " of D-PSGD's)" : ""));
     text += line("bytes", byte_count(static_cast<double>(s.totals.bytes())) + " (" + percent(s.bytes_fraction()) +
                               (neighbours ? " of D-PSGD's)" : " of a dense ring all-reduce's)"));
+    if (s.totals.value_events > 0) {
+      const auto values = static_cast<double>(s.dense_payload_bytes) / sizeof(float);
+      text += line("value events",
+                   with_separators(s.totals.value_events) + " (" +
+                       percent(static_cast<double>(s.totals.value_events) / values) + " of all values, in " +
+                       significant(8.0 * static_cast<double>(s.totals.bytes()) / values, 3) + " bits a value)");
+    }
     if (s.iterations < s.local_steps && s.totals.bytes() == 0)
       text += "  warning: " + counted(s.iterations, "iteration") + ": a round has " + std::to_string(s.local_steps) +
               " (exchange.local_steps), so the ranks have exchanged nothing\n";

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t widest_name = 23;
+constexpr double bits_of_float = 32.0;
 
 std::string path_text(const std::filesystem::path& directory) {
   std::string text = directory.lexically_normal().string();
@@ -61,6 +62,7 @@ std::vector<std::string> row(const std::string& name, const Summary& run, const 
           of_first(run.totals.messages, baseline.totals.messages),
           counted ? byte_count(static_cast<double>(run.totals.bytes())) : missing,
           of_first(run.totals.bytes(), baseline.totals.bytes()),
+          counted ? significant(bits_of_float * run.bytes_fraction(), 3) : missing,
           counted ? (is_simulated(run) ? "~" : "") + duration(run.time_per_iteration_s) : missing};
 }
 
@@ -128,9 +130,10 @@ std::vector<std::string> run_names(const std::vector<ComparedRun>& runs) {
 }
 
 std::string comparison_table(const std::vector<ComparedRun>& runs) {
-  std::vector<std::vector<std::string>> rows{{"run", metric_name(metric_of(runs[0].summary)), "worst", "consensus",
-                                              "messages", "% of", "bytes", "% of", "time per"},
-                                             {"", "averaged", "rank", "distance", "", "first", "", "first", "iter."}};
+  std::vector<std::vector<std::string>> rows{
+      {"run", metric_name(metric_of(runs[0].summary)), "worst", "consensus", "messages", "% of", "bytes", "% of",
+       "bits a", "time per"},
+      {"", "averaged", "rank", "distance", "", "first", "", "first", "value", "iter."}};
   const std::vector<std::string> names = run_names(runs);
   for (std::size_t i = 0; i < runs.size(); ++i) rows.push_back(row(names[i], runs[i].summary, runs[0].summary));
   return aligned_table(rows);

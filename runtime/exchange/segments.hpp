@@ -12,7 +12,7 @@
 namespace hearsay {
 
 /// What stands behind a SegmentHeader: its field `kind`.
-enum Body : std::uint32_t { encoded_values = 0, whole_segment = 1, encoded_changes = 2 };
+enum Body : std::uint32_t { encoded_values = 0, whole_segment = 1, encoded_changes = 2, value_events = 3 };
 
 /// Hands over the segments of a packet, `take(header, body)`. Throws CommunicationError for what is no packet of this
 /// layout's.

@@ -121,7 +121,8 @@ class DeviceOf final : public Device {
   }
 
   bool selects_changes(const Sparsifier& sparsifier) const override {
-    return sparsifier.dense || sparsifier.name == "topk";
+    const bool by_values = sparsifier.codec && sparsifier.codec->step_rule();
+    return (sparsifier.dense || sparsifier.name == "topk") && !by_values;
   }
   /// One selection looks at one run of values: small segments cannot be left out of the middle of it.
   bool selects_sums(const Sparsifier& sparsifier) const override {

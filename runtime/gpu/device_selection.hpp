@@ -118,7 +118,7 @@ class DeviceChanges final : public ChangeSelection {
   DeviceChanges(const DeviceChanges&) = delete;
   DeviceChanges& operator=(const DeviceChanges&) = delete;
 
-  void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k) override {
+  void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k, float) override {
     const auto use = backend_.use();
     Asked& asked = runs_[s];
     asked.x = x, asked.copy = copy;

@@ -31,9 +31,9 @@ struct Sparsifier;
 class ChangeSelection {
  public:
   virtual ~ChangeSelection() = default;
-  /// Asks for k positions of segment s, of as many values as it has, by the changes x − copy. Both must stay as they
-  /// are until `take`.
-  virtual void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k) = 0;
+  /// Asks for k positions of segment s, of as many values as it has, by the changes x − copy; of these only for
+  /// changes of at least `zone`. Both must stay as they are until `take`.
+  virtual void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k, float zone) = 0;
   /// After `Device::wait`: the positions that `begin` asked for, ascending within the segment, and what is there: of x
   /// if the codec is exact, else of the changes. Throws DivergenceError (position and value) if one is not finite.
   virtual void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) = 0;
@@ -81,6 +81,8 @@ class Device {
   /// norms[s] ← ‖x_s − y_s‖₂ of two such blocks, likewise. The differences are taken in float.
   using ChangeNorms = std::function<void(std::span<const float> x, std::span<const float> y, std::span<double> norms)>;
   virtual ChangeNorms change_norms(const Layout& layout) = 0;
+  /// norms[s] ← max |x_i − y_i|, likewise. Unless a device has a pass of its own, on the processor.
+  virtual ChangeNorms largest_changes(const Layout& layout);
   /// As the functions of these names in runtime/replica/mixing_passes.hpp, with the same bits.
   virtual void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x) = 0;
   virtual void add_differences(float step, std::span<const MixEdge> edges, std::span<float> x) = 0;

@@ -1,11 +1,14 @@
 // The processor as a Device: every pass is done when its call returns, on the caller's thread.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "runtime/replica/block_selection.hpp"
 #include "runtime/replica/device.hpp"
 #include "runtime/replica/mixing_passes.hpp"
+#include "sparsify/magnitude.hpp"
+#include "sparsify/search/positions.hpp"
 #include "sparsify/sparsify.hpp"
 #include "trigger/trigger.hpp"
 
@@ -24,14 +27,14 @@ class ProcessorSelection final : public ChangeSelection {
   ProcessorSelection(const Layout& layout, const Sparsifier& sparsifier)
       : sparsifier_(sparsifier), asked_(layout.count()) {}
 
-  void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k) override {
-    asked_[s] = {x, copy, k};
+  void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k, float zone) override {
+    asked_[s] = {x, copy, k, zone};
   }
   void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
-    const auto [x, copy, k] = asked_[s];
+    const auto [x, copy, k, zone] = asked_[s];
     change_.resize(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) change_[i] = x[i] - copy[i];
-    sparsifier_.selector->select(change_, k, positions);
+    select(k, zone, positions);
     const auto source = sparsifier_.codec->exact() ? x : std::span<const float>(change_);
     values.resize(positions.size());
     for (std::size_t i = 0; i < positions.size(); ++i) values[i] = source[positions[i]];
@@ -41,7 +44,20 @@ class ProcessorSelection final : public ChangeSelection {
   struct Asked {
     std::span<const float> x, copy;
     std::size_t k = 0;
+    float zone = 0.0F;
   };
+  void select(std::size_t k, float zone, std::vector<std::uint32_t>& positions) {
+    if (!sparsifier_.dense || zone == 0.0F) {
+      sparsifier_.selector->select(change_, k, positions);
+      std::erase_if(positions, [&](std::uint32_t i) { return std::abs(change_[i]) < zone; });
+      return;
+    }
+    positions.clear();
+    collect_from(magnitude_bits(zone), change_, positions);
+    for (const std::uint32_t i : positions)
+      if (!std::isfinite(change_[i])) refuse_value(i, change_.size(), change_[i]);
+  }
+
   const Sparsifier& sparsifier_;
   std::vector<Asked> asked_;
   std::vector<float> change_;
@@ -89,6 +105,15 @@ class Processor final : public Device {
       for (const Segment& segment : layout.segments()) {
         norms[s++] =
             norm_of_difference(x.subspan(segment.offset, segment.length), y.subspan(segment.offset, segment.length));
+      }
+    };
+  }
+  ChangeNorms largest_changes(const Layout& layout) override {
+    return [&layout](std::span<const float> x, std::span<const float> y, std::span<double> largest) {
+      SegmentId s = 0;
+      for (const Segment& segment : layout.segments()) {
+        largest[s++] =
+            largest_difference(x.subspan(segment.offset, segment.length), y.subspan(segment.offset, segment.length));
       }
     };
   }

@@ -3,7 +3,7 @@
 // A packed ledger is a list of 64-bit words (weights as their bits), since ranks of a job run on like machines:
 //   rank, edges in use n, segments s, puts and bytes to ranks that are no neighbours,
 //   n × (neighbour, weight, 8 edge counters, staleness: samples, sum, maximum, longest, two histograms),
-//   s × (4 segment counters).
+//   s × (5 segment counters).
 #include <array>
 #include <bit>
 #include <cstring>
@@ -25,11 +25,13 @@ struct EdgeRow {
   std::array<std::uint64_t, AgeBins::count> by_time{};
 };
 
+using SegmentRow = std::array<std::uint64_t, 5>;  ///< in the order of SegmentCounters
+
 struct RankRows {
   std::uint64_t rank = 0;
   std::uint64_t puts_elsewhere = 0, bytes_elsewhere = 0;  ///< control bytes
   std::vector<EdgeRow> edges;
-  std::vector<std::array<std::uint64_t, 4>> segments;  ///< in the order of SegmentCounters
+  std::vector<SegmentRow> segments;
 };
 
 class Words {
@@ -135,9 +137,9 @@ std::string shape_text(const Segment& segment) {
 
 std::string segments_csv(std::span<const RankRows> ranks, const Layout& layout, const std::string& run_id) {
   std::ostringstream out;
-  out << "segment,name,shape,length,events,messages,payload_bytes,index_bytes" << heading(run_id) << '\n';
+  out << "segment,name,shape,length,events,messages,payload_bytes,index_bytes,value_events" << heading(run_id) << '\n';
   for (std::size_t s = 0; s < layout.count(); ++s) {
-    std::array<std::uint64_t, 4> sum{};
+    SegmentRow sum{};
     for (const RankRows& rank : ranks) {
       for (std::size_t c = 0; c < sum.size(); ++c) sum[c] += rank.segments[s][c];
     }
@@ -188,7 +190,7 @@ LedgerTotals totals_of(std::span<const RankRows> ranks) {
     }
     totals.puts += rank.puts_elsewhere;
     totals.control_bytes += rank.bytes_elsewhere;
-    for (const auto& segment : rank.segments) totals.events += segment[0];
+    for (const auto& segment : rank.segments) totals.events += segment[0], totals.value_events += segment[4];
   }
   return totals;
 }
@@ -204,7 +206,8 @@ std::vector<std::byte> pack_ledger(const Ledger& ledger, const Neighbourhood& ne
   for (const std::size_t i : edges) pack_edge(ledger, neighbourhood, i, words);
   for (SegmentId s = 0; s < ledger.segments(); ++s) {
     const SegmentCounters& segment = ledger.segment(s);
-    for (const Counter* counter : {&segment.events, &segment.messages, &segment.payload_bytes, &segment.index_bytes}) {
+    for (const Counter* counter :
+         {&segment.events, &segment.messages, &segment.payload_bytes, &segment.index_bytes, &segment.value_events}) {
       words.push_back(counter->value());
     }
   }

@@ -28,7 +28,8 @@ LedgerTotals totals_from(const Json& json) {
           .payload_bytes = json.at("payload_bytes"),
           .index_bytes = json.at("index_bytes"),
           .header_bytes = json.at("header_bytes"),
-          .control_bytes = json.at("control_bytes")};
+          .control_bytes = json.at("control_bytes"),
+          .value_events = json.value("value_events", std::uint64_t{0})};  // runs of older versions do not say
 }
 
 LostRank lost_rank_from(const Json& json) {
@@ -151,6 +152,7 @@ void append_totals(Json& json, const LedgerTotals& totals) {
   json["index_bytes"] = totals.index_bytes;
   json["header_bytes"] = totals.header_bytes;
   json["control_bytes"] = totals.control_bytes;
+  json["value_events"] = totals.value_events;
 }
 
 Json metric_json(const Metric& metric) {

@@ -66,6 +66,7 @@ void Ledger::packet_put(std::size_t edge, const OutgoingPacket& packet) {
     segments_[record.segment].messages.add(1);
     segments_[record.segment].payload_bytes.add(record.payload_bytes);
     segments_[record.segment].index_bytes.add(record.index_bytes);
+    segments_[record.segment].value_events.add(record.values);
   }
   counters.puts.add(1);
   counters.packets.add(1);
@@ -130,9 +131,9 @@ void Ledger::state(Archive& archive) {
                     &own.header_bytes, &own.control_bytes});
   }
   for (std::size_t s = 0; s < segment_count_; ++s)
-    counters_state(
-        archive, "counts of a segment",
-        {&segments_[s].events, &segments_[s].messages, &segments_[s].payload_bytes, &segments_[s].index_bytes});
+    counters_state(archive, "counts of a segment",
+                   {&segments_[s].events, &segments_[s].messages, &segments_[s].payload_bytes,
+                    &segments_[s].index_bytes, &segments_[s].value_events});
   bool mixed = staleness_ != nullptr;
   archive.value("copies were mixed", mixed);
   for (std::size_t e = 0; mixed && e < neighbours_; ++e) {
@@ -193,7 +194,10 @@ LedgerTotals Ledger::totals() const {
   }
   totals.puts += puts_elsewhere();
   totals.control_bytes += bytes_elsewhere();
-  for (std::size_t s = 0; s < segment_count_; ++s) totals.events += segments_[s].events.value();
+  for (std::size_t s = 0; s < segment_count_; ++s) {
+    totals.events += segments_[s].events.value();
+    totals.value_events += segments_[s].value_events.value();
+  }
   return totals;
 }
 

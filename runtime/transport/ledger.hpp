@@ -70,6 +70,7 @@ struct SegmentCounters {
   Counter messages;
   Counter payload_bytes;
   Counter index_bytes;
+  Counter value_events;  ///< values that fired by themselves, once for every neighbour that they went to
 };
 
 /// How old a neighbour's newest packet was when its copy was mixed.
@@ -108,6 +109,7 @@ constexpr bool of_communication_thread(Phase phase) { return phase >= Phase::com
 struct LedgerTotals {
   std::uint64_t events = 0, messages = 0, deferred = 0, packets = 0, puts = 0;
   std::uint64_t payload_bytes = 0, index_bytes = 0, header_bytes = 0, control_bytes = 0;
+  std::uint64_t value_events = 0;
   std::uint64_t bytes() const { return payload_bytes + index_bytes + header_bytes + control_bytes; }
 };
 

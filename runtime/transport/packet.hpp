@@ -34,7 +34,9 @@ struct SegmentHeader {
   /// Upper half of a float: how far a gradient moves the sender, where the ends of an edge take turns between two
   /// events of the edge; 0: it does not say.
   std::uint64_t gain : 16 = 0;
-  std::uint64_t kind : 8;  ///< 1: the segment's values as they are; 0: values, 2: changes encoded by the run's codec
+  /// 1: the segment's values as they are; 0: values, 2: changes encoded by the run's codec; 3: value events of this and
+  /// later segments, `gain` being how many of them say theirs (runtime/exchange/neighbour/link/events.cpp).
+  std::uint64_t kind : 8;
 };
 static_assert(sizeof(SegmentHeader) == 16);
 
@@ -44,6 +46,7 @@ struct SegmentRecord {
   SegmentId segment;
   std::size_t payload_bytes;
   std::size_t index_bytes;
+  std::size_t values = 0;  ///< value events; 0 where values do not fire by themselves
 };
 
 /// A packet on its way out, with its account.

@@ -35,20 +35,19 @@ std::vector<std::size_t> group_ends(std::span<const std::uint32_t> indices, std:
 
 std::size_t Codec::bound(std::size_t count, std::size_t n) const {
   const std::size_t groups = by_rows() ? count : std::min<std::size_t>(count, 1);
-  return (count > 0 ? positions_->bound(count, n) : 0) + quantiser_->bytes(count, groups);
+  return (count > 0 ? positions_->bound(count, n) : 0) + quantiser_->bound(count, groups);
 }
 
 EncodedSize Codec::encode(std::span<const std::uint32_t> indices, std::span<const float> values, std::size_t n,
-                          std::span<const std::uint32_t> row_ends, std::span<std::byte> out) const {
+                          std::span<const std::uint32_t> row_ends, std::span<std::byte> out, float step) const {
   const std::size_t k = indices.size();
   if (values.size() != k || k > n || (k > 0 && indices.back() >= n))
     throw std::logic_error("codec: " + std::to_string(k) + " positions and " + std::to_string(values.size()) +
                            " values of " + std::to_string(n));
   const std::size_t index_bytes = has_positions(k, n) ? positions_->encode(indices, n, out) : 0;
   const auto groups = group_ends(indices, n, row_ends, by_rows());
-  const std::size_t payload_bytes = quantiser_->bytes(k, groups.size());
-  require_room("codec", index_bytes + payload_bytes, out.size());
-  quantiser_->encode(values, groups, out.subspan(index_bytes, payload_bytes));
+  require_room("codec", index_bytes, out.size());
+  const std::size_t payload_bytes = quantiser_->encode(values, groups, step, out.subspan(index_bytes));
   return {.payload_bytes = payload_bytes, .index_bytes = index_bytes};
 }
 

@@ -2,7 +2,7 @@
 //   first byte: the codec's place in the table (sparsify/table.cpp); then its bytes
 // No paper.
 // Deviates from the paper in: nothing.
-// Cost: 1 byte more than the shortest of `plain`, `delta` and `bitmap`; the passes of the one chosen, and one more to
+// Cost: 1 byte more than the shortest of `plain`, `delta`, `bitmap` and `golomb`; the passes of the one chosen, and one more to
 // measure; no state.
 #include <algorithm>
 #include <limits>
@@ -72,7 +72,7 @@ std::unique_ptr<PositionCoder> make(Config&) { return std::make_unique<Smallest>
 PositionCoderEntry smallest_coder() {
   return {.name = "smallest",
           .summary = "whichever of the other codecs is shortest for the message",
-          .equation = "min(plain, delta, bitmap), and one byte that says which",
+          .equation = "min(plain, delta, bitmap, golomb), and one byte that says which",
           .cost = "1 byte more than the shortest of the others; one more pass to measure; no state",
           .citation = "none",
           .make = make};

@@ -24,16 +24,17 @@ namespace {
 class Fp16 final : public Quantiser {
  public:
   bool exact() const override { return false; }
-  std::size_t bytes(std::size_t count, std::size_t) const override { return sizeof(std::uint16_t) * count; }
+  std::size_t bound(std::size_t count, std::size_t) const override { return sizeof(std::uint16_t) * count; }
 
-  void encode(std::span<const float> values, std::span<const std::size_t> group_ends,
-              std::span<std::byte> out) const override {
-    require_room("quantiser fp16", bytes(values.size(), group_ends.size()), out.size());
+  std::size_t encode(std::span<const float> values, std::span<const std::size_t> group_ends, float,
+                     std::span<std::byte> out) const override {
+    require_room("quantiser fp16", bound(values.size(), group_ends.size()), out.size());
     in_vector_code([=]() __attribute__((always_inline)) { write_halves(values, out.data()); });
+    return bound(values.size(), group_ends.size());
   }
   void decode(std::span<const std::byte> in, std::span<const std::size_t> group_ends,
               std::span<float> values) const override {
-    require_bytes("fp16", values.size(), bytes(values.size(), group_ends.size()), in.size());
+    require_bytes("fp16", values.size(), bound(values.size(), group_ends.size()), in.size());
     if (values.empty()) return;
     // In two loops without a way out, of which compilers make vector code.
     std::uint16_t largest = 0;

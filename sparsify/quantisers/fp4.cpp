@@ -56,13 +56,13 @@ class Fp4 final : public Quantiser {
   // Drift correction on label-sorted MNIST, strength c: a packet an iteration trains with c = 0.5; an adaptive trigger
   // trains with 0.25 and diverges with 0.5. So c / 2, c being 1/2.
   double sends_to_settle() const override { return 2.0; }
-  std::size_t bytes(std::size_t count, std::size_t groups) const override {
+  std::size_t bound(std::size_t count, std::size_t groups) const override {
     return sizeof(float) * groups + bytes_of_bits(width * count);
   }
 
-  void encode(std::span<const float> values, std::span<const std::size_t> group_ends,
-              std::span<std::byte> out) const override {
-    require_room("quantiser fp4", bytes(values.size(), group_ends.size()), out.size());
+  std::size_t encode(std::span<const float> values, std::span<const std::size_t> group_ends, float,
+                     std::span<std::byte> out) const override {
+    require_room("quantiser fp4", bound(values.size(), group_ends.size()), out.size());
     const auto bits = out.subspan(sizeof(float) * group_ends.size(), bytes_of_bits(width * values.size()));
     std::ranges::fill(bits, std::byte{0});
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
@@ -78,11 +78,12 @@ class Fp4 final : public Quantiser {
       in_vector_code([=]() __attribute__((always_inline)) { write_pairs(whole, top, to); });
       pack<width>(bits, begin + 2 * pairs, end, code);
     });
+    return bound(values.size(), group_ends.size());
   }
 
   void decode(std::span<const std::byte> in, std::span<const std::size_t> group_ends,
               std::span<float> values) const override {
-    require_bytes("fp4", values.size(), bytes(values.size(), group_ends.size()), in.size());
+    require_bytes("fp4", values.size(), bound(values.size(), group_ends.size()), in.size());
     const auto bits = in.subspan(sizeof(float) * group_ends.size());
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
       const float top = load_level(in, sizeof(float) * group, "fp4", values.size());

@@ -14,11 +14,11 @@ namespace {
 class Int8 final : public Quantiser {
  public:
   bool exact() const override { return false; }
-  std::size_t bytes(std::size_t count, std::size_t groups) const override { return sizeof(float) * groups + count; }
+  std::size_t bound(std::size_t count, std::size_t groups) const override { return sizeof(float) * groups + count; }
 
-  void encode(std::span<const float> values, std::span<const std::size_t> group_ends,
-              std::span<std::byte> out) const override {
-    require_room("quantiser int8", bytes(values.size(), group_ends.size()), out.size());
+  std::size_t encode(std::span<const float> values, std::span<const std::size_t> group_ends, float,
+                     std::span<std::byte> out) const override {
+    require_room("quantiser int8", bound(values.size(), group_ends.size()), out.size());
     const std::size_t numbers = sizeof(float) * group_ends.size();
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
       const float scale = int8_scale(largest_magnitude(values.subspan(first, end - first)));
@@ -28,11 +28,12 @@ class Int8 final : public Quantiser {
         for (std::size_t i = first; i < end; ++i) to[i] = static_cast<std::byte>(to_int8(values[i], scale));
       });
     });
+    return bound(values.size(), group_ends.size());
   }
 
   void decode(std::span<const std::byte> in, std::span<const std::size_t> group_ends,
               std::span<float> values) const override {
-    require_bytes("int8", values.size(), bytes(values.size(), group_ends.size()), in.size());
+    require_bytes("int8", values.size(), bound(values.size(), group_ends.size()), in.size());
     const std::size_t numbers = sizeof(float) * group_ends.size();
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
       const float scale = load_level(in, sizeof(float) * group, "int8", values.size());

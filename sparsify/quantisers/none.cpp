@@ -13,16 +13,17 @@ namespace {
 class None final : public Quantiser {
  public:
   bool exact() const override { return true; }
-  std::size_t bytes(std::size_t count, std::size_t) const override { return sizeof(float) * count; }
+  std::size_t bound(std::size_t count, std::size_t) const override { return sizeof(float) * count; }
 
-  void encode(std::span<const float> values, std::span<const std::size_t> group_ends,
-              std::span<std::byte> out) const override {
-    require_room("quantiser none", bytes(values.size(), group_ends.size()), out.size());
+  std::size_t encode(std::span<const float> values, std::span<const std::size_t> group_ends, float,
+                     std::span<std::byte> out) const override {
+    require_room("quantiser none", bound(values.size(), group_ends.size()), out.size());
     store_all(values, out);
+    return bound(values.size(), group_ends.size());
   }
   void decode(std::span<const std::byte> in, std::span<const std::size_t> group_ends,
               std::span<float> values) const override {
-    require_bytes("none", values.size(), bytes(values.size(), group_ends.size()), in.size());
+    require_bytes("none", values.size(), bound(values.size(), group_ends.size()), in.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = load<float>(in, sizeof(float) * i);
       if (magnitude_bits(values[i]) >= infinity_bits)

@@ -59,13 +59,13 @@ class OneBit final : public Quantiser {
   // Not measured: a guess, twice that of two_bit.
   double sends_to_settle() const override { return 20.0; }
   bool by_rows() const override { return centre_ == Centre::row_mean; }
-  std::size_t bytes(std::size_t count, std::size_t groups) const override {
+  std::size_t bound(std::size_t count, std::size_t groups) const override {
     return header() * groups + bytes_of_bits(count);
   }
 
-  void encode(std::span<const float> values, std::span<const std::size_t> group_ends,
-              std::span<std::byte> out) const override {
-    require_room("quantiser one_bit", bytes(values.size(), group_ends.size()), out.size());
+  std::size_t encode(std::span<const float> values, std::span<const std::size_t> group_ends, float,
+                     std::span<std::byte> out) const override {
+    require_room("quantiser one_bit", bound(values.size(), group_ends.size()), out.size());
     const auto bits = out.subspan(header() * group_ends.size(), bytes_of_bits(values.size()));
     std::ranges::fill(bits, std::byte{0});
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
@@ -75,11 +75,12 @@ class OneBit final : public Quantiser {
         store(levels[side], out, header() * group + sizeof(float) * side);
       pack<1>(bits, first, end, [&](std::size_t i) { return values[i] < 0.0F ? 1 : 0; });
     });
+    return bound(values.size(), group_ends.size());
   }
 
   void decode(std::span<const std::byte> in, std::span<const std::size_t> group_ends,
               std::span<float> values) const override {
-    require_bytes("one_bit", values.size(), bytes(values.size(), group_ends.size()), in.size());
+    require_bytes("one_bit", values.size(), bound(values.size(), group_ends.size()), in.size());
     const auto bits = in.subspan(header() * group_ends.size());
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
       const float positive = load_level(in, header() * group, "one_bit", values.size());

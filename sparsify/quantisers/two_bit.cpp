@@ -49,13 +49,13 @@ class TwoBit final : public Quantiser {
   // Drift correction on label-sorted MNIST, strength c: a packet an iteration trains with c = 0.1 and diverges with
   // 0.2; an adaptive trigger trains with 0.05 and diverges with 0.1. So c / 10, c being 1 at most.
   double sends_to_settle() const override { return 10.0; }
-  std::size_t bytes(std::size_t count, std::size_t groups) const override {
+  std::size_t bound(std::size_t count, std::size_t groups) const override {
     return header * groups + bytes_of_bits(2 * count);
   }
 
-  void encode(std::span<const float> values, std::span<const std::size_t> group_ends,
-              std::span<std::byte> out) const override {
-    require_room("quantiser two_bit", bytes(values.size(), group_ends.size()), out.size());
+  std::size_t encode(std::span<const float> values, std::span<const std::size_t> group_ends, float,
+                     std::span<std::byte> out) const override {
+    require_room("quantiser two_bit", bound(values.size(), group_ends.size()), out.size());
     const auto bits = out.subspan(header * group_ends.size(), bytes_of_bits(2 * values.size()));
     std::ranges::fill(bits, std::byte{0});
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
@@ -66,11 +66,12 @@ class TwoBit final : public Quantiser {
         return (values[i] < 0.0F ? 1 : 0) | (nearer_high(std::abs(values[i]), levels.low, levels.high) ? 2 : 0);
       });
     });
+    return bound(values.size(), group_ends.size());
   }
 
   void decode(std::span<const std::byte> in, std::span<const std::size_t> group_ends,
               std::span<float> values) const override {
-    require_bytes("two_bit", values.size(), bytes(values.size(), group_ends.size()), in.size());
+    require_bytes("two_bit", values.size(), bound(values.size(), group_ends.size()), in.size());
     const auto bits = in.subspan(header * group_ends.size());
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
       const float low = load_level(in, header * group, "two_bit", values.size());

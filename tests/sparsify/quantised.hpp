@@ -28,28 +28,27 @@ inline std::vector<std::string> quantiser_choices() {
 }
 
 inline Bytes quantised_bytes(const Quantiser& quantiser, std::span<const float> values,
-                             std::span<const std::size_t> group_ends) {
-  return written(quantiser.bytes(values.size(), group_ends.size()), [&](auto out) {
-    quantiser.encode(values, group_ends, out);
-    return out.size();
-  });
+                             std::span<const std::size_t> group_ends, float step = 0.0F) {
+  return written(quantiser.bound(values.size(), group_ends.size()),
+                 [&](auto out) { return quantiser.encode(values, group_ends, step, out); });
 }
 
 /// q(v), with groups that end where `group_ends` says.
 inline std::vector<float> quantised(const Quantiser& quantiser, std::span<const float> values,
-                                    std::span<const std::size_t> group_ends) {
-  const Bytes bytes = quantised_bytes(quantiser, values, group_ends);
-  REQUIRE(bytes.size() == quantiser.bytes(values.size(), group_ends.size()));
+                                    std::span<const std::size_t> group_ends, float step = 0.0F) {
+  const Bytes bytes = quantised_bytes(quantiser, values, group_ends, step);
+  const std::size_t bound = quantiser.bound(values.size(), group_ends.size());
+  REQUIRE((quantiser.step_rule() ? bytes.size() <= bound : bytes.size() == bound));
   std::vector<float> back(values.size(), -77.0F);
   quantiser.decode(bytes, group_ends, back);
   return back;
 }
 
 /// In one group.
-inline std::vector<float> quantised(const Quantiser& quantiser, std::span<const float> values) {
-  if (values.empty()) return quantised(quantiser, values, {});
+inline std::vector<float> quantised(const Quantiser& quantiser, std::span<const float> values, float step = 0.0F) {
+  if (values.empty()) return quantised(quantiser, values, {}, step);
   const std::size_t end = values.size();
-  return quantised(quantiser, values, std::span(&end, 1));
+  return quantised(quantiser, values, std::span(&end, 1), step);
 }
 
 }  // namespace hearsay::test

@@ -77,8 +77,8 @@ TEST_CASE("a level that is not finite or below zero is refused") {
     CAPTURE(name);
     const auto quantiser = make_quantiser("name: " + name);
     for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), -1.0F}) {
-      for (std::size_t at = 0; at + 4 < quantiser->bytes(1, 1); at += 4) {
-        Bytes bytes(quantiser->bytes(1, 1));
+      for (std::size_t at = 0; at + 4 < quantiser->bound(1, 1); at += 4) {
+        Bytes bytes(quantiser->bound(1, 1));
         CHECK_NOTHROW(quantiser->decode(bytes, ends, back));
         std::memcpy(bytes.data() + at, &bad, sizeof bad);
         CHECK_THROWS_AS(quantiser->decode(bytes, ends, back), CommunicationError);
@@ -112,7 +112,7 @@ TEST_CASE("fp4: two values a byte, the first in its low half; groups may meet in
   const std::size_t ends[]{3, 5};
   CHECK(quantised_bytes(*make_quantiser("name: fp4"), values, ends) ==
         bytes_of({0, 0, 0x80, 0x42, 0, 0, 0, 0x40, 0x97, 0x70, 0x07}));
-  CHECK(make_quantiser("name: fp4")->bytes(1001, 1) == 4 + 501);
+  CHECK(make_quantiser("name: fp4")->bound(1001, 1) == 4 + 501);
 }
 
 TEST_CASE("fp4: what was left over shrinks by two thirds with every send") {
@@ -131,7 +131,7 @@ TEST_CASE("one_bit: the smallest magnitude, zeros apart") {
   const auto quantiser = make_quantiser("{name: one_bit, centre: threshold}");
   CHECK(quantised(*quantiser, std::vector<float>{5, -3, 9, -4}) == std::vector<float>{3, -3, 3, -3});
   CHECK(quantised(*quantiser, std::vector<float>{5, -3, 0}) == std::vector<float>{3, -3, 3});
-  CHECK(quantiser->bytes(1000, 1) == 4 + 125);
+  CHECK(quantiser->bound(1000, 1) == 4 + 125);
   CHECK_FALSE(quantiser->by_rows());
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("one_bit: the means of both signs keep the sum") {
   CHECK(quantised(*quantiser, std::vector<float>{5, -3, 9, -4}) == std::vector<float>{7, -3.5F, 7, -3.5F});
   CHECK(quantised(*quantiser, std::vector<float>{5, 3}) == std::vector<float>{4, 4});
   CHECK(quantised(*quantiser, std::vector<float>{-5, -3}) == std::vector<float>{-4, -4});
-  CHECK(quantiser->bytes(1000, 1) == 8 + 125);
+  CHECK(quantiser->bound(1000, 1) == 8 + 125);
   CHECK_FALSE(quantiser->by_rows());
   CHECK(make_quantiser("{name: one_bit, centre: row_mean}")->by_rows());
   CHECK_THROWS_AS(make_quantiser("{name: one_bit, centre: median}"), ConfigError);
@@ -158,7 +158,7 @@ TEST_CASE("two_bit: two clusters are told apart") {
   CHECK(quantised(*quantiser, std::vector<float>{1, -100, -3, 104, 2, 1, 3}) ==
         std::vector<float>{2, -102, -2, 102, 2, 2, 2});
   CHECK(quantised(*quantiser, std::vector<float>{-7, 7, 7}) == std::vector<float>{-7, 7, 7});
-  CHECK(quantiser->bytes(1000, 1) == 8 + 250);
+  CHECK(quantiser->bound(1000, 1) == 8 + 250);
 }
 
 TEST_CASE("two_bit: the nearer of two magnitudes, and better than one") {

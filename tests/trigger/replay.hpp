@@ -31,7 +31,7 @@ class Replay {
 
   void decide(Iteration k, std::span<const double> values, std::span<std::uint8_t> fired) {
     std::vector<double> changes;
-    for (std::size_t s = 0; s < values.size() && engine_.measure() == Measure::change; ++s)
+    for (std::size_t s = 0; s < values.size() && engine_.measure() != Measure::norm; ++s)
       changes.push_back(std::abs(values[s] - sent_[s]));
     engine_.decide(k, values, changes, fired);
     for (std::size_t s = 0; s < values.size(); ++s) {

@@ -224,6 +224,7 @@ TEST_CASE("a policy watches the measure that it is meant for unless it is told o
     CHECK(measure_of("warmup_iterations: 0") == expected);
     CHECK(measure_of("measure: norm") == Measure::norm);
     CHECK(measure_of("measure: change") == Measure::change);
+    CHECK(measure_of("measure: largest") == Measure::largest);
   }
 }
 

@@ -57,7 +57,8 @@ std::string plan_text(const std::vector<PlanRow>& rows, const PlanSubject& subje
              "predictions of the α-β model for one iteration (docs/guide/predict.md). A faster iteration is not yet a "
              "faster training: sparse sums and old copies may need more of them. Local steps are shown with an "
              "iteration's part of their round. EventGraD is shown as if " +
-                 percent(subject.assumptions.event_fraction, 0) + " of the segments fired (--events).",
+                 percent(subject.assumptions.event_fraction, 0) +
+                 " of the segments fired, or of the values where these are events (--events).",
              94, 6) +
          "\n";
 }

@@ -64,14 +64,18 @@ void add_both(std::vector<Kernel>& kernels, const PositionCoderEntry& positions,
 }  // namespace
 
 void add_codecs(std::vector<Kernel>& kernels) {
-  constexpr double fast = 2e9, packed = 0.5e9;
+  constexpr double fast = 2e9, packed = 0.5e9, coded = 0.05e9;  // bit by bit, through a range coder
+  const auto is_coded = [](std::string_view name) {
+    return name == "golomb" || name == "smallest" || name == "dead_zone";
+  };
   Config quantiser_section, coder_section;
   const QuantiserEntry& whole = chosen_entry(quantisers(), quantiser_section, "none", "");
   const PositionCoderEntry& plain = chosen_entry(position_coders(), coder_section, "plain", "");
   for (const PositionCoderEntry& coder : position_coders())
-    add_both(kernels, coder, whole, &coder == &plain ? fast : packed);
+    add_both(kernels, coder, whole, &coder == &plain ? fast : is_coded(coder.name) ? coded : packed);
   for (const QuantiserEntry& quantiser : quantisers())
-    if (&quantiser != &whole) add_both(kernels, plain, quantiser, quantiser.name == "fp16" ? fast : packed);
+    if (&quantiser != &whole)
+      add_both(kernels, plain, quantiser, quantiser.name == "fp16" ? fast : is_coded(quantiser.name) ? coded : packed);
 }
 
 }  // namespace hearsay

@@ -30,6 +30,7 @@ std::vector<Kernel> all_kernels(std::size_t most_values) {
   add_neighbour(kernels, most_values);
   add_merging(kernels);
   add_codecs(kernels);
+  add_value_events(kernels);
   if (most_values >= 10'000'000) add_torch_topk(kernels);
   return kernels;
 }

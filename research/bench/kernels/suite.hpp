@@ -55,6 +55,7 @@ void add_selection(std::vector<Kernel>& kernels, std::size_t most_values);
 void add_neighbour(std::vector<Kernel>& kernels, std::size_t most_values);
 void add_merging(std::vector<Kernel>& kernels);
 void add_codecs(std::vector<Kernel>& kernels);
+void add_value_events(std::vector<Kernel>& kernels);
 void add_torch_topk(std::vector<Kernel>& kernels);
 
 }  // namespace hearsay

@@ -14,6 +14,7 @@
 // mixing or selection need.
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -22,6 +23,7 @@
 #include "runtime/exchange/neighbour/link/link.hpp"
 #include "runtime/exchange/neighbour/strategy.hpp"
 #include "runtime/exchange/neighbour/turns.hpp"
+#include "runtime/exchange/neighbour/value_step.hpp"
 #include "trigger/trigger.hpp"
 
 namespace hearsay {
@@ -30,7 +32,8 @@ namespace {
 class EventGrad final : public Exchange, public Measures, public IdleWork, public RoundWork {
  public:
   EventGrad(const ExchangeContext& context, LinkOptions options, Strategy strategy, Sparsifier sparsifier,
-            std::shared_ptr<const MixingRule> mixing, const TriggerPlan& trigger, const CorrectionPlan& correction)
+            const std::optional<StepRule>& rule, std::shared_ptr<const MixingRule> mixing, const TriggerPlan& trigger,
+            const CorrectionPlan& correction)
       : context_(context),
         strategy_(strategy),
         link_(context, options, std::move(sparsifier)),
@@ -41,12 +44,16 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
         fired_(norms_.size()),
         every_segment_(norms_.size(), std::uint8_t{1}) {
     if (trigger_.measure() == Measure::change) compute_changes_ = context.device().change_norms(context.replica.layout);
+    if (trigger_.measure() == Measure::largest)
+      compute_changes_ = context.device().largest_changes(context.replica.layout);
+    if (rule) step_.emplace(*rule, context.steps, context.replica.layout, context.device());
     if (correction.on())
       drift_.emplace(correction.strength, context, link_.settling(), trigger.growth_of_silence().value_or(1.0));
     say_gains(0);  // what comes before this rank has begun is learnt from, too
   }
 
   void start(Iteration k) override {
+    if (step_) link_.count_in(step_->length()), trigger_.dead_zone(step_->dead_zone());
     decide(k);
     last_ = k;
     say_gains(k);
@@ -59,6 +66,7 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
     correct();
   }
   void correct() override {
+    if (step_) step_->gradient(context_.replica.gradients.span());
     if (drift_) drift_->correct(context_.replica.gradients.span());
   }
   Capabilities capabilities() override { return {.measures = this, .idle_work = this, .round_work = this}; }
@@ -77,6 +85,7 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
     archive.value("last iteration", last_);
     trigger_.state(archive);
     link_.state(archive);
+    if (step_) step_->state(archive);
     if (drift_) drift_->state(archive, last_);
   }
   std::span<const double> thresholds() const override { return trigger_.thresholds(); }
@@ -94,7 +103,8 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
     return norms;
   }
   /// How far x is from what the neighbours hold of it. Where one of them holds less than others, because its ring was
-  /// full, what it misses is owed to it anyway: the others count.
+  /// full, what it misses is owed to it anyway: the others count. Single values are looked at edge by edge when they are
+  /// sent, so any edge counts.
   void measure_changes() {
     if (!compute_changes_) return;
     changes_.assign(norms_.size(), 0.0);
@@ -102,7 +112,8 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
     for (std::size_t copy = 0; copy < link_.own_copies().size(); ++copy) {
       compute_changes_(context_.replica.values.span(), link_.own_copies()[copy].span(), of_one);
       for (std::size_t s = 0; s < of_one.size(); ++s)
-        changes_[s] = copy == 0 ? of_one[s] : std::min(changes_[s], of_one[s]);
+        changes_[s] =
+            copy == 0 ? of_one[s] : (step_ ? std::max(changes_[s], of_one[s]) : std::min(changes_[s], of_one[s]));
     }
   }
   void mix(Iteration k) {
@@ -114,9 +125,10 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
                         .edges = link_.edges(),
                         .segments = trigger_.local_steps_between_events() ? fired_ : every_segment_,
                         .device = context_.device(),
-                        .by_events = drift_.has_value()};
+                        .by_events = drift_.has_value() || link_.copies_follow()};
     if (drift_) drift_->learn(link_.iteration_of_copies(k), mixing, *mixing_);
     mixing_->mix(mixing, context_.replica.values.span());
+    if (link_.copies_follow()) mixing_->each_move(mixing, [&](const Move& move) { link_.follow(move); });
     link_.mixed(mixing.segments);
   }
   void decide(Iteration k) {
@@ -141,12 +153,16 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
   std::vector<std::uint8_t> fired_;
   const std::vector<std::uint8_t> every_segment_;
   std::optional<DriftCorrection> drift_;
+  std::optional<ValueStep> step_;  // where single values are events
   Iteration last_ = 0;
 };
 
 /// Every segment has its own events, so what travels of it is chosen within it.
-Sparsifier read_segment_sparsifier(Config sparsify) {
-  return read_sparsifier(sparsify, {.selector = "dense", .per_segment = true, .scope_is_fixed = true});
+Sparsifier read_segment_sparsifier(Config sparsify, const TriggerPlan& trigger) {
+  return read_sparsifier(sparsify, {.selector = "dense",
+                                    .per_segment = true,
+                                    .scope_is_fixed = true,
+                                    .quantiser = trigger.policy->by_values() ? "dead_zone" : "none"});
 }
 
 std::shared_ptr<const MixingRule> read_mixing(Config mixing, std::string_view usual) {
@@ -162,12 +178,23 @@ class EventGradPlan final : public ExchangePlan {
         strategy_(read_strategy(exchange, link_)),
         mixing_(read_mixing(exchange.section("mixing"), usual_mixing)),
         trigger_(read_trigger(root.section("trigger"))),
-        sparsifier_(read_segment_sparsifier(root.section("sparsify"))),
+        sparsifier_(read_segment_sparsifier(root.section("sparsify"), trigger_)),
         correction_(read_correction(exchange.section("correction"))) {
+    link_.edge_copies =
+        exchange.choice(
+            "copies", "shared", {"shared", "edge"},
+            "lockstep: what neighbours hold of a rank is one copy for all of them; or each edge has its own, "
+            "which follow the moves that both ends know") == "edge";
     link_.by_turns = link_.schedule == Schedule::asynchronous && mixing_->keeps_mean();
-    link_.repeats = mixing_->repeats() && !link_.by_turns && !correction_.on();
-    link_.keep_own_copies = mixing_->needs_own_copy() || trigger_.measure == Measure::change;
+    link_.repeats = mixing_->repeats() && !link_.by_turns && !link_.edge_copies && !correction_.on();
+    link_.keep_own_copies = mixing_->needs_own_copy() || trigger_.measure != Measure::norm;
     require_turns(exchange, link_);
+    exchange.require(
+        !link_.edge_copies || (link_.schedule == Schedule::lockstep && link_.delay == 0), "copies",
+        "edge is for schedule: lockstep without delay: asynchronously edges have copies of their own anyway");
+    exchange.require(
+        !link_.edge_copies || mixing_->keeps_mean(), "copies",
+        "edge needs a mixing rule whose moves both ends know: mixing: {name: arrival} or {name: difference}");
     exchange.require(
         link_.delay == 0 || mixing_->repeats(), "delay",
         "not with mixing: arrival, which moves once by an event: where segments fire often, moves by copies "
@@ -175,22 +202,28 @@ class EventGradPlan final : public ExchangePlan {
     exchange.require(!correction_.on() || mixing_->keeps_mean(), "correction",
                      "only with a mixing rule that keeps the mean over ranks: mixing: {name: arrival} or {name: "
                      "difference}. Under mixing: stale what the ranks learn would not add up to 0");
+    exchange.require(
+        !trigger_.policy->by_values() || counts_in_steps(sparsifier_), "name",
+        "with trigger: value_events, values are counted in one step: leave sparsify.quantiser at dead_zone, "
+        "or take another trigger");
     exchange.require(link_.delay == 0 || !trigger_.local_steps_between_events(), "delay",
                      "not with trigger: periodic, which mixes only when it sends: its copies would be a period old");
   }
 
   std::size_t packet_bound(const Layout& layout, int) const override {
-    std::size_t bytes = sizeof(PacketHeader);
-    for (const Segment& s : layout.segments()) {
+    for (const Segment& s : layout.segments())
       if (!travels_whole(sparsifier_, s.length)) require_positions(s.length, "parameter '" + s.name + "'");
-      bytes += segment_bound(sparsifier_, s.length);
-    }
-    return bytes;
+    if (counts_in_steps(sparsifier_)) require_positions(layout.size(), "a model whose values are events");
+    return hearsay::packet_bound(sparsifier_, layout, std::vector<std::uint8_t>(layout.count(), std::uint8_t{1}));
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
-    ExchangeCost cost = link_cost(layout, topology, packet_bound(layout, topology.ranks()), selection(layout),
-                                  link_.keep_own_copies, assumptions);
+    // Where values are events, the fraction is of them, and a packet is as long as they make it.
+    CostAssumptions of_link = assumptions;
+    double packet = static_cast<double>(packet_bound(layout, topology.ranks()));
+    if (counts_in_steps(sparsifier_)) packet = packet_of_events(layout, std::exchange(of_link.event_fraction, 1.0));
+    ExchangeCost cost = link_cost(layout, topology, static_cast<std::size_t>(packet), selection(layout),
+                                  link_.keep_own_copies, of_link);
     cost.local = cost.local + correction_.work(layout, topology, assumptions.event_fraction);
     cost.waits = link_.schedule == Schedule::lockstep;
     cost.overlaps = strategy_ == Strategy::consensus;
@@ -198,7 +231,8 @@ class EventGradPlan final : public ExchangePlan {
   }
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
     correction_.require_own_shares(context.topology);
-    return std::make_unique<EventGrad>(context, link_, strategy_, sparsifier_.fresh(), mixing_, trigger_, correction_);
+    return std::make_unique<EventGrad>(context, link_, strategy_, sparsifier_.fresh(), sparsifier_.codec->step_rule(),
+                                       mixing_, trigger_, correction_);
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
     return link_bytes(layout, link_, sparsifier_, neighbours, packet_bound(layout, ranks)) +
@@ -212,7 +246,7 @@ class EventGradPlan final : public ExchangePlan {
   ExchangeLaws laws() const override {
     return {.along_graph = true,
             .keeps_mass = mixing_->keeps_mean(),
-            .measures_steps = correction_.on() || trigger_.policy->measures_steps()};
+            .measures_steps = correction_.on() || trigger_.policy->measures_steps() || follows_steps()};
   }
   std::vector<std::string> warnings(const Topology& topology) const override {
     return correction_.warnings(topology, trigger_.growth_of_silence());
@@ -220,6 +254,10 @@ class EventGradPlan final : public ExchangePlan {
   bool runs_on(const Device& device) const override { return device.selects_changes(sparsifier_); }
 
  private:
+  bool follows_steps() const {
+    const auto rule = sparsifier_.codec->step_rule();
+    return rule && !rule->fixed;
+  }
   /// The values x − x̂ are written into a block of their own and read twice, where error feedback reads its sum once.
   LocalWork selection(const Layout& layout) const {
     constexpr double words_of_difference = 3.0;

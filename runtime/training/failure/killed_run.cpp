@@ -45,6 +45,7 @@ void add_record(Summary& summary, const json& record) {
   add(totals.index_bytes, "index_bytes");
   add(totals.header_bytes, "header_bytes");
   add(totals.control_bytes, "control_bytes");
+  add(totals.value_events, "value_events");
   add(summary.messages_possible, "messages_possible");
   summary.wall_time_s = std::max(summary.wall_time_s, record.value("time_s", 0.0));
 }

@@ -84,7 +84,10 @@ inline std::vector<std::string> every_kind_of_body() {
   all.insert(all.end(), {whole, a_tenth, "{selector: {name: topk, density: 0.6}, codec: {name: smallest}}",
                          "{selector: {name: sampled, density: 0.1, dense_below: 50}, codec: {name: delta}}",
                          "{selector: {name: threshold, threshold: 0.5}, codec: {name: bitmap}}",
-                         "{selector: {name: topk, density: 0.1}, density_schedule: [1, 0.5]}"});
+                         "{selector: {name: topk, density: 0.1}, density_schedule: [1, 0.5]}",
+                         "{quantiser: {name: dead_zone, step: 0.05}}",
+                         "{selector: {name: topk, density: 0.5, dense_below: 50}, quantiser: {name: dead_zone, step: "
+                         "0.1, dead_zone: 0.7}}"});
   return all;
 }
 

@@ -262,7 +262,7 @@ TEST_CASE("a change that is not finite is refused by position, on the processor 
     values[40 + 2345] = INFINITY;
     device->put(std::as_bytes(std::span(values)), x.span());
     for (SegmentId s = 0; s < 2; ++s)
-      selection->begin(s, x.segment(layout[s]), copy.segment(layout[s]), kept_count(0.1, layout[s].length));
+      selection->begin(s, x.segment(layout[s]), copy.segment(layout[s]), kept_count(0.1, layout[s].length), 0.0F);
     device->wait();
     selection->take(0, positions, kept);
     CHECK(positions == std::vector<std::uint32_t>{0, 1, 2, 3});
@@ -270,7 +270,7 @@ TEST_CASE("a change that is not finite is refused by position, on the processor 
     CHECK_THROWS_WITH_AS(selection->take(1, positions, kept), doctest::Contains("2345"), DivergenceError);
     values[40 + 2345] = 2.0F;
     device->put(std::as_bytes(std::span(values)), x.span());
-    selection->begin(1, x.segment(layout[1]), copy.segment(layout[1]), 1);
+    selection->begin(1, x.segment(layout[1]), copy.segment(layout[1]), 1, 0.0F);
     device->wait();
     selection->take(1, positions, kept);
     CHECK(positions == std::vector<std::uint32_t>{2345});

@@ -27,11 +27,10 @@ void EdgeGains::state(Archive& archive, std::size_t segments) {
   }
 }
 
-float gain_in(const SegmentHeader& header) {
-  const auto gain = std::bit_cast<float>(static_cast<std::uint32_t>(header.gain) << 16);
+float gain_in(std::uint64_t bits) {
+  const auto gain = std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
   if (gain >= 0.0F && std::isfinite(gain)) return gain;
-  throw CommunicationError("parameter " + std::to_string(header.segment) + " says that a gradient moves it by " +
-                           std::to_string(gain));
+  throw CommunicationError("a parameter says that a gradient moves it by " + std::to_string(gain));
 }
 
 }  // namespace hearsay

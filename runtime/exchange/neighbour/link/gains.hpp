@@ -30,7 +30,7 @@ struct EdgeGains {
   std::vector<float> said{}, said_next{}, heard{}, larger{};  ///< said_next: with a delay, of what mixes next
 };
 
-/// Throws CommunicationError for what is no gain.
-float gain_in(const SegmentHeader& header);
+/// Throws CommunicationError for what is no gain. `bits`: as a header has it.
+float gain_in(std::uint64_t bits);
 
 }  // namespace hearsay

@@ -35,6 +35,8 @@ NeighbourLink::NeighbourLink(const ExchangeContext& context, LinkOptions options
                       .next = EdgeNews(layout_.count()),
                       .our_turn = context.neighbourhood.rank < context.neighbourhood.neighbours[e]});
   }
+  if (const auto rule = sparsifier_.codec ? sparsifier_.codec->step_rule() : std::nullopt; rule && rule->fixed)
+    step_ = sent_step(*rule->fixed);
   const auto segments = layout_.segments();
   if (sparsifier_.codec && sparsifier_.codec->by_rows())
     for (const Segment& s : segments) row_ends_.push_back(row_ends(layout_, {.begin = s.offset, .length = s.length}));
@@ -43,7 +45,7 @@ NeighbourLink::NeighbourLink(const ExchangeContext& context, LinkOptions options
   const bool all_whole = std::ranges::all_of(segments, whole);
   if (!all_whole) changes_ = device_.select_changes(layout_, sparsifier_);
   if (options_.keep_own_copies || !all_whole) {
-    const std::size_t copies = lockstep() ? std::min<std::size_t>(degree, 1) : degree;
+    const std::size_t copies = options_.own_copy_by_edge() ? degree : std::min<std::size_t>(degree, 1);
     for (std::size_t c = 0; c < copies; ++c) own_copies_.push_back(copy_of(initial, device_));
   }
   if (delays_own_copy()) own_before_ = copy_of(initial, device_);

@@ -56,13 +56,19 @@ class NeighbourLink final : public EdgeListener {
   /// any. Lockstep tells all edges the same.
   void say_gains(std::size_t edge, std::span<const float> gains);
 
+  /// Δ of what is sent from now on, where changes are counted in steps: sent_step's. 0: not known, and nothing goes.
+  /// At the start what the configuration says.
+  void count_in(float step) { step_ = step; }
+
   /// The caller has mixed these segments (those with mixed[s] ≠ 0): nothing of them is news any more.
   void mixed(std::span<const std::uint8_t> segments);
   /// All of them.
   void mixed() { mixed(every_segment_); }
-  /// By turns: a move of this rank's is also one of what the other end holds of it, and the opposite one that of the
-  /// other end. Both ends know, and their copies follow.
+  /// By turns, and where edges have copies of their own: a move of this rank's is also one of what the other end holds of
+  /// it, and the opposite one that of the other end. Both ends know, and their copies follow.
   void follow(const Move& move);
+  /// In lockstep: whether they do.
+  bool copies_follow() const { return options_.edge_copies; }
   /// By turns: the ages of the copies that this rank's own events, sent by iteration k, mix with.
   void note_ages_of_own_events(Iteration k);
 
@@ -74,7 +80,8 @@ class NeighbourLink final : public EdgeListener {
             .by_turns = options_.by_turns};
   }
   bool by_turns() const { return options_.by_turns; }
-  /// What the neighbours hold of this rank: one block in lockstep, else one an edge; none unless they are kept.
+  /// What the neighbours hold of this rank: one block, or one an edge (LinkOptions::own_copy_by_edge); none unless they
+  /// are kept.
   std::span<const FloatBlock> own_copies() const { return own_copies_; }
   /// Views of the copies as they are now.
   std::span<const MixEdge> edges() const { return edges_; }
@@ -105,7 +112,7 @@ class NeighbourLink final : public EdgeListener {
   void agree_if_whole(std::size_t edge);
 
   bool lockstep() const { return options_.schedule == Schedule::lockstep; }
-  FloatBlock& own_copy(std::size_t edge) { return own_copies_[lockstep() ? 0 : edge]; }
+  FloatBlock& own_copy(std::size_t edge) { return own_copies_[options_.own_copy_by_edge() ? edge : 0]; }
   bool delays_own_copy() const { return options_.delay > 0 && options_.keep_own_copies && !own_copies_.empty(); }
   EdgeRange out_edges(Iteration k) const;
   EdgeRange in_edges(Iteration k) const;
@@ -119,6 +126,7 @@ class NeighbourLink final : public EdgeListener {
 
   // send.cpp
   void send_lockstep(Iteration k, std::span<const std::uint8_t> fired);
+  void post_lockstep(std::size_t edge, const SharedPacket& packet, std::span<const std::uint8_t> fired);
   void send_asynchronous(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
   void send_whole(Iteration k, std::size_t edge, std::span<const std::uint8_t> fired);
   bool may_send(std::size_t edge) const;
@@ -130,6 +138,14 @@ class NeighbourLink final : public EdgeListener {
   void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy, std::uint64_t gain);
   void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy, std::uint64_t gain);
   void note_sent(std::size_t edge, std::span<const std::uint8_t> segments);
+
+  // events.cpp
+  bool append_events(OutgoingPacket& packet, std::span<const SegmentId> segments, FloatBlock& own_copy,
+                     const EdgeGains& gains);
+  void apply_events(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body);
+  void note_events(EdgeNews& news, SegmentId s, std::size_t first, std::size_t end);
+  template <class Take>
+  void for_each_speaking(const Take& take);
 
   // receive.cpp
   bool may_take(std::size_t edge) const;
@@ -147,7 +163,7 @@ class NeighbourLink final : public EdgeListener {
   std::vector<std::vector<std::uint32_t>> row_ends_;  // per segment; empty unless the quantiser goes by rows
   PacketPool pool_;
   std::vector<Edge> links_;
-  std::vector<FloatBlock> own_copies_;  // none, one (lockstep) or one an edge
+  std::vector<FloatBlock> own_copies_;  // none, one or one an edge
   FloatBlock own_before_;               // with a delay: the own copy of the iteration before
   Iteration first_ = -1;  // lockstep: the iteration of the first packet of this rank and its neighbours; -1: none yet
   SharedPacket last_packet_;  // with a delay: not used by any neighbour yet
@@ -158,6 +174,7 @@ class NeighbourLink final : public EdgeListener {
   std::vector<std::uint8_t> wanted_;  // scratch: fired or pending
   std::vector<std::uint32_t> indices_;
   std::vector<float> values_;
+  float step_ = 0.0F;  // Δ
 };
 
 }  // namespace hearsay

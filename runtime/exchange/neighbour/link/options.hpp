@@ -15,6 +15,11 @@ struct LinkOptions {
   bool repeats = true;           ///< as MixingRule::repeats: the age of a copy counts whenever it mixes
   bool by_turns = false;         ///< asynchronous: an edge has one packet under way, of one end and then the other
 
+  /// Every edge has a pair of copies of its own, which follow the moves that both ends know; asynchronously always.
+  bool edge_copies = false;
+
+  /// Whether what neighbours hold of this rank is a block an edge; else one for all of them.
+  bool own_copy_by_edge() const { return edge_copies || schedule == Schedule::asynchronous; }
   /// As ExchangePlan::in_flight has it.
   std::optional<std::size_t> limit() const {
     return schedule == Schedule::asynchronous ? std::optional(in_flight) : std::nullopt;

@@ -88,8 +88,6 @@ std::uint32_t NeighbourLink::apply(std::size_t edge, std::span<const std::byte> 
 
 void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body) {
   Edge& link = links_[edge];
-  link.news.note_end(header.segment, other_end);
-  if (!link.gains.none()) link.gains.hear(header.segment, gain_in(header));
   const auto copy = link.theirs.segment(layout_[header.segment]);
   const Body agreed = body_of(sparsifier_, copy.size());
   const auto name = [&] { return "parameter '" + layout_[header.segment].name + "'"; };
@@ -97,6 +95,9 @@ void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header,
     throw CommunicationError(name() + " is of kind " + std::to_string(header.kind) + " instead of " +
                              std::to_string(agreed));
   }
+  if (agreed == value_events) return apply_events(edge, header, body);
+  link.news.note_end(header.segment, other_end);
+  if (!link.gains.none()) link.gains.hear(header.segment, gain_in(header.gain));
   if (agreed != whole_segment) {
     decode_selected(header.segment, header.count, body);
     move_copy(copy);

@@ -38,22 +38,28 @@ void NeighbourLink::send(Iteration k, std::span<const std::uint8_t> fired) {
   context_.engine.wake();
 }
 
-// One packet, shared by all edges: in lockstep they all hold the same of this rank.
+// One packet, shared by all edges, if they all hold the same of this rank.
 void NeighbourLink::send_lockstep(Iteration k, std::span<const std::uint8_t> fired) {
-  SharedPacket packet;
-  {
+  const auto encoded = [&](std::size_t e) {
     const PhaseTimer timer(context_.ledger, Phase::encode);
-    packet = encode(k, fired, own_copies_.empty() ? nullptr : &own_copies_.front(), links_.front().gains);
-  }
+    return encode(k, fired, own_copies_.empty() ? nullptr : &own_copy(e), links_[e].gains);
+  };
   if (first_ < 0) first_ = k;
-  if (options_.delay > 0) last_packet_ = packet;
   const auto [first, end] = out_edges(k);
-  for (std::size_t e = first; e < end; ++e) {
-    if (!context_.neighbourhood.sends_to(e)) continue;
-    wait_for([&] { return context_.mailbox.fits(e, packet->bytes.size()); });
-    context_.mailbox.post(e, packet);
-    note_sent(e, fired);
+  if (options_.edge_copies) {
+    for (std::size_t e = first; e < end; ++e) post_lockstep(e, encoded(e), fired);
+    return;
   }
+  const SharedPacket packet = encoded(0);
+  if (options_.delay > 0) last_packet_ = packet;
+  for (std::size_t e = first; e < end; ++e) post_lockstep(e, packet, fired);
+}
+
+void NeighbourLink::post_lockstep(std::size_t edge, const SharedPacket& packet, std::span<const std::uint8_t> fired) {
+  if (!context_.neighbourhood.sends_to(edge)) return;
+  wait_for([&] { return context_.mailbox.fits(edge, packet->bytes.size()); });
+  context_.mailbox.post(edge, packet);
+  note_sent(edge, fired);
 }
 
 /// What this rank sends first where an edge begins, if there is room already.
@@ -117,11 +123,7 @@ bool NeighbourLink::may_send(std::size_t edge) const {
 }
 
 std::size_t NeighbourLink::bound(std::span<const std::uint8_t> segments) const {
-  std::size_t bytes = sizeof(PacketHeader);
-  for (SegmentId s = 0; s < segments.size(); ++s) {
-    if (segments[s] != 0) bytes += segment_bound(sparsifier_, layout_[s].length);
-  }
-  return bytes;
+  return packet_bound(sparsifier_, layout_, segments);
 }
 
 // The device fills in bodies until `wait`: they must not move.
@@ -139,6 +141,9 @@ SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> se
   auto packet = pool_.lend();
   const double density = changes_ ? sparsifier_.density(context_.iterations_per_epoch.epoch(k)) : 1.0;
   make_room(*packet, bound(segments));
+  // Of changes that are counted in steps, only those that have left the dead zone; none while the step is not known.
+  const auto rule = sparsifier_.codec ? sparsifier_.codec->step_rule() : std::nullopt;
+  const float zone = rule ? dead_zone(*rule, step_) : 0.0F;
   std::vector<SegmentId> selected;
   for (SegmentId s = 0; s < segments.size(); ++s) {
     if (segments[s] == 0) continue;
@@ -147,15 +152,21 @@ SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> se
     if (travels_whole(sparsifier_, segment.length)) {
       sent_.add_all(s);
       append_whole(*packet, s, own_copy, gains.bits(s));
-    } else {
+    } else if (!rule || zone > 0.0F) {
       changes_->begin(s, context_.replica.values.segment(segment), own_copy->segment(segment),
-                      kept_count(density, segment.length));
+                      kept_count(density, segment.length), zone);
       selected.push_back(s);
     }
   }
   device_.wait();
-  for (const SegmentId s : selected) append_selected(*packet, s, *own_copy, gains.bits(s));
-  seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(packet->records.size()),
+  std::size_t bodies = packet->records.size();
+  if (rule) {
+    bodies += append_events(*packet, selected, *own_copy, gains) ? 1 : 0;
+  } else {
+    for (const SegmentId s : selected) append_selected(*packet, s, *own_copy, gains.bits(s));
+    bodies += selected.size();
+  }
+  seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(bodies),
               Stamp::of(context_.ledger.since_start()));
   return packet;
 }
@@ -196,6 +207,7 @@ void NeighbourLink::note_sent(std::size_t edge, std::span<const std::uint8_t> se
   Edge& link = links_[edge];
   for (SegmentId s = 0; s < segments.size(); ++s) {
     if (segments[s] == 0) continue;
+    if (sent_.crossed[s] == nothing) continue;  // no value of it was an event
     EdgeNews& news = options_.delay > 0 ? link.next : link.news;
     news.add(s, sent_);
     news.note_end(s, own_end);

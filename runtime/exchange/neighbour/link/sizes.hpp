@@ -9,6 +9,14 @@ namespace hearsay {
 /// Whether a segment of n values travels as it is: where nothing is selected and nothing rounded, and below
 /// `dense_below`. A Sparsifier without a codec (`{}`) sends everything so.
 bool travels_whole(const Sparsifier& sparsifier, std::size_t n);
+/// Whether single values are events, counted in one step for all of them: those of all segments then travel as one body.
+bool counts_in_steps(const Sparsifier& sparsifier);
+constexpr std::size_t bytes_of_gain = 2;  // in such a body
+/// Bytes of a packet of these segments (segments[s] ≠ 0), at most.
+std::size_t packet_bound(const Sparsifier& sparsifier, const Layout& layout, std::span<const std::uint8_t> segments);
+/// Bytes of a packet in which a fraction of all values are events, in no order: a sign each, and what their positions
+/// say, n H(fraction) bits.
+double packet_of_events(const Layout& layout, double fraction);
 Body body_of(const Sparsifier& sparsifier, std::size_t n);
 /// Bytes that one fired segment of n values takes at most, its header included.
 std::size_t segment_bound(const Sparsifier& sparsifier, std::size_t n);
