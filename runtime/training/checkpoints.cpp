@@ -39,7 +39,7 @@ void Checkpoints::write(Having having, bool durable) {
   const Topology& topology = rank_.participant.edges().topology();
   const Layout& layout = rank_.model.replica().layout;
   RawBytes& bytes = writer_.buffer();
-  bytes.reserve(checkpoint_bytes(rank_.plan.parts(), layout,
+  bytes.reserve(checkpoint_bytes(rank_.plan.parts(), rank_.model,
                                  rank_.participant.edges().neighbourhood().neighbours.size(), topology.ranks()));
   Archive archive = Archive::saving(bytes);
   const bool settled = having == Having::met;

@@ -33,7 +33,8 @@ std::size_t highest_degree(const Topology& topology) {
 }
 
 /// After a step of the model has been made here.
-std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, const Layout& layout, const Topology& topology) {
+std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, Model& model, const Topology& topology) {
+  const Layout& layout = model.replica().layout;
   const std::size_t block = layout.size() * sizeof(float), degree = highest_degree(topology);
   // The mean model, what it stands in for meanwhile, and the library's own block while it adds.
   const std::size_t evaluation = (topology.ranks() > 1 ? 3 : 2) * block;
@@ -41,10 +42,10 @@ std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, const Layout& 
       {"program, data, model and one step", most_resident_bytes()},
       {"window", window_bytes(*plan.exchange, layout, degree, topology.ranks(), plan.on_failure.spares)},
       {"exchange", plan.exchange->kept_bytes(layout, degree, topology.ranks())},
-      {"optimizer", static_cast<std::size_t>(plan.optimizer->blocks()) * block},
+      {"optimizer", plan.optimizer->kept_bytes(model)},
       {"evaluation", evaluation}};
   if (plan.checkpoint.periodic())
-    memory.push_back({"checkpoint, while it is written", checkpoint_bytes(plan, layout, degree, topology.ranks())});
+    memory.push_back({"checkpoint, while it is written", checkpoint_bytes(plan, model, degree, topology.ranks())});
   return memory;
 }
 
@@ -65,7 +66,7 @@ DryRun dry_run(const RunPlan& plan, int processes) {
           .spectral_gap = topology.spectrum().gap,
           .parameters = layout.size(),
           .segments = layout.count(),
-          .memory = memory_of(plan.parts(), layout, topology),
+          .memory = memory_of(plan.parts(), model, topology),
           .worst_case_bytes_per_iteration = plan.parts().exchange->worst_case_bytes(layout, topology),
           .iterations_per_epoch = length.iterations_per_epoch,
           .iterations = length.iterations};

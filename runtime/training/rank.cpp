@@ -66,7 +66,6 @@ TrainingRank::TrainingRank(mpi::Environment& environment, const RunPlan& of, con
           environment.communicator(), std::make_shared<const Topology>(plan.topology(environment.ranks())),
           *plan.parts().exchange, model.replica(),
           {.iterations_per_epoch = length.iterations_per_epoch,
-           .step = plan.parts().optimizer->response(),
            .failure_timeout = failure_timeout(),
            .spares = spares(),
            .may_take = options.may_take,

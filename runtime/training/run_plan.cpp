@@ -49,6 +49,13 @@ void read_exchange(Config& root, RunPlan::Parts& parts) {
   parts.topology = plan_topology(root, *parts.exchange);
 }
 
+void require_fitting_optimizer(Config& root, const RunPlan::Parts& parts) {
+  root.section("optimizer")
+      .require(parts.optimizer->is_by_value() || !parts.exchange->laws().sharded, "name",
+               "it moves a matrix by the gradient of all of it, and exchange.name: " + parts.exchange_name +
+                   " gives a rank the gradient of a part of the model; take another exchange, or adamw");
+}
+
 void read_failures(Config& train, RunPlan::Parts& parts) {
   parts.on_failure = read_on_failure(train, *parts.exchange);
   train.require(!parts.on_failure.others_go_on || parts.budget == RunLength::Budget::job, "on_failure",
@@ -118,6 +125,7 @@ RunPlan::Parts read(Config root, Task task) {
   read_data(root, parts);
   read_optimizer(root, parts);
   read_exchange(root, parts);
+  require_fitting_optimizer(root, parts);
   read_train(root, parts);
   read_report(root, parts);
   root.explain_unknown("simulate", "is for `hearsay simulate`, which takes this file as it is");

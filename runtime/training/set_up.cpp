@@ -86,9 +86,9 @@ TrainingBatches make_batches(const RunPlan::Parts& plan, const DataSet& data, in
           stream_seed(plan.seed, "augmentation", stream)};
 }
 
-std::size_t checkpoint_bytes(const RunPlan::Parts& plan, const Layout& layout, std::size_t neighbours, int ranks) {
-  const std::size_t block = layout.size() * sizeof(float);
-  return (2 + static_cast<std::size_t>(plan.optimizer->blocks())) * block +
+std::size_t checkpoint_bytes(const RunPlan::Parts& plan, Model& model, std::size_t neighbours, int ranks) {
+  const Layout& layout = model.replica().layout;
+  return 2 * layout.size() * sizeof(float) + plan.optimizer->kept_bytes(model) +
          plan.exchange->kept_bytes(layout, neighbours, ranks);
 }
 

@@ -28,7 +28,7 @@ Model started_model(const RunPlan::Parts& plan, const DataSet& data, int rank, i
 TrainingBatches make_batches(const RunPlan::Parts& plan, const DataSet& data, int ranks, int rank);
 
 /// About what a checkpoint of a rank with so many neighbours takes: model, moments, what the exchange keeps and owes.
-std::size_t checkpoint_bytes(const RunPlan::Parts& plan, const Layout& layout, std::size_t neighbours, int ranks);
+std::size_t checkpoint_bytes(const RunPlan::Parts& plan, Model& model, std::size_t neighbours, int ranks);
 
 /// Rank 0's buffers (what belongs to the model and is no parameter) everywhere. Collective; calls MPI.
 void broadcast_other_state(Model& model, mpi::Communicator& communicator);

@@ -33,6 +33,7 @@ Iteration round_of(const RunLength& length) { return length.iterations < length.
 
 Trainer::Trainer(Parts parts) : parts_(std::move(parts)) {
   parts_.participant.service().optimizer([this] { parts_.optimizer.step(); });
+  parts_.participant.steps(parts_.optimizer.steps());
 }
 
 /// How far the job is when ranks begin nothing more: on average they have half a round before them then.
@@ -78,11 +79,11 @@ double Trainer::iterate(Iteration k, const RunLength& length) {
   if (!std::isfinite(loss))
     throw DivergenceError(std::isnan(loss) ? "the loss is not a number" : "the loss is infinite");
   const double rate = parts_.learning_rate.at(epoch, length.epoch(length.iterations));
-  parts_.participant.learning_rate(rate);
+  parts_.optimizer.set_learning_rate(rate);
+  parts_.participant.steps(parts_.optimizer.steps());
   parts_.participant.finish(k);
   {
     const PhaseTimer timer(parts_.participant.ledger(), Phase::optimizer);
-    parts_.optimizer.set_learning_rate(rate);
     parts_.optimizer.step();
   }
   parts_.participant.stepped(k);

@@ -35,7 +35,7 @@ std::vector<float> gradients_of(Model& model) {
   return fetched(*model.replica().device, model.replica().gradients.span());
 }
 
-std::unique_ptr<Optimizer> momentum_for(const Model& model) {
+std::unique_ptr<Optimizer> momentum_for(Model& model) {
   Config config = Config::from_text("{name: sgd, learning_rate: 0.1, momentum: 0.9}");
   return chosen_entry(optimizers(), config, "sgd", "the optimizer").make(config)->build(model);
 }

@@ -53,6 +53,7 @@ struct RecordingOptimizer final : Optimizer {
   explicit RecordingOptimizer(Calls& c) : calls(c) {}
   void step() override { calls.push_back("step"); }
   void set_learning_rate(double rate) override { rates.push_back(rate); }
+  std::vector<StepResponse> steps() const override { return {}; }
   void state(Archive&) override {}
   Calls& calls;
   std::vector<double> rates;
