@@ -8,7 +8,7 @@
 namespace hearsay {
 namespace {
 
-constexpr std::string_view unknown, srun = "srun";
+constexpr std::string_view unknown, srun = "srun", kubernetes = "an indexed job of Kubernetes";
 
 /// Innermost first: a launcher of MPI may have been started by a scheduler's.
 constexpr std::array launchers{
@@ -26,7 +26,7 @@ constexpr std::array launchers{
     Launcher{srun, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
     Launcher{"a launcher with PMIx", unknown, "PMIX_RANK"},
     Launcher{"AWS Batch", "AWS_BATCH_JOB_NUM_NODES", "AWS_BATCH_JOB_NODE_INDEX"},
-    Launcher{"an indexed job of Kubernetes", unknown, "JOB_COMPLETION_INDEX"},
+    Launcher{kubernetes, unknown, "JOB_COMPLETION_INDEX"},
 };
 
 std::optional<long> number(const Variables& variables, std::string_view name) {
@@ -48,7 +48,8 @@ bool is_shell_of_slurm(const Variables& variables) {
 
 std::optional<Launch> said_by(const Launcher& launcher, const Variables& variables) {
   const auto rank = number(variables, launcher.rank), ranks = number(variables, launcher.size);
-  if (!rank || !(ranks ? *ranks > 1 : *rank > 0)) return std::nullopt;
+  const bool numbers_several = launcher.name == kubernetes;  // no pod is told how many there are, not even the first
+  if (!rank || !(ranks ? *ranks > 1 : *rank > 0 || numbers_several)) return std::nullopt;
   if (launcher.name == srun && is_shell_of_slurm(variables)) return std::nullopt;
   return Launch{launcher, ranks, *rank};
 }

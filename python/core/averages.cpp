@@ -19,10 +19,11 @@ void Member::broadcast(std::span<std::byte> bytes) {
   participant_.communication().run([&] { communicator_.broadcast(bytes, 0); });
 }
 
-bool Member::same_on_all(double value) {
-  std::vector<double> most{value, -value};
+bool Member::same_on_all(std::optional<double> value) {
+  constexpr double none = -std::numeric_limits<double>::infinity();
+  std::vector<double> most{value.value_or(none), value ? -*value : none};
   participant_.communication().run([&] { communicator_.maximum(most); });
-  return most[0] == -most[1];
+  return most[0] == none || most[0] == -most[1];
 }
 
 /// Where ranks serve a part of the model each, that is the model, and no mean.

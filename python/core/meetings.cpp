@@ -2,8 +2,13 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <cstdio>
 #include <stdexcept>
 #include <utility>
+
+#include "runtime/mpi/notices.hpp"
+
 namespace hearsay::python {
 namespace {
 
@@ -46,7 +51,53 @@ std::string sentence(const Presence& here, int rank, const Presence& there) {
          place(here, several) + "; " + remedy(here.call, there.call);
 }
 
+constexpr const char *joins = "joins", *has_ended = "has ended";
+
+/// The ranks that have, or have not, posted a notice.
+std::vector<int> ranks_that(mpi::CommunicatorHandle ranks, const char* notice, bool have) {
+  std::vector<int> found;
+  for (int rank = 0; rank < mpi::size_of(ranks); ++rank)
+    if (mpi::has_posted(ranks, rank, notice) == have) found.push_back(rank);
+  return found;
+}
+
+std::string listed(const std::vector<int>& ranks) {
+  std::string text;
+  for (const int rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
+  return text;
+}
+
+/// One rank speaks: the lowest of those that are there. Where the launcher keeps no notices, all do.
+void tell_who_is_missing(mpi::CommunicatorHandle ranks, double seconds) {
+  const std::vector<int> here = ranks_that(ranks, joins, true), missing = ranks_that(ranks, joins, false);
+  const int own = mpi::rank_in(ranks);
+  if (!here.empty() && here.front() != own) return;
+  std::fprintf(stderr, "hearsay: [rank %d] has waited %.0f seconds in hearsay.join() for %s; every rank has to call it\n",
+               own, seconds, here.empty() ? "other ranks" : ("rank " + listed(missing)).c_str());
+}
+
 }  // namespace
+
+void assemble(mpi::CommunicatorHandle ranks, const std::function<void()>& idle) {
+  constexpr double look_every_s = 1.0, patience_s = 10.0;  // most ranks come at once, and ask nobody
+  const auto start = std::chrono::steady_clock::now();
+  double next_look = look_every_s / 2;
+  bool posted = false, told = false;
+  mpi::await_all(ranks, [&] {
+    idle();
+    const double waited = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (waited < next_look) return;
+    next_look = waited + look_every_s;
+    if (!std::exchange(posted, true)) mpi::post_notice(joins);
+    if (const std::vector<int> gone = ranks_that(ranks, has_ended, true); !gone.empty())
+      throw RankLeft("rank " + listed(gone) + " is at the program's end, and this rank waits for it in " +
+                     name_of(Call::join) + ", which is collective: call it on every rank");
+    if (waited > patience_s && !std::exchange(told, true)) tell_who_is_missing(ranks, waited);
+  });
+  if (posted) mpi::withdraw_notice(joins);
+}
+
+void tell_of_end() { mpi::post_notice(has_ended); }
 
 Call call_named(std::string_view name) {
   for (std::size_t call = 1; call < names.size(); ++call)

@@ -45,6 +45,13 @@ struct Presence {
   std::int64_t steps = 0;  ///< that it has made
 };
 
+/// Collective, before anything else is: returns when every rank is in its first `hearsay.join()`. `idle` runs while this
+/// rank waits, and may throw. Tells within seconds which ranks are not there; throws RankLeft where one has ended its
+/// program (`tell_of_end`).
+void assemble(mpi::CommunicatorHandle ranks, const std::function<void()>& idle);
+/// This rank will not come to `assemble`. Waits for nobody.
+void tell_of_end();
+
 /// One word a rank, in a window of its own: the collective call that the rank is in, and how many it has completed.
 /// Every rank has a copy of all words. The ranks of a job share one object, over all members that they make.
 /// Calls MPI, but for what says something else.

@@ -83,8 +83,8 @@ class Member {
   void meet(Call call);
   /// Where `departed` has ended a step: tells those who wait elsewhere that this rank will not come.
   void tell_of_step();
-  /// Collective: whether this is the same value on every rank.
-  bool same_on_all(double value);
+  /// Collective: whether this is the same value on every rank that has one.
+  bool same_on_all(std::optional<double> value);
   /// Collective: `bytes` of rank 0 everywhere.
   void broadcast(std::span<std::byte> bytes);
   /// Collective: `mean` becomes that of x over ranks, and so does `more`, as long on all of them (ConfigError). Returns

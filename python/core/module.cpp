@@ -134,8 +134,14 @@ mpi::CommunicatorHandle ranks_of(std::optional<int> communicator) {
 /// Meetings that Python never destroys by itself, as a member.
 class MeetingsHandle {
  public:
-  explicit MeetingsHandle(std::optional<int> communicator)
-      : meetings_(new std::shared_ptr(std::make_shared<Meetings>(ranks_of(communicator)))) {}
+  explicit MeetingsHandle(std::optional<int> communicator) {
+    const mpi::CommunicatorHandle ranks = ranks_of(communicator);
+    assemble(ranks, [] {
+      const py::gil_scoped_acquire locked;
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    });
+    meetings_ = new std::shared_ptr(std::make_shared<Meetings>(ranks));
+  }
   const std::shared_ptr<Meetings>& operator*() const { return *meetings_; }
   /// While no member meets there. Called with the interpreter's lock.
   void meet(const std::string& call) {
@@ -149,7 +155,7 @@ class MeetingsHandle {
   void close() { delete std::exchange(meetings_, nullptr); }
 
  private:
-  std::shared_ptr<Meetings>* meetings_;
+  std::shared_ptr<Meetings>* meetings_ = nullptr;
 };
 
 /// A member that Python never destroys by itself: its window is closed by all ranks together, or not at all. In a
@@ -289,7 +295,9 @@ void define_meetings(MemberClass& member) {
              waiting(h, [named = call_named(call)](Member& m_) { m_.meet(named); });
            })
       .def("same_on_all",
-           [](MemberHandle& h, double value) { return waiting(h, [&](Member& m_) { return m_.same_on_all(value); }); })
+           [](MemberHandle& h, std::optional<double> value) {
+             return waiting(h, [&](Member& m_) { return m_.same_on_all(value); });
+           })
       .def("end",
            [](MemberHandle& h) {
              waiting(h, [](Member& m_) {
@@ -407,6 +415,7 @@ void add_process(py::module_& m) {
         const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
         return here == nullptr ? 1 : std::max(1, std::atoi(here));
       });
+  m.def("tell_of_end", &tell_of_end, "This rank will never join. Waits for nobody.", Unlocked());
   m.def(
       "abort", [](int code) { mpi::Environment::abort(code); }, Unlocked());
 }
@@ -435,7 +444,7 @@ PYBIND11_MODULE(_core, m) {
            py::arg("trigger") = py::none())
       .def_readonly("seed", &JobPlan::seed)
       .def_readonly("exchange", &JobPlan::exchange_name)
-      .def_readonly("yaml", &JobPlan::yaml)
+      .def_readwrite("yaml", &JobPlan::yaml)
       .def_readonly("notes", &JobPlan::notes)
       .def_property_readonly("directory", [](const JobPlan& plan) { return plan.report.directory.string(); })
       .def_property_readonly("lockstep", &JobPlan::in_step)

@@ -85,6 +85,9 @@ class Block:
         """Calls `ready(segment)` during backward passes; False where nobody can tell."""
         return False
 
+    def on_inputs(self, seen):
+        """Calls `seen([values, …])` with what the model is given, where somebody can tell; None: no more."""
+
     def release(self):
         """The member has left."""
 

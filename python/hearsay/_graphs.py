@@ -51,14 +51,12 @@ def _unreached(edges, ranks):
     return set(range(ranks)) - reached
 
 
+KEPT = "graph.txt"  # beside the run's config.yaml, which names it: it gives the same run on any machine
+
+
 def keep(path, directory):
-    """Beside the run's config.yaml, which from then on names that copy: it gives the same run on any machine."""
     with open(path, encoding="utf-8") as file:
-        _put(os.path.join(directory, "graph.txt"), file.read())
-    config = os.path.join(directory, "config.yaml")
-    with open(config, encoding="utf-8") as file:
-        text = file.read()
-    _put(config, text.replace(path, "graph.txt"))
+        _put(os.path.join(directory, KEPT), file.read())
 
 
 def _put(path, text):

@@ -172,10 +172,11 @@ class Member:
 
         A torch DataLoader over a data set with a length: every rank gets ⌈N/P⌉ examples of each epoch (the first ones
         come twice where N/P is no whole number), in a new common random order each epoch if the loader shuffles, drawn
-        from the configuration's `seed`; its batch size is that of one rank. Its sampler is a SequentialSampler or a
-        RandomSampler without replacement, or a BatchSampler of one, also where it is the batch_sampler. A
-        DistributedSampler of this rank deals out already, and its loader is returned as it is. ConfigError for any
-        other sampler, with what to do: its draws may differ between ranks. Samplers themselves are dealt out likewise.
+        from the configuration's `seed`; its batch size is that of one rank. Another sampler (weighted, with
+        replacement, of a subset, of your own) draws its whole epoch on every rank, by random numbers of that seed which
+        all ranks have in common, and a rank takes every P-th draw; of a batch_sampler of your own, every P-th batch. A
+        DistributedSampler of this rank, or what has its `num_replicas` and `rank`, deals out already, and its loader is
+        returned as it is; ConfigError for that of another rank. Samplers themselves are dealt out likewise.
 
         Anything else that can be iterated, IterableDatasets too: every P-th item, the same number for all ranks. Items
         and their order are the same on every rank, which is the caller's to see to. What can be gone through once (a
@@ -340,7 +341,7 @@ class Member:
     def _write_summary(self):
         numbers = json.loads(self._core.summary())
         distance = numbers["consensus_distance"] or 0.0
-        self._watch.sums_up(self.steps, distance, self._core.same_on_all, self._deals.asked)
+        self._watch.sums_up(self.steps, distance, self._core.same_on_all, self._deals)
         process.not_written[self.directory] = numbers["not_written"]
         return numbers
 
@@ -621,6 +622,8 @@ def join(
         data="python",
         trigger=trigger,
     )
+    if graph is not None:
+        plan.yaml = plan.yaml.replace(edges, _graphs.KEPT)
     block = _blocks.made_of(model)
     steps = _rates.Steps(plan, block, optimizer, learning_rate, of_use=trigger is not None or plan.serves)
     meetings = process.meetings_of(communicator)

@@ -50,6 +50,7 @@ class _Process:
         self.hook_at_import = self.hook_before = sys.excepthook
         self.ending = False
         self.signals = []  # that end the program as SIGTERM does: nobody else has asked for them
+        atexit.register(self.end_before_join)
         sys.excepthook = self.exception  # mpi4py may have started MPI: an exception before `join` ends the job, too
 
     def start(self):
@@ -134,16 +135,20 @@ class _Process:
         refused = self.refused and issubclass(kind, Error)
         if not refused:
             self.hook_before(kind, value, trace)
-        mpi = getattr(sys.modules.get("mpi4py"), "MPI", None)
-        in_a_job = mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized() and mpi.COMM_WORLD.size > 1
-        if in_a_job or refused:
-            where = f"[rank {mpi.COMM_WORLD.rank}] " if in_a_job else ""
+        mpi = _mpi4py_in_a_job()
+        if mpi is not None or refused:
+            where = f"[rank {mpi.COMM_WORLD.rank}] " if mpi is not None else ""
             print(f"hearsay: {where}{place_of(trace)}{describe(kind, value)}", file=sys.stderr, flush=True)
             sys.stdout.flush()
-        if in_a_job:
+        if mpi is not None:
             mpi.COMM_WORLD.Abort(_ending(kind, value)[0])
         elif refused:
             os._exit(value.code)
+
+    def end_before_join(self):
+        """atexit: where mpi4py has started MPI, others may wait for this rank in `join`."""
+        if self.mpi is None and os.getpid() == self.pid and _mpi4py_in_a_job() is not None:
+            _core.tell_of_end()
 
     def abort(self, code, status, sentence):
         """Ends the job of which this rank is one; never returns."""
@@ -170,6 +175,8 @@ class _Process:
             if member._exited:  # by sys.exit inside of a step, which no excepthook hears of
                 code, sentence = member._exited
                 self.abort(code, "stopped", sentence)
+        if self.meetings is None and self.mpi.ranks > 1:
+            _core.tell_of_end()
         try:
             for member in list(self.members):
                 member._leave(PROGRAM_END)
@@ -203,6 +210,13 @@ def _require_whole_job(ranks):
             f"would train alone. Start them by MPI: `mpirun -n {distributed.get_world_size()} python3 …` or "
             f"`python3 -m hearsay launch -n {distributed.get_world_size()} …`"
         )
+
+
+def _mpi4py_in_a_job():
+    """mpi4py's MPI, where it has started several ranks that are still there; else None."""
+    mpi = getattr(sys.modules.get("mpi4py"), "MPI", None)
+    there = mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized() and mpi.COMM_WORLD.size > 1
+    return mpi if there else None
 
 
 def _has_ended(directory):

@@ -1,17 +1,17 @@
 """A rank's part of the data."""
 from __future__ import annotations
 
+import itertools
 import sys
 import weakref
+import zlib
 
 import numpy as np
 
+from ._random import CommonRandomNumbers
 from .errors import ConfigError
 
-OWN_DRAWS = (
-    "give every rank draws of its own: call torch.manual_seed(seed + member.rank) and use the loader without "
-    "member.share"
-)
+DRAWS_AT_ONCE = 64  # a rank: some samplers never end
 
 
 class EveryPth:
@@ -69,6 +69,40 @@ class ShareSampler:
         return -(-self.draws // self.ranks)
 
 
+class DealtDraws:
+    """Every P-th of what any sampler draws, indices or batches of them; from the first ones again where P does not
+    divide them. On every rank the sampler draws the same whole epoch, by random numbers that all ranks have in common and
+    that are others in every epoch. `mark`: of the first draws, the same where ranks have drawn the same.
+    """
+
+    def __init__(self, sampler, rank, ranks, seed):
+        self.sampler, self.rank, self.ranks, self.seed = sampler, rank, ranks, seed
+        self.epoch = 0
+        self.mark = None
+        self.begins = lambda: None  # called at the start of an epoch
+
+    def __iter__(self):
+        self.begins()
+        numbers = CommonRandomNumbers(self.sampler, [self.seed, self.epoch])
+        self.epoch += 1
+        with numbers:
+            draws = iter(self.sampler)
+        first = []
+        while True:
+            with numbers:
+                some = list(itertools.islice(draws, DRAWS_AT_ONCE * self.ranks))
+            if self.mark is None:
+                self.mark = zlib.crc32(repr(some).encode())
+            first = first or some[: self.ranks]
+            lacking = -len(some) % self.ranks
+            yield from (some + (first * self.ranks)[:lacking])[self.rank :: self.ranks]
+            if lacking or not some:
+                return
+
+    def __len__(self):
+        return -(-len(self.sampler) // self.ranks)
+
+
 class Deals:
     """What a member has dealt out, in the order in which its loop has asked, and how far each of them is."""
 
@@ -100,6 +134,12 @@ class Deals:
     def epochs(self):
         """That have begun, of every loader whose examples are drawn here."""
         return [sampler.epoch for sampler in self.samplers] + self.begun[len(self.samplers) :]
+
+    def mark(self):
+        """Of what samplers of the loop's own have drawn: the same on all ranks where they have drawn the same. None
+        where none has."""
+        marks = [sampler.mark for sampler in self.samplers if getattr(sampler, "mark", None) is not None]
+        return marks[0] if marks else None
 
     def go_on(self, epochs):
         self.begun = [int(epoch) for epoch in epochs]
@@ -139,17 +179,24 @@ class Deals:
             inner = self._dealt(data, sampler.sampler)
             same = inner is sampler.sampler
             return sampler if same else data.BatchSampler(inner, sampler.batch_size, sampler.drop_last)
-        if isinstance(sampler, data.DistributedSampler):
-            return self._already_dealt(sampler, sampler.rank, sampler.num_replicas)
-        if isinstance(sampler, ShareSampler):
-            return self._already_dealt(sampler, sampler.rank, sampler.ranks)
-        dealt = ShareSampler(*_draws_of(data, sampler, self.rank, self.ranks, self.seed))
+        if _deals_out(sampler):
+            return self._already_dealt(sampler)
+        dealt = self._new_sampler(data, sampler)
         if len(self.samplers) < len(self.begun):
             dealt.epoch = self.begun[len(self.samplers)]
         self.samplers.append(dealt)
         return dealt
 
-    def _already_dealt(self, sampler, rank, ranks):
+    def _new_sampler(self, data, sampler):
+        """Where the draws are known to be those of the data, each once, they are made here."""
+        shuffled = type(sampler) is data.RandomSampler and not sampler.replacement
+        if not shuffled and type(sampler) is not data.SequentialSampler:
+            return DealtDraws(sampler, self.rank, self.ranks, self.seed)
+        draws = sampler.num_samples if shuffled else None
+        return ShareSampler(_length_of(sampler.data_source), self.rank, self.ranks, self.seed, shuffled, draws)
+
+    def _already_dealt(self, sampler):
+        rank, ranks = sampler.rank, getattr(sampler, "num_replicas", None) or sampler.ranks
         if (rank, ranks) != (self.rank, self.ranks):
             raise ConfigError(
                 f"the {type(sampler).__name__} draws the part of rank {rank} of {ranks}, and this is rank {self.rank} "
@@ -159,24 +206,20 @@ class Deals:
         return sampler
 
 
-def _draws_of(data, sampler, rank, ranks, seed):
-    """The arguments of a ShareSampler, for samplers whose draws are known to be those of the data, each once."""
-    shuffled = type(sampler) is data.RandomSampler
-    if shuffled and sampler.replacement:
-        raise ConfigError(f"member.share cannot deal out draws with replacement (RandomSampler): {OWN_DRAWS}")
-    if not shuffled and type(sampler) is not data.SequentialSampler:
-        raise ConfigError(
-            f"member.share cannot deal out what the sampler {type(sampler).__name__} draws: it may favour examples, or "
-            f"draw others on every rank. Take it out (shuffle=True draws a common order), or {OWN_DRAWS}"
-        )
+def _deals_out(sampler):
+    """Whether it draws the part of one rank: torch's DistributedSampler, and what is made in its likeness."""
+    own = isinstance(sampler, (ShareSampler, DealtDraws))
+    return own or (hasattr(sampler, "num_replicas") and hasattr(sampler, "rank"))
+
+
+def _length_of(source):
     try:
-        examples = len(sampler.data_source)
+        return len(source)
     except TypeError:
         raise ConfigError(
-            f"member.share cannot deal out a {type(sampler.data_source).__name__} without a length: give it __len__, "
-            f"or make it a torch IterableDataset, of whose batches every rank takes every P-th"
+            f"member.share cannot deal out a {type(source).__name__} without a length: give it __len__, or make it a "
+            f"torch IterableDataset, of whose batches every rank takes every P-th"
         ) from None
-    return examples, rank, ranks, seed, shuffled, sampler.num_samples if shuffled else None
 
 
 def with_sampler(data, loader, sampler, batched):

@@ -52,6 +52,7 @@ class TorchBlock(Block):
         self.addresses = [view.data_ptr() for view in self.value_views]
         self.data_ptr = torch.Tensor.data_ptr
         self.hooks = []
+        self.input_hook = None
         self._remember()
 
     def begin(self):
@@ -149,10 +150,29 @@ class TorchBlock(Block):
                 self.hooks.append((accumulator, accumulator.register_hook(arrived)))
         return True
 
+    def on_inputs(self, seen):
+        if self.input_hook is not None:
+            self.input_hook.remove()
+            self.input_hook = None
+        if seen is None:
+            return
+        compiler = getattr(self.torch, "compiler", None)
+        is_compiling = getattr(compiler, "is_compiling", bool)  # torch 2.1
+
+        def given(module, inputs, named=None):
+            if not is_compiling():  # a compiled model would have this hook compiled in
+                seen([_values(self.torch, tensor) for tensor in _tensors_in([inputs, named])])
+
+        try:
+            self.input_hook = self.module.register_forward_pre_hook(given, with_kwargs=True)
+        except TypeError:  # torch 1
+            self.input_hook = self.module.register_forward_pre_hook(given)
+
     def release(self):
         for _, hook in self.hooks:
             hook.remove()
         self.hooks = []
+        self.on_inputs(None)
 
     # ------------------------------------------------------------------ frozen parameters and buffers
 
@@ -212,6 +232,24 @@ def _distinct(tensor):
 def _bytes(torch, tensor):
     """Of a contiguous one; a single value may have any stride."""
     return tensor.as_strided((tensor.numel(),), (1,)).view(torch.uint8).numpy()
+
+
+def _tensors_in(thing):
+    """All of them, however deep they lie in tuples, lists and mappings."""
+    if hasattr(thing, "data_ptr"):
+        yield thing
+    elif isinstance(thing, (tuple, list)):
+        for part in thing:
+            yield from _tensors_in(part)
+    elif hasattr(thing, "values") and hasattr(thing, "keys"):
+        yield from _tensors_in(list(thing.values()))
+
+
+def _values(torch, tensor):
+    """As bytes; of one that has no plain memory, none."""
+    if _unusual(torch, tensor) or tensor.numel() == 0:
+        return np.empty(0, np.uint8)
+    return _bytes(torch, tensor.detach().cpu().contiguous())
 
 
 def _listed(names):

@@ -12,7 +12,8 @@ import numpy as np
 
 MANY_CHANGES = 4  # of every parameter between two steps: more than weights that are loaded, or exchanged for an average
 GAPS_IN_A_ROW = 3  # between steps in which every parameter has changed
-MOST_VALUES = 1 << 20  # of a gradient that are compared
+MOST_VALUES = 1 << 20  # of a gradient, or an input, that are compared
+STEPS_COMPARED = 4  # whose inputs are: fewer may agree by chance where a batch is an example of few
 
 
 class Watch:
@@ -25,8 +26,12 @@ class Watch:
         self.values_at_join = self._sample(block.values)
         self.first_gradient, self.arrived = None, 0
         self.gaps = 0
+        self.inputs, self.expects_input = [], False  # a hash a step
+        if ranks > 1:
+            block.on_inputs(self.sees)
 
     def begins(self):
+        self.expects_input = True
         changes = self._changes()
         self.gaps = self.gaps + 1 if changes > 0 else 0
         if changes >= MANY_CHANGES or self.gaps >= GAPS_IN_A_ROW:
@@ -40,6 +45,17 @@ class Watch:
             if values.any():
                 self.arrived ^= self._sample(values)
 
+    def sees(self, tensors):
+        """The model is given these."""
+        if not self.expects_input:
+            return
+        self.expects_input = False
+        self.inputs.append(0)
+        for values in tensors:
+            self.inputs[-1] = self._sample(values, self.inputs[-1])
+        if len(self.inputs) == STEPS_COMPARED:
+            self.block.on_inputs(None)
+
     def exchanges(self):
         """All gradients are ready; those that have arrived may be other ranks' as well by now."""
         if self._changes() > 0:
@@ -51,15 +67,14 @@ class Watch:
             )
         if self.first_gradient is None:
             gradient = self.block.flat_gradients
-            unknown = -1 - self.rank  # unlike any other rank's
-            self.first_gradient = self.arrived or (self._sample(gradient) if gradient.any() else unknown)
+            self.first_gradient = self.arrived or (self._sample(gradient) if gradient.any() else -1 - self.rank)
 
     def stepped(self):
         self.versions = self.block.versions()
 
-    def sums_up(self, steps, distance, same_on_all, shared):
+    def sums_up(self, steps, distance, same_on_all, deals):
         """Collective: looks at all the steps together. `distance`: between the ranks; `same_on_all(value)`: whether it
-        is; `shared`: whether `member.share` was called."""
+        is, on ranks where it is not None; `deals`: what `member.share` has dealt out."""
         trained = self.block.has_gradients() and self._sample(self.block.values) != self.values_at_join
         if steps == 0 and (trained or distance > 0):
             self._tell(
@@ -69,15 +84,32 @@ class Watch:
             )
         elif self._changes() >= MANY_CHANGES:
             self._tell_of_training_outside()
-        same = same_on_all(-1 - self.rank if self.first_gradient is None else self.first_gradient)
-        if same and self.ranks > 1:
-            remedy = (
-                "go through what member.share(loader) returns, not through the loader"
-                if shared
-                else "deal it out: for batch in member.share(loader)"
+        unknown = -1 - self.rank  # unlike any other rank's
+        same_gradient = same_on_all(unknown if self.first_gradient is None else self.first_gradient)
+        same_inputs = same_on_all(self._hash_of_inputs() or unknown)
+        if same_gradient or same_inputs:
+            self._tell_of_same_data("the same gradient in the first step" if same_gradient else "the same inputs", deals)
+        if not same_on_all(deals.mark()):
+            self._tell(
+                "draws",
+                "a sampler has drawn other examples on some ranks than on others, so that their shares overlap: let it "
+                "draw by torch's, numpy's or Python's global random numbers or by a generator that is an attribute of "
+                "its own, or by no random numbers; member.share gives all ranks the same ones",
             )
-            same_data = "all ranks had the same gradient in the first step: they train on the same data"
-            self._tell("same data", f"{same_data}; {remedy}")
+
+    def _hash_of_inputs(self):
+        """None where they say nothing: there are too few, or they are always the same, which is no data."""
+        if len(self.inputs) < STEPS_COMPARED or len(set(self.inputs)) == 1:
+            return None
+        return zlib.crc32(repr(self.inputs).encode())
+
+    def _tell_of_same_data(self, what, deals):
+        remedy = (
+            "go through what member.share(loader) returns, not through the loader"
+            if deals.asked
+            else "deal it out: for batch in member.share(loader)"
+        )
+        self._tell("same data", f"all ranks had {what}: they train on the same data; {remedy}")
 
     def _tell_of_training_outside(self):
         self._tell(
@@ -91,8 +123,8 @@ class Watch:
         now = self.block.versions()
         return min(map(int.__sub__, now, self.versions), default=0) if len(now) == len(self.versions) else 0
 
-    def _sample(self, values):
-        return zlib.crc32(values[:: max(1, len(values) // MOST_VALUES)].tobytes())
+    def _sample(self, values, before=0):
+        return zlib.crc32(values[:: max(1, len(values) // MOST_VALUES)].tobytes(), before)
 
     def _tell(self, what, words):
         if self.ranks > 1 and self.rank == 0 and what not in self.told:

@@ -26,6 +26,7 @@ const std::vector<std::pair<std::string, Variables>>& jobs_of_two() {
       {"mpirun_rsh", {{"MV2_COMM_WORLD_SIZE", "2"}, {"MV2_COMM_WORLD_RANK", "0"}}},
       {"horovodrun", {{"HOROVOD_SIZE", "2"}, {"HOROVOD_RANK", "0"}}},
       {"an indexed job of Kubernetes", {{"JOB_COMPLETION_INDEX", "1"}}},
+      {"an indexed job of Kubernetes", {{"JOB_COMPLETION_INDEX", "0"}}},  // its first pod is not told of the others
       {"a launcher with PMIx", {{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "7"}}},
       {"AWS Batch", {{"AWS_BATCH_JOB_NUM_NODES", "2"}, {"AWS_BATCH_JOB_NODE_INDEX", "0"}}},
   };
@@ -44,6 +45,7 @@ TEST_CASE("a launcher that MPI has not heard of is named with its variables and 
       const std::string of_this_mpi = library == std::string(open_mpi) ? "`mpirun -n " : "`mpiexec -n ";
       CHECK(text.find(of_this_mpi + (launch->ranks ? "2" : "P") + " hearsay …`") != std::string::npos);
       CHECK(text.find(library) != std::string::npos);
+      CHECK(text.find(" -n 1 …` starts a single one") != std::string::npos);
       CHECK((text.find("`srun --mpi=pmix -n 2 hearsay …`") != std::string::npos) == (name == "srun"));
     }
   }
@@ -80,7 +82,6 @@ TEST_CASE("one process is one process") {
       {{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "4294967290"}},  // interactive step
       {{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_PTY_PORT", "4321"}},
       {{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "7"}},  // Open MPI sets this itself
-      {{"JOB_COMPLETION_INDEX", "0"}},
       {{"FLUX_JOB_SIZE", "1"}, {"FLUX_TASK_RANK", "0"}},
   };
   for (const Variables& variables : alone)

@@ -38,6 +38,15 @@ LOOPS = """
     def forgets_to_share(member, net, optimizer):
         for x, in loader:
             with member.step(optimizer): backward(net, x)
+    def forgets_to_share_with_dropout(member, net, optimizer):
+        torch.manual_seed(member.rank)
+        for x, in loader:
+            with member.step(optimizer):
+                torch.nn.functional.dropout(net(x), 0.5).square().mean().backward()
+    def forgets_to_share_what_is_shuffled(member, net, optimizer):
+        torch.manual_seed(5)
+        for x, in DataLoader(data, batch_size=2, shuffle=True):
+            with member.step(optimizer): (net(x).square().mean() * (1 + member.rank)).backward()
     def shares_and_forgets_it(member, net, optimizer):
         member.share(loader)
         forgets_to_share(member, net, optimizer)
@@ -49,6 +58,8 @@ MISTAKES = {
     "steps_outside": "all parameters change between the steps of member.step",
     "one_step_of_many": "all parameters change between the steps of member.step",
     "forgets_to_share": "they train on the same data; deal it out: for batch in member.share(loader)",
+    "forgets_to_share_with_dropout": "all ranks had the same inputs: they train on the same data; deal it out",
+    "forgets_to_share_what_is_shuffled": "all ranks had the same inputs: they train on the same data; deal it out",
     "shares_and_forgets_it": "they train on the same data; go through what member.share(loader) returns",
 }
 
@@ -132,7 +143,20 @@ class MistakesTest(JobCase):
     def deals_by_itself(member, net, optimizer):
         for k in range(member.rank, 24, member.ranks):
             with member.step(optimizer): backward(net, data[k][0][None])
-    for loop in (accumulation, closure, scaler, schedule, exchanged, loads, edits, only_evaluates, deals_by_itself):
+    def draws_by_itself(member, net, optimizer):
+        torch.manual_seed(member.rank)
+        for x, in DataLoader(data, batch_size=2, shuffle=True):
+            with member.step(optimizer): backward(net, x)
+    def is_given_no_data(member, net, optimizer):  # the inputs are the same for ever; ranks differ elsewhere
+        for k in range(9):
+            with member.step(optimizer): (net(torch.ones(1, 3)).square().mean() * (1 + member.rank)).backward()
+    def evaluates_between(member, net, optimizer):
+        for k, (x,) in enumerate(member.share(loader)):
+            with member.step(optimizer): backward(net, x)
+            net(torch.full((1, 3), float(k)))  # on all ranks the same, and no step
+    loops = (accumulation, closure, scaler, schedule, exchanged, loads, edits, only_evaluates, deals_by_itself,
+             draws_by_itself, is_given_no_data, evaluates_between)
+    for loop in loops:
         member, net, optimizer = joined()
         loop(member, net, optimizer)
         member.summary(); member.leave()

@@ -140,6 +140,25 @@ class OwnTest(JobCase):
             ranks=4,
         )
 
+    def test_a_run_whose_graph_is_a_function_may_be_replaced(self):
+        """As one whose graph has a name; a configuration that somebody has changed may not."""
+        program = """
+            import sys, numpy as np, hearsay
+            ring = lambda ranks: [(i, (i + 1) % ranks) for i in range(ranks)]
+            complete = lambda ranks: [(i, j) for i in range(ranks) for j in range(i)]
+            for graph in (ring, complete):
+                plan = {"topology": {}, "report": {"directory": "run", "overwrite": True}}
+                hearsay.join(plan, {"x": np.zeros(9, np.float32)}, graph=graph).leave()
+            """
+        for _ in range(2):
+            self.good_job(program, ranks=3)
+        self.assertEqual(len((self.folder / "run/graph.txt").read_text().splitlines()), 3)
+        with open(self.folder / "run/config.yaml", "a", encoding="utf-8") as config:
+            config.write("# mine\n")
+        job = self.job(program, ranks=3)
+        self.assertEqual(job.code, 2, job)
+        self.assertRegex(job.err, "run/config.yaml: no run has written this, or it was changed since")
+
     def test_a_graph_that_is_none_is_refused_in_the_functions_words(self):
         job = self.job(
             """

@@ -29,8 +29,12 @@ class ShareTest(JobCase):
             is_ = lambda thing: (lambda rank: thing)
             batches = lambda sampler, drop=False: (lambda rank: d.BatchSampler(sampler(), 2, drop))
             twice = lambda: d.RandomSampler(numbers, replacement=True)
-            weighted = lambda: d.WeightedRandomSampler([1.0] * n, n)
-            OWN, ORDER = "torch.manual_seed.*without member.share", "shuffle=True draws a common order.*manual_seed"
+            weighted = lambda: d.WeightedRandomSampler([1.0] * n, n, replacement=False)
+            class Likeness(d.Sampler):  # of other libraries
+                num_replicas = 2
+                def __init__(self, rank): self.rank = rank
+                def __iter__(self): return iter(range(self.rank, n, 2))
+                def __len__(self): return n // 2
             def values(x):
                 if torch.is_tensor(x): return [float(v) for v in x.reshape(-1)]
                 if isinstance(x, (list, tuple)): return [v for part in x for v in values(part)]
@@ -53,15 +57,17 @@ class ShareTest(JobCase):
                 ("a tensor", is_(torch.arange(10.0)), 5, None),
                 ("a generator", lambda r: (i for i in range(10)), None, None),
                 ("an object", lambda r: Unhashed(), None, None),
-                ("replacement", load(sampler=lambda r: twice()), 0, OWN),
-                ("replacement in batches", load(batch_sampler=batches(twice)), 0, OWN),
-                ("replacement, bare", lambda r: twice(), 0, OWN),
-                ("weighted", load(sampler=lambda r: weighted()), 0, "WeightedRandomSampler.*" + ORDER),
-                ("weighted in batches", load(batch_sampler=batches(weighted)), 0, ORDER),
-                ("weighted, no batches", load(batch_size=is_(None), sampler=lambda r: weighted()), 0, ORDER),
-                ("subset", load(sampler=lambda r: d.SubsetRandomSampler(range(5))), 0, ORDER),
-                ("one's own", load(sampler=lambda r: Mine(numbers)), 0, "Mine.*" + ORDER),
-                ("batches of one's own", load(batch_sampler=is_([[1, 2], [3]])), 0, ORDER),
+                ("weighted", load(sampler=lambda r: weighted()), 5, None),
+                ("weighted in batches", load(batch_sampler=batches(weighted)), 3, None),
+                ("weighted, no batches", load(batch_size=is_(None), sampler=lambda r: weighted()), 5, None),
+                ("weighted, bare", lambda r: weighted(), 5, None),
+                ("subset", load(sampler=lambda r: d.SubsetRandomSampler(range(n))), 5, None),
+                ("one's own", load(sampler=lambda r: Mine(numbers)), 5, None),
+                ("a list as a sampler", load(sampler=is_(list(range(n)))), 5, None),
+                ("batches of one's own", load(batch_sampler=is_([[2 * i, 2 * i + 1] for i in range(4)] + [[8], [9]])),
+                 3, None),
+                ("another library's", load(sampler=lambda r: Likeness(r)), 5, None),
+                ("another library's of another rank", load(sampler=lambda r: Likeness(1 - r)), 0, "Likeness draws"),
                 ("another rank's", load(sampler=lambda r: d.DistributedSampler(numbers, 3, r)), 0, "rank=member.rank"),
                 ("no length", lambda r: d.DataLoader(NoLength()), 0, "NoLength without a length.*IterableDataset"),
                 ("a loader of one's own", lambda r: Own(numbers), 0, "Own.*way of its own"),
@@ -100,6 +106,114 @@ class ShareTest(JobCase):
             ranks=None,
         )
         self.assertEqual(job.code, 0, job)
+
+    @needs_torch
+    def test_ranks_share_what_any_sampler_draws(self):
+        """Together they have its whole draw, the same that one rank would have; equally many each; anew in every epoch;
+        and random numbers of the loop go on as if nothing had been drawn."""
+        self.good_job(
+            """
+            import random, collections, numpy as np, torch, hearsay
+            from torch.utils import data as d
+            from hearsay._sharing import Deals
+            n, numbers = 10, d.TensorDataset(torch.arange(10.0))
+            class Own(d.Sampler):
+                def __init__(self, draw): self.draw = draw
+                def __iter__(self): return (self.draw() for _ in range(1000))
+                def __len__(self): return 1000
+            class Held(Own):
+                def __init__(self, held, draw): self.held, self.draw = held, lambda: draw(held)
+            class Endless(d.Sampler):
+                def __init__(self): pass
+                def __iter__(self):
+                    while True: yield int(torch.randint(n, ()))
+            most = 1100  # draws that are looked at
+            seeded = lambda rank: torch.Generator().manual_seed(rank)
+            for make in (
+                lambda r: d.RandomSampler(numbers, replacement=True, num_samples=1000),
+                lambda r: d.RandomSampler(numbers, replacement=True, num_samples=999, generator=seeded(r)),
+                lambda r: d.WeightedRandomSampler([1.0, 3.0], 1000),
+                lambda r: d.WeightedRandomSampler([1.0, 3.0], 1001, generator=seeded(r)),
+                lambda r: d.SubsetRandomSampler(range(300), generator=seeded(r)),
+                lambda r: Own(lambda: int(torch.randint(n, ()))),
+                lambda r: Own(lambda: random.randrange(n)),
+                lambda r: Own(lambda: np.random.randint(n)),
+                lambda r: Held(seeded(r), lambda g: int(torch.randint(n, (), generator=g))),
+                lambda r: Held(np.random.default_rng(r), lambda g: int(g.integers(n))),
+                lambda r: Held(np.random.RandomState(r), lambda g: int(g.randint(n))),
+                lambda r: Held(random.Random(r), lambda g: g.randrange(n)),
+                lambda r: Endless(),
+            ):
+                def draws(ranks):
+                    parts, marks = [], []
+                    for rank in range(ranks):
+                        torch.manual_seed(rank); np.random.seed(rank); random.seed(rank)
+                        sampler, deals = make(rank), Deals(rank, ranks, 7)
+                        loop = lambda: (torch.rand(()).item(), np.random.rand(), random.random())
+                        states = torch.get_rng_state(), np.random.get_state(), random.getstate()
+                        share, epochs, others = deals.share(sampler), [[], []], []
+                        for epoch in epochs:
+                            for k, index in zip(range(most), share): epoch.append(index); others.append(loop())
+                        torch.set_rng_state(states[0]); np.random.set_state(states[1]); random.setstate(states[2])
+                        assert others == [loop() for _ in others], "the loop's own random numbers go on"
+                        parts.append(epochs); marks.append(deals.mark())
+                    assert len(set(marks)) == 1
+                    return parts
+                one, three = draws(1)[0], draws(3)
+                assert one[0] != one[1], "another epoch, other draws"
+                for epoch in range(2):
+                    parts = [part[epoch] for part in three]
+                    assert len({len(part) for part in parts}) == 1
+                    together = [index for round in zip(*parts) for index in round]
+                    whole = one[epoch]
+                    if len(whole) < most:  # it has an end
+                        assert len(together) - len(whole) in (0, 1, 2)
+                        whole = whole + whole[:len(together) - len(whole)]
+                    assert together[:len(whole)] == whole, (make(0), together[:20], whole[:20])
+                    assert parts[0] != parts[1]
+            counts = collections.Counter(v for r in range(2)
+                                         for v in Deals(r, 2, 7).share(d.WeightedRandomSampler([1.0, 3.0], 4000)))
+            assert abs(counts[1] - 3000) < 5 * (4000 * 3 / 16) ** 0.5, counts
+            """,
+            ranks=None,
+        )
+
+    @needs_torch
+    def test_a_state_goes_on_with_the_next_draws(self):
+        self.good_job(
+            """
+            from torch.utils import data as d
+            from hearsay._sharing import Deals
+            draw = lambda deals: deals.share(d.WeightedRandomSampler([1.0, 3.0], 100))
+            whole = Deals(0, 2, 7)
+            share = draw(whole)
+            first, state, second = list(share), whole.epochs(), list(share)
+            again = Deals(0, 2, 7)
+            again.go_on(state)
+            assert list(draw(again)) == second != first
+            """,
+            ranks=None,
+        )
+
+    @needs_torch
+    def test_a_sampler_that_draws_otherwise_on_some_ranks_is_noticed(self):
+        job = self.good_job(
+            """
+            import os, torch, hearsay
+            from torch.utils import data as d
+            class Own(d.Sampler):
+                def __init__(self): pass
+                def __iter__(self): return iter([(7 * i + int(os.environ["OMPI_COMM_WORLD_RANK"])) % 10 for i in range(10)])
+                def __len__(self): return 10
+            net = torch.nn.Linear(1, 1)
+            member = hearsay.join({"exchange": {"name": "dpsgd"}, "report": {"directory": "run"}}, net)
+            loader = d.DataLoader(d.TensorDataset(torch.arange(10.0)), batch_size=1, sampler=Own())
+            for x, in member.share(loader):
+                with member.step(torch.optim.SGD(net.parameters(), lr=1e-3)): net(x[:, None]).sum().backward()
+            member.summary()
+            """
+        )
+        self.assertEqual(job.err.count("hearsay: warning: a sampler has drawn other examples on some ranks"), 1, job)
 
     def test_densities_of_epochs_last_an_epoch_of_what_is_shared(self):
         job = self.good_job(

@@ -1,7 +1,8 @@
 """Collective calls: where some ranks call something else, go on or end, every one is told, within seconds."""
+import time
 import unittest
 
-from support import JobCase
+from support import JobCase, needs_mpi4py
 
 # What each rank does stands in the arguments, a word a rank: calls, one after another. Who is told prints it.
 PROGRAM = """
@@ -72,6 +73,38 @@ class TogetherTest(JobCase):
         told, ends = self.told("lockstep", "leave,join", "leave")
         self.assertIn("rank 1 is at the program's end, and this rank waits for it in hearsay.join(); ", told[0])
         self.assertIn("rank 0 is in hearsay.join(), and this rank waits for it at the program's end; ", ends)
+
+    def first_join(self, rank_1, seconds, **options):
+        program = f"""
+            import time
+            from mpi4py import MPI
+            import numpy as np, hearsay
+            rank = MPI.COMM_WORLD.rank
+            join = lambda **more: hearsay.join({{"report": {{"directory": "run"}}}}, {{"x": np.zeros(3, np.float32)}}, **more)
+            if rank == 1:
+                {rank_1}
+            join()
+            """
+        start = time.monotonic()
+        job = self.job(program, **options)
+        self.assertLess(time.monotonic() - start, seconds, job)
+        return job
+
+    @needs_mpi4py
+    def test_a_first_join_that_some_ranks_do_not_call(self):
+        """mpi4py has started MPI, and no member knows of the others yet."""
+        for rank_1 in ("raise SystemExit", "hearsay.rank(); raise SystemExit"):
+            job = self.first_join(rank_1, 10, ranks=3)
+            self.assertEqual(job.code, 4, job)
+            sentence = r"rank 1 is at the program's end, and this rank waits for it in hearsay.join\(\), which is coll"
+            self.assertRegex(job.err, rf"(?m)^hearsay: \[rank [02]\] .*RankLeft|program.py:\d+: {sentence}")
+
+    @needs_mpi4py
+    def test_a_first_join_that_some_ranks_call_late(self):
+        job = self.first_join("time.sleep(12)", 30, ranks=3)
+        self.assertEqual(job.code, 0, job)
+        told = [line for line in job.err.splitlines() if "seconds in hearsay.join()" in line]
+        self.assertRegex("\n".join(told), r"^hearsay: \[rank 0\] has waited 1\d seconds in .* for rank 1; every.*$")
 
     def test_a_slow_rank_is_waited_for(self):
         """And calls may come after different numbers of steps where no step waits."""
