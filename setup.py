@@ -1,4 +1,6 @@
-"""The extension module is CMake's to build: setuptools only asks for it. See docs/guide/python.md."""
+"""The extension module is CMake's to build: setuptools only asks for it. See docs/guide/python-install.md."""
+import importlib
+import importlib.util
 import os
 import re
 import shlex
@@ -39,6 +41,9 @@ class CMakeBuild(build_ext):
             "HEARSAY_BUILD_TESTS": "OFF",
             "Python_EXECUTABLE": sys.executable,
         }
+        pybind11 = importlib.util.find_spec("pybind11")
+        if pybind11 is not None:  # the index's, or else CMake finds the system's
+            switches["pybind11_DIR"] = importlib.import_module("pybind11").get_cmake_dir()
         options = [f"-D{key}={value}" for key, value in switches.items()]
         options += shlex.split(os.environ.get("CMAKE_ARGS", ""))
         subprocess.run(["cmake", "-G", "Ninja", "-S", str(ROOT), "-B", str(build), *options], check=True)

@@ -67,7 +67,8 @@ void Member::require_same_job(const std::string& buffers) {
                       " have other names or shapes than those of rank 0; make the same model on every rank");
   if (const std::string others = ranks_that_differ(before, buffers); !others.empty())
     throw ConfigError("the frozen parameters or buffers of rank " + others +
-                      " have other names, shapes or types than those of rank 0; make the same model on every rank");
+                      " have other names, shapes or types than those of rank 0, or its parameters other types; make "
+                      "the same model on every rank");
   make_run_folder(before);
 }
 

@@ -25,11 +25,19 @@ namespace {
 
 using Unlocked = py::call_guard<py::gil_scoped_release>;
 
+/// A row of numbers; a copy where nobody owns them. Strides are said, for a pybind11 from before numpy 2 reads them from
+/// the wrong place.
+template <class T>
+py::array_t<T> row(std::size_t length, const T* first, const py::handle& owner = {}) {
+  constexpr py::ssize_t stride = sizeof(T);
+  return py::array_t<T>({static_cast<py::ssize_t>(length)}, {stride}, first, owner);
+}
+
 /// A block of floats as an array over the same memory, which lives as long as the array.
 py::array_t<float> view(const std::shared_ptr<Parameters>& replica, FloatBlock& block) {
   const py::capsule owner(new std::shared_ptr<Parameters>(replica),
                           [](void* p) { delete static_cast<std::shared_ptr<Parameters>*>(p); });
-  return py::array_t<float>(static_cast<py::ssize_t>(block.size()), block.span().data(), owner);
+  return row(block.size(), block.span().data(), owner);
 }
 
 std::shared_ptr<Parameters> make_replica(const std::vector<std::string>& names,
@@ -324,8 +332,7 @@ void define_meetings(MemberClass& member) {
              const std::span<double> span(more.mutable_data(), static_cast<std::size_t>(more.size()));
              std::vector<float> mean;
              const double distance = waiting(h, [&](Member& m_) { return m_.average(span, mean); });
-             const py::array_t<float> of_x(static_cast<py::ssize_t>(mean.size()), mean.data());
-             return std::tuple(of_x, more, distance);
+             return std::tuple(row(mean.size(), mean.data()), more, distance);
            })
       .def("evaluated", [](MemberHandle& h, const std::vector<std::tuple<std::string, bool, bool>>& metrics,
                            const std::vector<double>& of_mean, const std::vector<double>& own,
@@ -350,8 +357,7 @@ void define_state(MemberClass& member) {
       .def("state",
            [](MemberHandle& h) {
              const RawBytes bytes = waiting(h, [](Member& m_) { return m_.state(); });
-             return py::array_t<std::uint8_t>(static_cast<py::ssize_t>(bytes.size()),
-                                              reinterpret_cast<const std::uint8_t*>(bytes.data()));
+             return row(bytes.size(), reinterpret_cast<const std::uint8_t*>(bytes.data()));
            })
       .def("load_state", [](MemberHandle& h, const py::array_t<std::uint8_t, py::array::c_style>& state) {
         const auto bytes = std::as_bytes(std::span(state.data(), static_cast<std::size_t>(state.size())));

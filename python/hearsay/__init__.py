@@ -29,6 +29,10 @@ training is left to the loop.
 On the command line, `python3 -m hearsay list` and `… describe NAME` explain the algorithms and their keys, `… compare`,
 `… report` and `… watch` look at run folders. docs/guide/python.md is the guide.
 """
+from . import _mpi
+
+_mpi.prefer_own()  # before the core is loaded
+
 from . import errors
 from ._core import Observation, version as __version__
 from ._member import Member, Step, join

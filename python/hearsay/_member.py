@@ -41,7 +41,7 @@ class Step:
         member._steps.tell(member._core, self._optimizer, self._learning_rate)
         member._begins()
         member._open_step = self
-        member._core.start()
+        member._start()
         self._forbidden.enter()
         return self
 
@@ -51,6 +51,10 @@ class Step:
         The end of the block does that by itself, and then calls the optimizer. Call it where something has to happen
         between the two: clipping an aggregated gradient, or an update of your own.
         """
+        self._exchange()
+        self._member._block.hand_on()
+
+    def _exchange(self):
         member = self._member
         member._require_whole()
         if self._exchanged:
@@ -59,6 +63,14 @@ class Step:
         member._steps.tell(member._core, self._optimizer, self._learning_rate)
         member._core.finish(_rates.reported_rate(self._optimizer, self._learning_rate))
         self._exchanged = True
+
+    def _apply(self):
+        member = self._member
+        member._block.gather_edited_gradients()
+        with member._block.applying():
+            _applied(self._optimizer)()
+        if self._optimizer is not member._optimizer:
+            member._serve_with(self._optimizer)
 
     def __exit__(self, kind, value, trace) -> None:
         member = self._member
@@ -73,11 +85,9 @@ class Step:
             return
         try:
             if not self._exchanged:
-                self.exchange()
+                self._exchange()
             if self._optimizer is not None:
-                _applied(self._optimizer)()
-                if self._optimizer is not member._optimizer:
-                    member._serve_with(self._optimizer)
+                self._apply()
             member._stepped(self.loss)
         except BaseException as error:
             member._broken = f"step {member.steps + 1} was left by {type(error).__name__}: {error}"
@@ -97,7 +107,7 @@ class Member:
     rank, ranks   this rank's number, from 0, and how many there are
     steps         iterations that this rank has made
     parameters    name → what the loop trains: the module's own parameters, or numpy views (float32)
-    gradients     name → views of the gradients, of the same shapes; zero when a step begins
+    gradients     name → float32 views of the gradients, of the same shapes; zero when a step begins
     directory     the run folder
     exchange      the name of the algorithm, "eventgrad" …
     layer_wise    whether gradients are exchanged during the backward pass
@@ -196,7 +206,7 @@ class Member:
         self._require_whole()
         self._steps.tell(self._core, None, None, required=False)
         self._begins()
-        self._core.start()
+        self._start()
 
     def gradient_ready(self, parameter: Union[int, str]) -> None:
         """The gradient of this parameter (its name, or its number in `member.parameters`) is final: layer-wise
@@ -213,6 +223,7 @@ class Member:
         self._has_gradients()
         self._steps.tell(self._core, None, learning_rate)
         self._core.finish(_rates.reported_rate(None, learning_rate))
+        self._block.hand_on()
 
     def stepped(self, loss: Any = None) -> None:
         """The update has been applied."""
@@ -246,7 +257,8 @@ class Member:
         if optimizer is not None:
             self._serve_with(optimizer)
         self._meet("member.end()")
-        self._core.end()
+        with self._moved():
+            self._core.end()
 
     def evaluate(
         self,
@@ -339,7 +351,8 @@ class Member:
         return Summary(self._write_summary(), self.rank, self.counts(), self.directory)
 
     def _write_summary(self):
-        numbers = json.loads(self._core.summary())
+        with self._moved():
+            numbers = json.loads(self._core.summary())
         distance = numbers["consensus_distance"] or 0.0
         self._watch.sums_up(self.steps, distance, self._core.same_on_all, self._deals)
         process.not_written[self.directory] = numbers["not_written"]
@@ -360,9 +373,11 @@ class Member:
         of numbers), state (a tensor or an array of uint8).
         """
         self._meet("member.state_dict()")
-        state = self._block.kept(self._core.state())
-        epochs = self._deals.epochs()
-        return {"rank": self.rank, "ranks": self.ranks, "steps": self.steps, "epochs": epochs, "state": state}
+        with self._moved():
+            state = self._block.kept(self._core.state())
+        known = {"rank": self.rank, "ranks": self.ranks, "steps": self.steps, "epochs": self._deals.epochs()}
+        masters = [values.clone() for values in self._block.masters()]
+        return {**known, "state": state, **({"masters": masters} if masters else {})}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Collective, between `hearsay.join` and the first step: goes on where `state_dict` was asked.
@@ -387,7 +402,10 @@ class Member:
                 f"{state['ranks']}, or load the model's state alone, which begins with new triggers and residuals"
             )
         self._meet("member.load_state_dict()")
-        self._core.load_state(np.ascontiguousarray(state["state"], dtype=np.uint8))
+        with self._moved():
+            for values, master in zip(self._block.masters(), state.get("masters", ())):
+                values.copy_(master)
+            self._core.load_state(np.ascontiguousarray(state["state"], dtype=np.uint8))
         self._deals.go_on(state["epochs"])
 
     # ------------------------------------------------------------------ the end
@@ -416,10 +434,18 @@ class Member:
         if self._open_step is not None:
             raise RuntimeError(f"{call} is collective and belongs between two steps, not inside of one")
         try:
-            self._core.meet(call)
+            with self._moved():
+                self._core.meet(call)
         except BaseException as error:
             self._broken = f"{call} was left by {type(error).__name__}: {error}"
             raise
+
+    @contextmanager
+    def _moved(self):
+        """Between two steps, around what may move the block: the model moves with it."""
+        self._block.pull()
+        yield
+        self._block.push()
 
     def _leave(self, call):
         if self._left:
@@ -438,16 +464,18 @@ class Member:
     def _averaged(self, call):
         self._meet(call)
         block = self._block
-        buffers, before = block.float_buffers(), block.values.copy()
-        mean, mean_buffers, distance = self._core.average(buffers.values())
+        buffers = block.float_buffers()
+        with self._moved():  # what arrives meanwhile stays
+            mean, mean_buffers, distance = self._core.average(buffers.values())
+        before = block.saved()
         try:
             self._averages += 1
-            block.values[:] = mean
+            block.put(mean)
             buffers.put(mean_buffers)
             yield distance
         finally:
             self._averages -= 1
-            block.values[:] = before
+            block.restore(before)
             buffers.restore()
 
     def _begins(self):
@@ -462,6 +490,11 @@ class Member:
             self._core.iterations_per_epoch(self._deals.epoch_length)
         self._epoch_known = True
 
+    def _start(self):
+        self._core.start()
+        if not self.lockstep:  # what is sent may move the parameters
+            self._block.push()
+
     def _ready(self, segment):
         if 0 <= segment < len(self._block.names):
             self._watch.arrives(segment)
@@ -472,7 +505,9 @@ class Member:
         self._watch.exchanges()
 
     def _stepped(self, loss):
+        self._block.pull()
         self._core.stepped(self._finite(loss))
+        self._block.push()
         self._watch.stepped()
 
     def _require_whole(self):
@@ -486,8 +521,8 @@ class Member:
         self._optimizer, block = optimizer, self._block
 
         def apply():
-            block.point_to_gradients()
-            _applied(optimizer)()
+            with block.applying():
+                _applied(optimizer)()
 
         self._core.optimizer(apply)
 
@@ -569,10 +604,12 @@ def join(
                   `trigger`, `sparsify`, `report`, and `seed`. `python3 -m hearsay describe NAME` explains every key.
                   A configuration of the program `hearsay` may be one: its `optimizer`, `train`, and `model` and `data`
                   but for their names are the loop's own business, and are left aside with a note
-    model         a torch.nn.Module with parameters of float32 on the cpu, or numpy arrays of float32 (a mapping of
-                  names to arrays, a list, or one). A module's parameters and gradients become views of one block, and
-                  stay the same Parameter objects, so that an optimizer may be made before or after. For arrays,
-                  `member.parameters` and `member.gradients` are those views. Frozen parameters and buffers may be of
+    model         a torch.nn.Module, or numpy arrays of float32 (a mapping of names to arrays, a list, or one). A
+                  module's parameters of float32 on the cpu and their gradients become views of one block; those of
+                  bfloat16, float16 and float64, and on other devices, keep type and place and are copied, and a
+                  bfloat16 model gets a float32 master copy, which the optimizer steps. They stay the same Parameter
+                  objects, so that an optimizer may be made before or after. For arrays, `member.parameters` and
+                  `member.gradients` are those views. Frozen parameters and buffers may be of
                   any type. What will ever be trained needs a gradient now: freeze it afterwards if it is to rest
                   (its gradient is then None). A parameter that is added, unfrozen or moved to other memory later is a
                   ConfigError of the next step, by its name
@@ -642,6 +679,7 @@ def join(
     for bytes_of, put_back in block.untrained():
         core.broadcast(bytes_of)
         put_back()
+    block.assign()
     member = Member(core, meetings, plan, block, steps)
     member._epoch_known = iterations_per_epoch is not None
     if optimizer is not None and hasattr(optimizer, "step"):

@@ -1,21 +1,23 @@
-"""A torch module's parameters and gradients as views of the member's block, and what was true of them at `join`."""
+"""A torch module's parameters and gradients in the member's block, and what was true of them at `join`."""
 from __future__ import annotations
 
 import itertools
 import operator
+from contextlib import contextmanager
 
 import numpy as np
 
+from . import _staged
 from ._blocks import Block
 from .errors import ConfigError
 
 REQUIRES_GRAD = operator.attrgetter("requires_grad")
-VERSION = operator.attrgetter("_version")
+VERSION = _staged.VERSION
 AGAIN = "change the model before hearsay.join; or call member.leave(), change it, and join again"
 
 
 class TorchBlock(Block):
-    """The `.data` and `.grad` of the trainable parameters become views of the block.
+    """The `.data` and `.grad` of the trainable parameters become views of the block; where they cannot, they are staged.
 
     What else the model has, frozen parameters and buffers of any type, begins with rank 0's values and stays where it
     is. What was true at `join` is asked again when a step begins; it costs some 0.2 µs a parameter.
@@ -41,15 +43,18 @@ class TorchBlock(Block):
         self.gradient_tensor = torch.from_numpy(self.flat_gradients)
         self.value_views = self.cut(torch.from_numpy(self.values), reshape)
         self.gradient_views = self.cut(self.gradient_tensor, reshape)
-        with torch.no_grad():
-            for tensor, view, gradient in zip(self.tensors, self.value_views, self.gradient_views):
-                view.copy_(tensor)
-                tensor.grad = None
-                tensor.data = view
-                tensor.grad = gradient
+        self.staged = {}  # segment → what keeps it equal
+        for segment, (tensor, view) in enumerate(zip(self.tensors, self.value_views)):
+            tensor.grad = None
+            if _staged.is_needed(torch, tensor):
+                self.staged[segment] = _staged.Staged(torch, tensor, view, self.gradient_views[segment])
+                continue
+            view.copy_(tensor.data)
+            tensor.data = view
+            tensor.grad = self.gradient_views[segment]
         self.parameters = dict(zip(self.names, self.tensors))
         self.gradients = dict(zip(self.names, self.gradient_views))
-        self.addresses = [view.data_ptr() for view in self.value_views]
+        self.addresses = [tensor.data_ptr() for tensor in self.tensors]
         self.data_ptr = torch.Tensor.data_ptr
         self.hooks = []
         self.input_hook = None
@@ -59,11 +64,61 @@ class TorchBlock(Block):
         self.require_as_at_join()
         self.gradient_tensor.zero_()
         self.point_to_gradients()
+        for staged in self.staged.values():
+            staged.forget_gradient()
+            staged.pull()
 
     def point_to_gradients(self):
-        for tensor, view in self.live:
+        for tensor, view in self.viewed:
             if tensor.grad is not view:
                 tensor.grad = view
+
+    # ------------------------------------------------------------------ what is staged
+
+    def pull(self):
+        for staged in self.staged.values():
+            staged.pull()
+
+    def push(self):
+        for staged in self.staged.values():
+            staged.push()
+
+    def assign(self):
+        for staged in self.staged.values():
+            staged.assign()
+
+    def hand_on(self):
+        for staged in self.staged.values():
+            staged.push()
+            staged.hand_back_gradient()
+
+    def gather_edited_gradients(self):
+        for staged in self.staged.values():
+            staged.gather_gradient()
+
+    @contextmanager
+    def applying(self):
+        self.point_to_gradients()
+        for staged in self.staged.values():
+            staged.lend_master()
+        try:
+            yield
+        finally:
+            for segment, staged in self.staged.items():
+                staged.take_back()
+                self._hook_again(segment)
+
+    def saved(self):
+        return self.values.copy(), [s.own.clone() for s in self.staged.values() if not s.is_narrow]
+
+    def restore(self, saved):
+        values, own = saved
+        self.put(values)
+        for staged, before in zip((s for s in self.staged.values() if not s.is_narrow), own):
+            staged.own.copy_(before)
+
+    def masters(self):
+        return [staged.values for staged in self.staged.values() if staged.is_narrow]
 
     # ------------------------------------------------------------------ what was true at join
 
@@ -74,7 +129,9 @@ class TorchBlock(Block):
         self.structure = self._identities()
         self.asked = list({id(p): p for p in (*self.tensors, *self.module.parameters())}.values())
         self.wanted = list(map(REQUIRES_GRAD, self.asked))
-        self.live = [pair for pair in zip(self.tensors, self.gradient_views) if pair[0].requires_grad]
+        self.live = [tensor for tensor in self.tensors if tensor.requires_grad]
+        pairs = enumerate(zip(self.tensors, self.gradient_views))
+        self.viewed = [pair for s, pair in pairs if s not in self.staged and pair[0].requires_grad]
         for tensor in self.tensors:
             if not tensor.requires_grad:
                 tensor.grad = None  # or the optimizer's momentum would go on moving it
@@ -105,10 +162,11 @@ class TorchBlock(Block):
                 )
 
     def _name_what_has_moved(self):
-        for name, tensor, address in zip(self.names, self.tensors, self.addresses):
+        for segment, (name, tensor, address) in enumerate(zip(self.names, self.tensors, self.addresses)):
             if tensor.data_ptr() != address:
+                where = "where it was at hearsay.join" if segment in self.staged else "in the member's block any more"
                 raise ConfigError(
-                    f"the parameter '{name}' does not lie in the member's block any more (it is {_kind(tensor)} now): "
+                    f"the parameter '{name}' does not lie {where} (it is {_kind(tensor)} now): "
                     f"something has replaced its memory (model.to(...), parameter.data = ...). Do that before "
                     f"hearsay.join; model.load_state_dict copies and is fine"
                 )
@@ -124,31 +182,45 @@ class TorchBlock(Block):
         tensor, view = self.tensors[segment], self.gradient_views[segment]
         if tensor.grad is view or not tensor.requires_grad:
             return
+        if segment in self.staged:
+            self.staged[segment].gather_gradient()
+            return
         if tensor.grad is not None:
             view.copy_(tensor.grad)
         tensor.grad = view
 
     def versions(self):
-        return [VERSION(tensor) for tensor, _ in self.live]
+        return list(map(VERSION, self.live))
 
     def has_gradients(self):
-        return any(tensor.grad is not view for tensor, view in self.live) or super().has_gradients()
+        elsewhere = any(tensor.grad is not view for tensor, view in self.viewed)
+        return elsewhere or any(s.tensor.grad is not None for s in self.staged.values()) or super().has_gradients()
 
     def on_gradient(self, ready):
-        if self.hooks:
-            return True
-        for segment, tensor in enumerate(self.tensors):
-
-            def arrived(*_, segment=segment):
-                self.gather_gradient(segment)
-                ready(segment)
-
-            if hasattr(tensor, "register_post_accumulate_grad_hook"):  # torch 2.1
-                self.hooks.append((None, tensor.register_post_accumulate_grad_hook(arrived)))
-            else:
-                accumulator = tensor.expand_as(tensor).grad_fn.next_functions[0][0]
-                self.hooks.append((accumulator, accumulator.register_hook(arrived)))
+        if not self.hooks:
+            self.ready = ready
+            self.hooks = [self._hooked(segment) for segment in range(len(self.tensors))]
         return True
+
+    def _hooked(self, segment):
+        """(what must be kept with the hook, the hook)"""
+        tensor = self.tensors[segment]
+
+        def arrived(*_):
+            self.gather_gradient(segment)
+            self.ready(segment)
+
+        if hasattr(tensor, "register_post_accumulate_grad_hook"):  # torch 2.1
+            return None, tensor.register_post_accumulate_grad_hook(arrived)
+        accumulator = tensor.expand_as(tensor).grad_fn.next_functions[0][0]
+        return accumulator, accumulator.register_hook(arrived)
+
+    def _hook_again(self, segment):
+        """Torch gives a parameter a new accumulator where its type has changed meanwhile."""
+        if self.hooks and self.hooks[segment][0] is not None and self.tensors[segment].requires_grad:
+            self.hooks[segment][1].remove()
+            with self.torch.enable_grad():
+                self.hooks[segment] = self._hooked(segment)
 
     def on_inputs(self, seen):
         if self.input_hook is not None:
@@ -180,7 +252,8 @@ class TorchBlock(Block):
         return {**self.frozen, **dict(self.module.named_buffers())}
 
     def described(self):
-        return "".join(f"{name} {t.dtype} {list(t.shape)}\n" for name, t in self._others().items())
+        others = "".join(f"{name} {t.dtype} {list(t.shape)}\n" for name, t in self._others().items())
+        return others + "".join(f"{name} {t.dtype}\n" for name, t in self.parameters.items())
 
     def untrained(self):
         for tensor in self._others().values():
@@ -287,10 +360,10 @@ def _require_trainable(torch, name, tensor):
             f"the parameter '{name}' is {_kind(tensor)}; Hearsay trains real numbers: hold it as a float32 parameter "
             f"with the real and imaginary part last, and use torch.view_as_complex of that in the forward pass"
         )
-    if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
+    if tensor.dtype not in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
         raise ConfigError(
-            f"the parameter '{name}' is {_kind(tensor)}; Hearsay trains parameters of torch.float32 on the cpu: call "
-            f"model.float().cpu() before hearsay.join, or freeze it (requires_grad_(False))"
+            f"the parameter '{name}' is {_kind(tensor)}; Hearsay trains parameters of torch.float32, float64, bfloat16 "
+            f"and float16: convert it before hearsay.join, or freeze it (requires_grad_(False))"
         )
 
 

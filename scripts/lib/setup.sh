@@ -109,3 +109,13 @@ timed() {
   times+=$(printf '%4d:%02d  %s' $(((SECONDS - start) / 60)) $(((SECONDS - start) % 60)) "$what")$'\n'
   return "$code"
 }
+
+# make_torch2_python: the virtual environment of the preset torch2, with the newest torch and numpy of Python's index.
+make_torch2_python() {
+  local folder=$root/build/torch2-python
+  if [[ ! -d $folder/torch/ ]]; then
+    python3 -m venv "$folder" && "$folder/bin/pip" install --quiet --disable-pip-version-check --retries 1 torch numpy ||
+      return 1
+    ln -sfn "$("$folder/bin/python" -c 'import os, torch; print(os.path.dirname(torch.__file__))')" "$folder/torch"
+  fi
+}
