@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -62,11 +63,12 @@ class Folder {
 
 /// Sections of the papers' two networks with eight batches of data.
 std::vector<std::string> networks(const Folder& folder) {
-  return {"model: {name: mnist_cnn}\n"
-          "data: {name: synthetic_digits, train_size: 32, test_size: 8, batch_size: 8}\n",
-          "model: {name: resnet20}\n"
-          "data: {name: cifar10, batches: [1], train_limit: 32, test_limit: 8, batch_size: 8, path: " +
-              (folder.path() / "cifar10").string() + "}\n"};
+  return {
+      "model: {name: mnist_cnn}\n"
+      "data: {name: synthetic_digits, train_size: 32, test_size: 8, batch_size: 8}\n",
+      "model: {name: resnet20}\n"
+      "data: {name: cifar10, batches: [1], train_limit: 32, test_limit: 8, batch_size: 8, path: " +
+          (folder.path() / "cifar10").string() + "}\n"};
 }
 
 /// The exchange's section by itself and, where it takes that, asynchronous; in rounds of one iteration, for there are
@@ -126,8 +128,8 @@ TEST_CASE("every exchange, in every schedule, trains the papers' two networks an
         const Summary reported = read_summary(directory);
         CHECK(reported.status == "finished");
         CHECK(reported.iterations == summary.iterations);
-        CHECK(bytes_by_edge(directory) == static_cast<double>(summary.totals.bytes()));
-        CHECK(summary.totals.bytes() > 0);
+        CHECK(bytes_by_edge(directory) > 0.0);
+        CHECK(bytes_by_edge(directory) <= static_cast<double>(summary.totals.bytes()));  // some control is of no edge
       }
   CHECK(runs > 2 * static_cast<int>(exchanges().size()));
 }

@@ -75,8 +75,9 @@ JobOutcome descend(const std::string& yaml, int ranks, Iteration iterations, con
   const Layout layout = reference::small_layout();
   const Bowls problem(layout.size(), ranks);
   const std::vector<float> initial(layout.size(), 1.0F);
-  return train_locally(yaml, layout, initial, problem,
-                       {.ranks = ranks, .descent = descent, .iterations = iterations, .run = run.value_or(fewest_threads(yaml))});
+  return train_locally(
+      yaml, layout, initial, problem,
+      {.ranks = ranks, .descent = descent, .iterations = iterations, .run = run.value_or(fewest_threads(yaml))});
 }
 double distance(const JobOutcome& job) {
   return Bowls(reference::small_layout().size(), int(job.ranks.size())).distance(job);
@@ -483,10 +484,8 @@ TEST_CASE("with a strength that nobody has set every combination reaches the min
         const std::string topology =
             std::string("topology: {graph: {name: ") + graph + "}, weights: {name: " + weights + "}}\n";
         const Bowls problem(layout.size(), ranks);
-        const JobOptions options{.ranks = ranks,
-                                 .descent = {.learning_rate = 0.05},
-                                 .iterations = 1500,
-                                 .run = fewest_threads(exchange)};
+        const JobOptions options{
+            .ranks = ranks, .descent = {.learning_rate = 0.05}, .iterations = 1500, .run = fewest_threads(exchange)};
         try {
           const JobOutcome outcome = train_locally(topology + exchange, layout, initial, problem, options);
           CHECK(problem.distance(outcome) < 1e-2);
