@@ -28,7 +28,7 @@ inline double quantile(std::vector<double> values, double fraction) {
   return *nth;
 }
 
-/// Of an even count the lower of the two in the middle.
+/// An even count has the lower of the two in the middle.
 inline double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
 
 }  // namespace hearsay

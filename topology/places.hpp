@@ -16,7 +16,7 @@ namespace hearsay {
 
 class Places {
  public:
-  /// Of a graph without spares, implicitly. `topology` must outlive it.
+  /// The places of a graph, without spares: an implicit conversion. `topology` must outlive it.
   Places(const Topology& topology, int spares = 0) : topology_(&topology), spares_(spares) {
     for (int place = 0; spares > 0 && place < count(); ++place) largest_ = std::max(largest_, topology.degree(place));
   }

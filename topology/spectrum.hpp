@@ -23,7 +23,7 @@ struct Operator {
 /// where the outermost eigenvalues lie close to others (a path), some tens where they do not.
 Ends lanczos(const Operator& matrix);
 
-/// Of a symmetric matrix whose rows have equal sums, W or a Laplacian, of size ≥ 2.
+/// The ends of a symmetric matrix whose rows have equal sums, W or a Laplacian, of size ≥ 2.
 Ends ends_on_differences(const MixingMatrix& matrix);
 
 }  // namespace hearsay

@@ -23,7 +23,7 @@ using Graph = boost::adjacency_list<boost::setS, boost::vecS, boost::undirectedS
 /// fixed points, so that W_t = (1 − w) I + w Π_t is doubly stochastic whatever the weight w is.
 using Turn = std::vector<int>;
 
-/// Of a directed graph: whom every rank sends to, ascending, itself left out.
+/// Whom every rank of a directed graph sends to, ascending, itself left out.
 using Targets = std::vector<std::vector<int>>;
 
 /// Builds a connected graph for a number of ranks. P = 1 is the graph of one vertex for every family.
@@ -32,7 +32,7 @@ class GraphFamily {
   virtual ~GraphFamily() = default;
   /// Throws ConfigError if this family has no graph of that size (a torus of 7) or it is not connected.
   virtual Graph build(int ranks) const = 0;
-  /// Of a graph that changes from iteration to iteration, one period; `build` is then the union of its turns. Empty
+  /// One period of a graph that changes from iteration to iteration; `build` is then the union of its turns. Empty
   /// where the graph stays as it is, and for one rank.
   virtual std::vector<Turn> turns(int ranks) const {
     static_cast<void>(ranks);
@@ -118,7 +118,7 @@ struct Neighbourhood {
   std::vector<double> weights;  ///< w_ij, in the order of `neighbours`; 0 for one that does not send to this rank
   std::vector<Peer> turns{};    ///< of a graph that changes: iteration k has the peer turns[k mod period]
   double turn_weight = 0.0;     ///< ... whose model has this weight
-  /// Of a directed graph: w_ji, the share of what this rank has that goes to each neighbour. Empty: as `weights`.
+  /// On a directed graph w_ji, the share of what this rank has that goes to each neighbour. Empty: as `weights`.
   std::vector<double> shares{};
 
   bool sends_to(std::size_t e) const { return shares.empty() || shares[e] > 0.0; }
@@ -157,7 +157,7 @@ struct Topology {
   std::optional<std::int64_t> arcs{};  ///< of a directed graph how many: `matrix` holds shares
   std::shared_ptr<SolvedOnce> solved = std::make_shared<SolvedOnce>();  ///< of this graph and its copies
 
-  /// Of `matrix`; of a graph that changes, of the product of a period. Computed when first asked for, by any thread.
+  /// The spectrum of `matrix`; of a graph that changes, of the product of a period. Computed when first asked for, by any thread.
   const Spectrum& spectrum() const;
   int ranks() const { return static_cast<int>(boost::num_vertices(graph)); }
   bool directed() const { return arcs.has_value(); }

@@ -15,7 +15,7 @@ struct Text {
   std::shared_ptr<const void> owner;
 };
 
-/// Of memory.
+/// The text that memory holds.
 Text text_of(std::string characters, std::string origin);
 /// Maps a file; `.gz` and `.xz` are unpacked into memory, up to 1 GiB. Throws DataError if it cannot be read, is no
 /// regular file, or is empty.

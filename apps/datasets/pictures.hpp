@@ -12,7 +12,7 @@ struct Picture {
   std::vector<std::uint8_t> pixels{};
 };
 
-/// Of a file that is a PNG or a JPEG, whatever it is called; grey becomes colour, and what can be seen through lies on
+/// The picture in a PNG or JPEG file, whatever it is called; grey becomes colour, and what can be seen through lies on
 /// black. Throws DataError, naming the file, if it is neither, damaged, of more than 10⁸ pixels,
 /// or of more than its bytes can hold.
 Picture read_picture(const std::filesystem::path& file);

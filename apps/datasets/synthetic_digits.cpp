@@ -30,7 +30,7 @@ constexpr int side = 28;
 constexpr int classes = 10;
 constexpr double digit_height_px = 18.0;
 
-// Of pixel/255 over 12,000 training images of the default difficulty, seed 7.
+// Moments of pixel/255 over 12,000 training images of the default difficulty, seed 7.
 constexpr float measured_mean = 0.1401F;
 constexpr float measured_stddev = 0.2756F;
 

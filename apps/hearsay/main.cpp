@@ -28,7 +28,7 @@ struct CommandLine {
   bool once = false;
   BenchCollectivesArguments collectives;
   SimulateArguments simulate;
-  Words words;  ///< behind the command
+  Words words;  ///< after the command
   BenchExchangesArguments exchanges;
   BenchTrainingArguments training;
   std::filesystem::path network_file = "network.yaml";

@@ -1,5 +1,5 @@
 // lstm: a recurrent network that foretells the next token of a sequence.
-//   x = E[token];  L layers of LSTM with h units each, dropout before and behind each;  logits = H x + b
+//   x = E[token];  L layers of LSTM with h units each, dropout before and after each;  logits = H x + b
 // zaremba2014recurrent, whose large network the gTop-k experiments train (shi2019gtopk): two layers
 // of 1,500 units, an embedding of 1,500, dropout 0.65. hochreiter1997lstm.
 // Deviates from the paper in: a sequence begins with a state of zeros, not with the end of the one before it, since

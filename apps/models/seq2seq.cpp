@@ -69,7 +69,7 @@ class Seq2SeqImpl : public torch::nn::Module, public SequenceWriter {
   /// What a source is to the writing half.
   struct Read {
     torch::Tensor states, keys;  // (B, S', 2h), (B, S', h)
-    torch::Tensor nothing;       // (B, S'): true behind a source's end
+    torch::Tensor nothing;       // (B, S'): true after a source's end
     torch::Tensor start;         // s_0 (B, h)
   };
 

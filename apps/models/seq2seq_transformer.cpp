@@ -4,7 +4,7 @@
 //   decoder, L times:  y ← y + A(norm y), of what stands before, y ← y + A(norm y, m), y ← y + M(norm y)
 //   logits = norm(y) Eᵀ;   A: heads of softmax(Q Kᵀ/√(d/h) + mask) V and a projection;  M: d → f, ReLU, → d
 // vaswani2017attention.
-// Deviates from the paper in: norms are before A and M, not behind, which needs no warm-up to begin with. Both
+// Deviates from the paper in: norms are before A and M, not after, which needs no warm-up to begin with. Both
 // languages and the output share one E, as there. The sizes are small by default.
 // Cost: V d + L (4 (d² + d) + 2 d f + f + d + 4 d) + L (8 (d² + d) + 2 d f + f + d + 6 d) + 4 d parameters in
 // 42 L + 5 segments, for V tokens. The paper's base model with 37,000 tokens: 63.1 million, "65" there.
@@ -36,7 +36,7 @@ Linear linear(std::int64_t in, std::int64_t out) {
   return layer;
 }
 
-/// Of what attention looks at: (B, h, S, d/h) each.
+/// Keys and values of what attention looks at: (B, h, S, d/h) each.
 struct KeyValues {
   torch::Tensor keys, values;
 };
@@ -50,7 +50,7 @@ class AttentionImpl : public torch::nn::Module {
         value_(register_module("value", linear(s.width, s.width))),
         projection_(register_module("projection", linear(s.width, s.width))),
         dropout_(register_module("dropout", torch::nn::Dropout(s.dropout))) {}
-  /// Of (B, S, d).
+  /// `seen`: (B, S, d).
   KeyValues key_values(const torch::Tensor& seen) { return {parted(key_(seen)), parted(value_(seen))}; }
   /// (B, T, d) looks at what is seen, but not where `hidden`, (B, 1, 1, S) or (T, S), is true; undefined: everywhere.
   torch::Tensor forward(const torch::Tensor& x, const KeyValues& seen, const torch::Tensor& hidden) {
@@ -90,7 +90,7 @@ class LayerImpl : public torch::nn::Module {
     const torch::Tensor own = norm1_(x);
     return attend(x, own, self_->key_values(own), hidden, source, hidden_source);
   }
-  /// Of the decoder: one token more, x (B, 1, d). `cache`: keys and values of the tokens before it; its own join them.
+  /// The decoder takes one token more, x (B, 1, d). `cache`: keys and values of the tokens before it; its own join them.
   torch::Tensor next(const torch::Tensor& x, KeyValues& cache, const KeyValues& source,
                      const torch::Tensor& hidden_source) {
     const torch::Tensor own = norm1_(x);
@@ -165,7 +165,7 @@ class Seq2SeqTransformerImpl : public torch::nn::Module, public SequenceWriter {
 
  private:
   struct Read {
-    torch::Tensor memory, nothing;  // (B, S', d); (B, 1, 1, S'): true behind a source's end
+    torch::Tensor memory, nothing;  // (B, S', d); (B, 1, 1, S'): true after a source's end
   };
 
   /// Tokens whose first stands at `from`.

@@ -1,8 +1,8 @@
-// vgg16: thirteen 3×3 convolutions in five stages with a pooling behind each, and three dense layers.
+// vgg16: thirteen 3×3 convolutions in five stages with a pooling after each, and three dense layers.
 //   stages: 2 × 64, 2 × 128, 3 × 256, 3 × 512, 3 × 512 maps;  classifier: fc4096 relu dropout fc4096 relu dropout fc
 // simonyan2015very, table 1, column D.
 // Deviates from the paper in: weights start from LibTorch's default distribution. Images of less than 64 pixels a side
-// have the form for CIFAR-10 (liu2015very): a batch normalisation behind every convolution, and one dense
+// have the form for CIFAR-10 (liu2015very): a batch normalisation after every convolution, and one dense
 // layer.
 // Cost: for three channels and 1,000 classes 138,357,544 parameters in 32 segments, of which the first dense layer has
 // 102,764,544; for 32×32 images and 10 classes 14,728,266 in 54, and 8,448 running means and variances.

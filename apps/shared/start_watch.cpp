@@ -71,7 +71,7 @@ bool is_living_child(const fs::path& process, pid_t parent) {
   return of == parent && state != 'Z' && state != 'X';
 }
 
-/// Of this job's processes on this host that live: local rank → rank.
+/// local rank → rank of this job's processes on this host that live.
 std::map<long, long> living_here(pid_t launcher, const std::string& job) {
   std::map<long, long> living;
   std::error_code error;

@@ -29,7 +29,7 @@ std::string counted(std::int64_t n, std::string_view noun);
 /// Columns that `text` takes on a screen: code points, as none of ours is wide.
 std::size_t screen_width(std::string_view text);
 
-/// `text` with blanks up to `width` columns: behind it, or in front of it.
+/// `text` with blanks up to `width` columns: after it, or in front of it.
 std::string pad_right(std::string_view text, std::size_t width);
 std::string pad_left(std::string_view text, std::size_t width);
 

@@ -12,7 +12,7 @@
 namespace hearsay {
 namespace {
 
-/// Of one rank: it fails again only after it has come back.
+/// A rank fails again only after it has come back.
 void require_order(Config& failure, const std::vector<SimulatedFailure>& before, const SimulatedFailure& next) {
   failure.require(next.back_at_s > next.at_s, "back_at_s", "a rank comes back after it has failed (0: never)");
   for (const SimulatedFailure& other : before)

@@ -26,7 +26,7 @@ class Fate {
   /// `failures` must outlive it.
   Fate(const SimulatedFailures& failures, int process) : failures_(failures), process_(process) {}
   void began();
-  /// Of a spare: whether it is there by now, to take the place of this rank.
+  /// Whether this spare is there by now, to take the place of `rank`.
   bool may_take(int rank) const;
 
  private:
@@ -35,7 +35,7 @@ class Fate {
   std::chrono::nanoseconds start_{};
 };
 
-/// Of runs that train a model; the build without LibTorch has another one, which throws ConfigError.
+/// Reads a run that trains a model; the build without LibTorch has another one, which throws ConfigError.
 SimulatedJob read_training_job(const Config& root, SimulationPlan simulation, int processes,
                                const std::string& command);
 

@@ -23,7 +23,7 @@ struct SimulationPlan {
   double slow_factor = 1.0;
   double scale = 1.0;  ///< bandwidths are divided by it
   SimulatedFailures failures{};
-  // Of synthetic gradients:
+  // Synthetic gradients:
   std::int64_t values = 0, segments = 1, iterations = 0;
   double learning_rate = 0.0;
 
@@ -36,7 +36,7 @@ struct SimulationPlan {
   Layout layout() const;
 };
 
-/// Of so many processes.
+/// Reads the simulation of so many processes.
 SimulationPlan read_simulation(Config& root, int processes);
 
 }  // namespace hearsay

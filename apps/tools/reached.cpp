@@ -27,7 +27,7 @@ bool is_at_least(double value, double other, const Metric& metric) {
   return value == other || metric.worst_of(value, other) == other;
 }
 
-/// Of at least one.
+/// `run` has at least one evaluation.
 double best_of(const std::vector<Evaluated>& run, const Metric& metric) {
   double best = run.front().value;
   for (const Evaluated& now : run)

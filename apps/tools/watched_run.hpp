@@ -40,7 +40,7 @@ class WatchedRun {
   std::size_t segments() const { return segments_; }
   /// Mean of rank 0's losses, one number a record, oldest first; at most `kept_losses` of them.
   const std::deque<double>& losses() const { return losses_; }
-  /// Of the averaged model, in the last evaluation, by the task's own metric.
+  /// How good the averaged model was in the last evaluation, by the task's own metric.
   const std::optional<MetricValue>& quality() const { return quality_; }
   /// Seconds since any rank has written something, or since the run began; by the clock of the file system.
   double silent_s() const;

@@ -23,7 +23,7 @@ std::uint32_t hash_of(std::string_view name) {
   return static_cast<std::uint32_t>(xxh3(std::as_bytes(std::span(name.data(), name.size()))));
 }
 
-/// Of the front of `from`, which has room for one.
+/// The header at the front of `from`, which has room for one.
 EntryHeader header_at(std::span<const std::byte> from) {
   EntryHeader header{};
   std::memcpy(&header, from.data(), sizeof header);

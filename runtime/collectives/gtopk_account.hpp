@@ -29,7 +29,7 @@ class GTopKAccount {
   std::vector<std::uint32_t> survivors_;
 };
 
-/// Of two ascending lists.
+/// What two ascending lists have in common.
 std::vector<std::uint32_t> intersection(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b);
 /// One bit for each of `asked` (ascending): whether it is in `alive` (ascending).
 std::vector<std::byte> flags_of(std::span<const std::uint32_t> asked, std::span<const std::uint32_t> alive);

@@ -56,7 +56,7 @@ class Butterfly {
   std::vector<std::uint32_t> folded_sent_, folded_alive_;
 };
 
-/// Of a member beyond Q: hands its contribution over and waits for the result.
+/// A member beyond Q hands its contribution over and waits for the result.
 SparseVector Butterfly::ask(int partner) {
   const SparseWire::Sent up = wire_.prepare(own_);
   account_.rounded(up.rest, 0, 1);

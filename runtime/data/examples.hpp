@@ -50,7 +50,7 @@ class Examples {
  public:
   virtual ~Examples() = default;
   virtual std::size_t size() const = 0;
-  /// Writes the examples `indices`, one behind the other; equal indices give equal examples. `augmentation`: change
+  /// Writes the examples `indices`, one after the other; equal indices give equal examples. `augmentation`: change
   /// inputs at random, for training, drawing from it; nullptr: do not. Throws std::logic_error if a size is wrong or
   /// an index is out of range, DataError if a file cannot be read.
   virtual void batch(std::span<const std::uint32_t> indices, Values inputs, Values targets,

@@ -29,7 +29,7 @@ inline Metric perplexity_metric() { return {.name = "perplexity", .higher_is_bet
 inline Metric bits_metric(const std::string& what) {
   return {.name = "bits_per_" + what, .higher_is_better = false, .fraction = false};
 }
-/// Of translations, from 0 to 100: apps/datasets/text/bleu.hpp.
+/// How good translations are, from 0 to 100: apps/datasets/text/bleu.hpp.
 inline Metric bleu_metric() { return {.name = "bleu", .fraction = false}; }
 /// √(mean square of output − target).
 inline Metric rmse_metric() { return {.name = "rmse", .higher_is_better = false, .fraction = false}; }

@@ -20,7 +20,7 @@ bool complete(std::span<MPI_Request> requests, const std::function<void()>& idle
 /// Returns when all ranks have come.
 void barrier(MPI_Comm communicator, const std::function<void()>& idle);
 
-/// Every rank's `part` on rank 0, one behind the other in `all`; `counts`: how many bytes each has, and like `all` rank
+/// Every rank's `part` on rank 0, one after the other in `all`; `counts`: how many bytes each has, and like `all` rank
 /// 0's alone.
 void gather(std::span<const std::byte> part, std::span<const int> counts, std::span<std::byte> all,
             MPI_Comm communicator, const std::function<void()>& idle);

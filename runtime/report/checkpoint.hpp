@@ -70,9 +70,9 @@ class CheckpointFolder {
 
   /// Their numbers, ascending. None where there is no such folder.
   std::vector<std::uint64_t> numbers() const;
-  /// Of this run, those that are there, by rank.
+  /// This run's that are there, by rank.
   std::vector<CheckpointManifest> manifests(std::uint64_t number) const;
-  /// Of this run; nothing where it is not there, not whole, or of another run.
+  /// This run's; nothing where it is not there, not whole, or of another run.
   std::optional<CheckpointManifest> manifest(std::uint64_t number, int rank) const;
   /// Ranks that were dead by the word of a manifest of this checkpoint or of a later one, ascending.
   std::vector<int> lost_since(std::uint64_t number) const;

@@ -102,7 +102,7 @@ class MetricsWriter {
  public:
   /// Throws DataError if the file cannot be made. `run_id`: in the first line, if there is one.
   MetricsWriter(const std::filesystem::path& directory, int rank, const std::string& run_id = "");
-  /// Goes on behind the first `keep` bytes of the file that an earlier part of the run has written; see AppendedFile.
+  /// Goes on after the first `keep` bytes of the file that an earlier part of the run has written; see AppendedFile.
   MetricsWriter(const std::filesystem::path& directory, int rank, std::uintmax_t keep);
   const AppendedFile& file() const { return file_; }
   void flush() { file_.flush(); }

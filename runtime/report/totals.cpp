@@ -48,7 +48,7 @@ void add_staleness(Summary& summary, mpi::Communicator& communicator, const Ledg
   summary.staleness_p99_s = AgeBins::middle_s(quantile_bin(by_time, 0.99));
 }
 
-/// Of all ranks, on rank 0.
+/// Every rank's, on rank 0.
 std::vector<RankWork> gathered_work(mpi::Communicator& communicator, const Ledger& ledger, const RankResult& result) {
   RankWork own{.rank = result.rank,
                .iterations = result.iterations,

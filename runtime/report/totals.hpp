@@ -13,7 +13,7 @@
 
 namespace hearsay {
 
-/// How long a rank's training took, and what of that were evaluations, and waiting for others behind its last
+/// How long a rank's training took, and what of that were evaluations, and waiting for others after its last
 /// iteration.
 struct RunTimes {
   double wall_s = 0.0;
@@ -53,7 +53,7 @@ struct RankWork {
   std::int64_t rank = -1;  ///< −1: where it stands among all
   std::int64_t iterations = 0;
   double wall_s = 0.0;  ///< of its training, until all were done
-  double idle_s = 0.0;  ///< of that, behind its last iteration while others were computing
+  double idle_s = 0.0;  ///< of that, after its last iteration while others were computing
   std::array<double, phase_names.size()> phase_s{};
 };
 

@@ -3,7 +3,7 @@
 //   in seconds:     now − the moment that its packet says, on clocks that the ranks start together
 //   in iterations:  how many this rank has begun since that moment; the counters of two ranks that go at unlike speeds
 //                   cannot be compared
-// The clocks start behind the barrier of opening the windows, so they differ by what leaving it takes: microseconds on
+// The clocks start after the barrier of opening the windows, so they differ by what leaving it takes: microseconds on
 // a host, a transfer between hosts. A younger packet than that is of age 0.
 #include <array>
 #include <chrono>

@@ -157,7 +157,7 @@ void FailureDetector::learn_role(int spare, std::chrono::nanoseconds now) {
   note_role(spare, said);
 }
 
-/// Of a rank that is held for dead: what it had sent before comes soon; beats that come later are those of a rank that
+/// A rank is held for dead: what it had sent before comes soon; beats that come later are those of a rank that
 /// was only stopped.
 void FailureDetector::notice_life(int rank, std::chrono::nanoseconds now) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];

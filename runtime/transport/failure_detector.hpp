@@ -88,7 +88,7 @@ class FailureDetector {
   /// The lowest place whose holder is dead and which has a neighbour that takes part, if it is for this spare to take:
   /// all spares before it are in use, have left or are dead.
   std::optional<int> place_to_take(const std::function<std::vector<int>(int place)>& neighbours) const;
-  /// Of a spare, once.
+  /// A spare calls this once.
   void take(int place);
   void take_part();
 
@@ -106,12 +106,12 @@ class FailureDetector {
     std::vector<std::uint64_t> farewell{};  // the last row, to one that is held for dead
     bool lives = false;                     // one that is held for dead: it must hear of that
   };
-  /// Of this rank.
+  /// When this rank stood still.
   struct Stop {
     std::chrono::nanoseconds length, end;
   };
   static constexpr std::uint32_t left_bit = std::uint32_t{1} << 31;
-  /// Of what a spare says of itself: its place + 1, or 0, and whether it takes part.
+  /// A spare's word about itself: its place + 1, or 0, and whether it takes part.
   static constexpr std::uint32_t part_bit = std::uint32_t{1} << 31;
   static std::size_t bit_words(int ranks) { return (static_cast<std::size_t>(ranks) + 31) / 32; }
   static std::size_t row_words(int ranks, int spares) { return 1 + bit_words(ranks) + (spares > 0 ? 1 : 0); }

@@ -128,7 +128,7 @@ class Mailbox {
   bool sending() const { return sent_.load(std::memory_order_acquire) != posted_.load(std::memory_order_acquire); }
 
  private:
-  /// Of either direction: the neighbour, the process that works there, its memory, which slot of it is this process's,
+  /// The other end in either direction: the neighbour, the process that works there, its memory, which slot of it is this process's,
   /// and which slot of this one's memory is the other's.
   struct End {
     int neighbour;
@@ -143,7 +143,7 @@ class Mailbox {
     // The computing thread's:
     RingPosition reserved;             // behind the last posted packet
     std::deque<std::uint64_t> ends{};  // of posted packets that were not popped when last looked at
-    /// Of that packet; bytes that say any iteration may be the first, damaged ones in tests too.
+    /// That packet's iteration; bytes that say any iteration may be the first, damaged ones in tests too.
     Iteration last = std::numeric_limits<Iteration>::min();
     // From one thread to the other:
     /// The form of fixed capacity leaks what is left in it (Boost 1.74).
@@ -222,7 +222,7 @@ class Mailbox {
   std::atomic<std::uint64_t> sent_{0};    // communication thread: packets whose head is flushed
   std::vector<std::unique_ptr<Outgoing>> out_;
   std::vector<std::unique_ptr<Incoming>> in_;
-  /// Of processes that are dead: what MPI may still read of them stays.
+  /// What MPI may still read of processes that are dead stays.
   std::vector<std::unique_ptr<Outgoing>> former_out_;
   std::vector<std::unique_ptr<Incoming>> former_in_;
 };

@@ -1,4 +1,4 @@
-# What must be true of hosts before mpirun is started on them. To be sourced behind setup.sh.
+# What must be true of hosts before mpirun is started on them. To be sourced after setup.sh.
 # HOSTS is a line "NAME SLOTS" for each host; SLOTS is "?" where only the host knows: as many as it has cores. WHERE is
 # what messages call the place that they stand in.
 # shellcheck shell=bash

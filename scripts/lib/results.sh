@@ -5,7 +5,7 @@
 total_of() { sed -nE "s/^[[:space:]]*$2=\"([0-9]+)\".*/\1/p" "$1" | head -n 1; }
 
 # skips_of RESULTS: a line "NAME: REASON" for each test that was skipped, and "NAME, in part: REASON" for each that
-# passed without a part of itself. The reason is what the test says behind "skipped: " or, in a program of doctest
+# passed without a part of itself. The reason is what the test says after "skipped: " or, in a program of doctest
 # cases, "MESSAGE: not checked: "; else what CTest says.
 skips_of() {
   awk '

@@ -12,7 +12,7 @@ known=$(sed -nE 's/^@[a-z]+\{([^,]+),.*/\1/p' docs/references.bib | sort)
 missing=$(comm -23 <(echo "$used") <(sort -u <<<"$known"))
 unused=$(comm -13 <(echo "$used") <(sort -u <<<"$known"))
 twice=$(uniq -d <<<"$known")
-# A merge can lose the brace that ends an entry, and everything behind it is then part of that one.
+# A merge can lose the brace that ends an entry, and everything after it is then part of that one.
 unended=$(awk '/^@/ {if (entry != "") print entry; entry = $0} /^}/ {entry = ""} END {if (entry != "") print entry}' \
   docs/references.bib)
 [[ -z $unended ]] || echo "FAILED: no line of its own ends: $unended"

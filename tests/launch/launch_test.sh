@@ -84,7 +84,7 @@ expect 1 "not enough slots" mpirun --allow-run-as-root --hostfile cores -n $((co
 for hosts in hosts cores; do
   expect 0 "hello" "$launch" --hostfile $hosts --oversubscribe -n $((cores + 3)) echo hello
 done
-# An option of mpirun before -n is mpirun's, one behind the program is the program's.
+# An option of mpirun before -n is mpirun's, one after the program is the program's.
 expect 0 "one -n 9" "$launch" --hostfile hosts --tag-output -n 1 echo one -n 9
 grep -qF "[1,0]<stdout>" out || failed "mpirun did not get --tag-output: $(cat out)"
 expect 5 "" "$launch" -n 2 sh -c 'exit 5'

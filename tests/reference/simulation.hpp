@@ -27,7 +27,7 @@ struct TriggerRule {
 
 struct Setup {
   std::vector<std::vector<double>> weights;  ///< W, dense
-  /// Of a graph that changes: iteration k mixes with sequence[k mod its length] instead, row i being what i hears of.
+  /// Where the graph changes, iteration k mixes with sequence[k mod its length] instead, row i being what i hears of.
   std::vector<std::vector<std::vector<double>>> sequence{};
   std::vector<std::size_t> segment_lengths;  ///< floats
   std::vector<float> initial;                ///< x_0
@@ -70,7 +70,7 @@ Outcome simulate(const Setup& setup, const GradientSource& problem);
 
 /// The methods that send everything at every iteration, in the form that mixes while the gradient is computed.
 enum class Method { quasi_global_momentum, gradient_tracking, momentum_tracking, push_sum };
-/// Of `setup` it reads weights (for push_sum w_ij is the share of what j has that goes to i), sequence, lengths, start,
+/// It reads of `setup` weights (for push_sum w_ij is the share of what j has that goes to i), sequence, lengths, start,
 /// rate and iterations. Of push_sum x is z.
 Outcome simulate(const Setup& setup, Method method, double momentum, const GradientSource& problem);
 

@@ -5,7 +5,7 @@
 //
 // Source: lian2017dpsgd (ring, 1/3); ghosh2021eventgrad, section 3. Directed: nedic2016push; assran2019sgp, section 3.
 // Deviates from the paper in: nothing. Rows sum to 1 on any graph, columns on regular graphs only; others are refused.
-// Of shares the columns sum to 1 on any graph.
+// The columns of shares sum to 1 on any graph.
 // Cost: O(edges), once.
 #include "base/error.hpp"
 #include "topology/graph_tools.hpp"

@@ -19,7 +19,7 @@ class MassBalance {
   void applied(std::span<const float> mean, int ranks) { sum_ -= weighted(mean, ranks); }
   void kept(std::span<const float> residual) { sum_ -= weighted(residual, 1); }
 
-  /// Of one rank, at the end.
+  /// What one rank says at the end.
   struct Statement {
     std::uint64_t balance, replica_hash;
   };

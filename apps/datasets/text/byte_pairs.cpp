@@ -19,7 +19,7 @@ std::int64_t right_of(std::uint64_t pair) { return static_cast<std::int64_t>(pai
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/// Of ASCII: everything beyond is a letter.
+/// Punctuation is ASCII: everything beyond is a letter.
 bool is_punctuation(char c) {
   const bool letter_or_digit = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
   return static_cast<unsigned char>(c) < 0x80 && !letter_or_digit && !is_blank(c);

@@ -1,5 +1,5 @@
 // text: a file, or a folder of files, as characters or bytes; without a file, text of a grammar whose entropy is known.
-//   example i = T tokens from token i·stride of a file on; to be foretold: the token behind each of them
+//   example i = T tokens from token i·stride of a file on; to be foretold: the token after each of them
 // The last part of every file is what is tested on, as in char-rnn and nanoGPT; sequences do not cross files.
 // The generated text: apps/datasets/text/toy_grammar.cpp, 0.497 bits (0.345 nats) a character.
 // Cost: no messages; files are mapped, and a rank keeps 12 bytes a sequence; every file is read twice at the start.
@@ -70,7 +70,7 @@ class TextSource final : public DatasetSource {
 
  private:
   std::size_t block() const { return static_cast<std::size_t>(block_); }
-  /// Of a sequence with so many blank lines before it in its file; `documents`: those of earlier files.
+  /// The group of a sequence with so many blank lines before it in its file; `documents`: those of earlier files.
   std::uint32_t group(std::uint32_t blank_lines, std::uint32_t documents,
                       const std::vector<std::uint32_t>& topics) const {
     if (!topics.empty()) return topics[blank_lines];

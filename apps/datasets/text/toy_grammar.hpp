@@ -8,7 +8,7 @@
 namespace hearsay {
 
 struct GeneratedText {
-  std::string text;                     ///< documents with a blank line behind each, cut off at the wanted size
+  std::string text;                     ///< documents with a blank line after each, cut off at the wanted size
   std::vector<std::uint32_t> topics{};  ///< of each document, in [0, grammar_topics)
   double bits = 0.0;                    ///< −log₂ of the probability of all draws that made it
 };

@@ -1,5 +1,5 @@
 // Source: sentences of the grammar in toy_grammar.cpp, "the small sailors follow a boat."
-// Target: the same words written backwards, in another order: an adjective goes behind its noun, the verb to the end.
+// Target: the same words written backwards, in another order: an adjective goes after its noun, the verb to the end.
 //   "the small sailors follow a boat." → "eht srolias llams a taob wollof."
 // One source has one target: nothing but BLEU 100 is the best that can be reached. What has to be learnt is a
 // dictionary, and two reorderings, of which one goes over half a sentence.
@@ -18,7 +18,7 @@ bool is_article(const std::string& word) { return word == "the" || word == "a" |
 
 std::string backwards(const std::string& word) { return {word.rbegin(), word.rend()}; }
 
-/// "the small sailors" → "eht srolias llams"; moves `at` behind the phrase.
+/// "the small sailors" → "eht srolias llams"; moves `at` past the phrase.
 std::string phrase(const std::vector<std::string>& words, std::size_t& at, bool has_adjective) {
   const std::string article = backwards(words[at++]);
   const std::string adjective = has_adjective ? " " + backwards(words[at++]) : "";

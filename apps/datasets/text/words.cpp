@@ -1,5 +1,5 @@
 // words: text as words, in the format of the Penn Treebank: three files of lines of words between blanks.
-//   example i = T words from word i·stride of the training file on; to be foretold: the word behind each of them
+//   example i = T words from word i·stride of the training file on; to be foretold: the word after each of them
 // The end of a line is the word <eos>. The vocabulary are the training file's words, the most frequent first; what else
 // occurs is <unk>. Without files, words of a grammar whose entropy is known (apps/datasets/text/toy_grammar.cpp).
 // mikolov2010recurrent has the usual three files, 929,589 words of 10,000, with <unk> in them.

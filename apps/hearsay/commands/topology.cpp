@@ -55,7 +55,7 @@ std::string consensus_text(const Spectrum& spectrum) {
   return "differences shrink tenfold in " + significant(mixings, 4) + " iterations (without gradients)";
 }
 
-/// Of a graph that changes ρ is that of a whole period.
+/// A graph that changes has the ρ of a whole period.
 std::string period_text(const Topology& topology) {
   const double gap = topology.spectrum().gap, contraction = topology.spectrum().contraction;
   const std::string period = counted(topology.period(), "iteration");

@@ -1,7 +1,7 @@
 #pragma once
 // Momentum correction on the GPU: what error feedback collects of a gradient.
 //   u ← m u + s g,         g ← u              (Nesterov: u ← m (u + s g), g ← u + s g)
-// lin2018dgc, section 3; the same bits as ErrorFeedback on the processor, which adds g to r behind it.
+// lin2018dgc, section 3; the same bits as ErrorFeedback on the processor, which adds g to r after it.
 // Cost: one launch; 16 bytes a value.
 #include <algorithm>
 #include <cstdint>

@@ -35,7 +35,7 @@ struct Control {
   std::int32_t level = no_level;  // magnitude bits from which the next call collects candidates
   float ease = 0.9F;              // level over k-th magnitude, ≤ 1
   std::uint32_t k = 0;            // that the level is for
-  // Of this call:
+  // This call's:
   std::uint32_t first_bad = no_position;  // first position whose value is not finite
   std::uint32_t pages = 0;                // that were asked for; more than there are: overflow
   std::uint32_t candidates = 0;           // that reach the level
@@ -83,7 +83,7 @@ constexpr std::uint32_t at_most_4(std::uint64_t first, std::uint64_t end) {
   return static_cast<std::uint32_t>(left < 4 ? left : 4);
 }
 
-/// Of chunk `index` among the candidates, or among all values.
+/// The four values of chunk `index` among the candidates, or among all values.
 template <class Block>
 HEARSAY_DEVICE Quad quad_of(const SelectionView& view, bool from_candidates, std::uint64_t index, unsigned t) {
   if (!from_candidates) {

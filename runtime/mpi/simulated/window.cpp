@@ -137,7 +137,7 @@ bool Window::Handle::expects_events() const {
          std::any_of(out.begin(), out.end(), [](auto& edge) { return !edge.second.under_way.empty(); });
 }
 
-/// Of one of `events()`, which has ended.
+/// Takes note of one of `events()`, which has ended.
 void Window::Handle::take_note(std::size_t event) {
   if (event == 0) {
     in.push_back({.from = announced});
@@ -157,7 +157,7 @@ void Window::Handle::take_note(std::size_t event) {
   to->second.has_news = true;
 }
 
-/// Of all that has ended by now. A question is a change to SimGrid's context and back, which costs a lot where actors
+/// Takes note of all that has ended by now. A question is a change to SimGrid's context and back, which costs a lot where actors
 /// are threads: all is asked about at once, and once in a moment of simulated time.
 void Window::Handle::take_note() {
   const double now = sim::Engine::get_clock();

@@ -13,7 +13,7 @@
 
 namespace hearsay {
 
-/// "choose another folder with …", and `otherwise` behind that.
+/// "choose another folder with …", and `otherwise` after that.
 Remedy another_folder(const std::string& otherwise = "");
 
 class RunLock {
@@ -23,7 +23,7 @@ class RunLock {
   /// Locks the folder for this process and the run `run_id`. Throws ConfigError if a run is being written there (who,
   /// where, and what to do), DataError if no file can be made there.
   RunLock(const std::filesystem::path& directory, const std::string& run_id);
-  /// Of another process of the run `run_id`, whose folder is locked already: holds it, too. Without effect where the
+  /// Another process of the run `run_id`, whose folder is locked already, holds it, too. Without effect where the
   /// file is not seen, or the file system has no locks.
   static RunLock joined(const std::filesystem::path& directory, const std::string& run_id);
   /// The owner has died: this process owns the folder from now on, and the file says so. Without effect if it does

@@ -8,7 +8,7 @@
 namespace hearsay {
 namespace {
 
-/// Of a checkpoint, those of the ranks r, r + P, … that are there.
+/// A checkpoint's manifests of the ranks r, r + P, … that are there.
 std::vector<CheckpointManifest> own_manifests(const CheckpointFolder& folder, std::uint64_t number, int rank,
                                               int ranks) {
   std::vector<CheckpointManifest> found;

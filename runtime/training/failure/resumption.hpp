@@ -20,7 +20,7 @@ struct Resumption {
   int living = 1;       ///< of which so many were alive
   bool settled = true;  ///< they had met
   double epoch = 0.0;
-  /// Of those of the ranks r, r + P, r + 2 P, … of that job that were alive, r being this rank of P; on as many ranks
+  /// Those of the ranks r, r + P, r + 2 P, … of that job that were alive, r being this rank of P; on as many ranks
   /// as before it is this rank's own, or none.
   std::vector<RawBytes> states{};
   std::vector<int> of{};  ///< whose they are

@@ -17,7 +17,7 @@ torch::Tensor room(const TensorShape& shape, std::int64_t count) {
   return torch::empty(sizes, has_classes(shape) ? torch::kInt64 : torch::kFloat32);
 }
 
-/// Of a contiguous tensor.
+/// The values of a contiguous tensor.
 Values memory_of(const torch::Tensor& tensor) {
   const auto count = static_cast<std::size_t>(tensor.numel());
   if (tensor.is_floating_point()) return std::span(tensor.data_ptr<float>(), count);

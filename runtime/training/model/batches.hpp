@@ -47,7 +47,7 @@ class TrainingBatches {
     return buffer_.batch(indices, augmented_ ? &random_ : nullptr);
   }
 
-  /// Goes on behind as many batches as this rank has had.
+  /// Goes on after as many batches as this rank has had.
   void skip(std::int64_t batches) { sampler_.skip(batches); }
   /// What augmentation draws next.
   void state(Archive& archive) { random_state(archive, random_); }

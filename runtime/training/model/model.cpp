@@ -139,7 +139,7 @@ double Model::loss_and_gradient(const Batch& batch) {
   return loss.item<double>();
 }
 
-// A tensor's own hooks run before its gradient is added to .grad; those behind its accumulator run after.
+// A tensor's own hooks run before its gradient is added to .grad; those of its accumulator run after.
 void Model::on_gradient(const std::function<void(SegmentId)>& ready) {
   for (SegmentId s = 0; s < trainable_.size(); ++s) {
     accumulators_.push_back(torch::autograd::impl::grad_accumulator(trainable_[s]));

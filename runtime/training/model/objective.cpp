@@ -63,7 +63,7 @@ double perplexity_of(double mean) { return std::exp(mean); }
 double bits_of(double mean) { return mean / std::numbers::ln2; }
 double root_of(double mean) { return std::sqrt(mean); }
 
-/// Of a metric that a data set names.
+/// How a metric that a data set names is measured.
 Measure measure_of(const Metric& metric, const TensorShape& targets) {
   const bool classes = targets.element == TensorShape::Element::classes;
   if (metric.name == "loss") return {metric, {}, nullptr};

@@ -45,7 +45,7 @@ struct Objective {
 /// What a model makes of a batch. Sums over targets, so that batches and ranks can be added.
 struct Score {
   double loss_sum = 0.0, targets = 0.0;
-  std::vector<double> sums{};  ///< those of each measure, one behind the other
+  std::vector<double> sums{};  ///< those of each measure, one after the other
   Score& operator+=(const Score& other);
 };
 

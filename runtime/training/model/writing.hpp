@@ -10,7 +10,7 @@
 
 namespace hearsay {
 
-/// Logits (B, V) of the token behind what has been written so far, (B, t) with the begin token in front. Called with
+/// Logits (B, V) of the token after what has been written so far, (B, t) with the begin token in front. Called with
 /// one token more every time.
 using NextToken = std::function<torch::Tensor(const torch::Tensor& so_far)>;
 

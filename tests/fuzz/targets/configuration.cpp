@@ -1,6 +1,6 @@
 // A configuration and what is set on top of it: refused with a ConfigError, or read; and what is read can be written,
 // and reads back equal.
-//   the input: the document, then, behind a byte 0xff each, up to four assignments
+//   the input: the document, then, after a byte 0xff each, up to four assignments
 #include "base/config/config.hpp"
 #include "base/config/seed.hpp"
 #include "base/error.hpp"

@@ -139,7 +139,7 @@ struct Cell {
   double out = 0.0, state = 0.0;
 };
 
-/// The rows of a layer's cells, one behind the other, that begin with zeros.
+/// The rows of a layer's cells, one after the other, that begin with zeros.
 void plain_lstm_layer(const Weights& w, const std::string& number, Rows& x) {
   const Rows in = w.matrix("lstm.weight_ih_l" + number), on = w.matrix("lstm.weight_hh_l" + number);
   const Row in_bias = w.vector("lstm.bias_ih_l" + number), on_bias = w.vector("lstm.bias_hh_l" + number);

@@ -53,7 +53,7 @@ inline Model model_named(const std::string& section, int channels, int side, int
 
 inline std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
 
-/// All parameters of a module, one behind the other, as LibTorch reads them.
+/// All parameters of a module, one after the other, as LibTorch reads them.
 inline std::vector<float> parameters_of(const torch::nn::Module& module) {
   std::vector<float> all;
   for (const torch::Tensor& p : module.parameters()) {

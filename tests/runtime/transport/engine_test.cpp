@@ -60,7 +60,7 @@ TEST_CASE("submitted jobs run in order while the computing thread goes on") {
   CHECK(order.size() == 100);
 }
 
-TEST_CASE("a submitted job that throws drops those behind it and is reported once; the engine goes on") {
+TEST_CASE("a submitted job that throws drops those after it and is reported once; the engine goes on") {
   ThreadEngine engine([] { return false; });
   std::atomic<bool> released{false};
   std::atomic<int> ran{0};
@@ -76,7 +76,7 @@ TEST_CASE("a submitted job that throws drops those behind it and is reported onc
   CHECK(ran.load() == 1);
 }
 
-TEST_CASE("a job that is waited for behind one that fails is not waited for in vain") {
+TEST_CASE("a job that is waited for after one that fails is not waited for in vain") {
   ThreadEngine engine([] { return false; });
   for (int round = 0; round < 50; ++round) {
     std::atomic<bool> ran{false};

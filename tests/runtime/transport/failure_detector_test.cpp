@@ -247,7 +247,7 @@ TEST_CASE("who has left is missed by nobody; who was never there, either") {
   }
 }
 
-/// Of a ring.
+/// The two neighbours on a ring.
 std::vector<int> beside(int place, int places) { return {(place + places - 1) % places, (place + 1) % places}; }
 
 TEST_CASE("spares take the places of the dead in their order, one each, and all agree on who works where") {

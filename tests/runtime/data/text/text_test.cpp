@@ -33,7 +33,7 @@ Example example(const DataSet& data, const Examples& examples, std::uint32_t ind
   return made;
 }
 
-/// The examples of `examples`, one behind the other, are the windows that begin every `stride` tokens.
+/// The examples of `examples`, one after the other, are the windows that begin every `stride` tokens.
 void check_windows(const DataSet& data, const Examples& examples, const Tokens& tokens, std::size_t stride) {
   const std::size_t length = data.shape.inputs.count();
   REQUIRE(examples.size() == (tokens.size() - length - 1) / stride + 1);

@@ -276,7 +276,7 @@ TEST_CASE("parallel text: what is wrong is named by file, line and byte") {
   CHECK_THROWS_AS(static_cast<void>(corpus.load(", vocabulary: 258")), ConfigError);
 }
 
-TEST_CASE("the made-up language: every word backwards, adjectives behind nouns, the verb at the end") {
+TEST_CASE("the made-up language: every word backwards, adjectives after nouns, the verb at the end") {
   CHECK(translated("the small sailors follow a boat.") == "eht srolias llams a taob wollof.");
   CHECK(translated("the sailors follow a small boat.") == "eht srolias a taob llams wollof.");
   CHECK(translated("some warm sailors follow the quiet reef.") == "emos srolias mraw eht feer teiuq wollof.");

@@ -15,7 +15,7 @@ using namespace hearsay::test;
 
 namespace {
 
-/// Of lengths that P = 2, 4 and 8 divide, so that no shard is a value longer than another.
+/// Segments of lengths that P = 2, 4 and 8 divide, so that no shard is a value longer than another.
 Layout even_layout() {
   Layout layout;
   layout.append("a", {64});

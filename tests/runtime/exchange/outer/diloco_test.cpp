@@ -99,7 +99,7 @@ TEST_CASE("fragments end their rounds one after the other, with all that they ha
   }
 }
 
-/// Of one value on every rank: Streaming DiLoCo as its paper has it, in double.
+/// One value on every rank: Streaming DiLoCo as its paper has it, in double.
 std::vector<double> streamed(int ranks, Iteration iterations, Iteration local_steps, Iteration delay, double blend,
                              double eta, double mu) {
   const Given given;

@@ -102,7 +102,7 @@ TEST_CASE("below the threshold ranks tell 16 bytes and nothing else, and above i
   }
 }
 
-// Of the variance's bound, ξ takes off what all ranks have gone together: without it there are more averages.
+// ξ takes off the variance's bound what all ranks have gone together: without it there are more averages.
 TEST_CASE("it averages when the simulation in double does, and the mean goes where the gradients' does") {
   for (const int ranks : {2, 4}) {
     for (const double threshold : {150.0, 400.0, 900.0}) {
