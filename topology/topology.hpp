@@ -157,7 +157,8 @@ struct Topology {
   std::optional<std::int64_t> arcs{};  ///< of a directed graph how many: `matrix` holds shares
   std::shared_ptr<SolvedOnce> solved = std::make_shared<SolvedOnce>();  ///< of this graph and its copies
 
-  /// The spectrum of `matrix`; of a graph that changes, of the product of a period. Computed when first asked for, by any thread.
+  /// The spectrum of `matrix`; of a graph that changes, of the product of a period. Computed when first asked for, by
+  /// any thread.
   const Spectrum& spectrum() const;
   int ranks() const { return static_cast<int>(boost::num_vertices(graph)); }
   bool directed() const { return arcs.has_value(); }

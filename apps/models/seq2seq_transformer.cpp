@@ -90,7 +90,7 @@ class LayerImpl : public torch::nn::Module {
     const torch::Tensor own = norm1_(x);
     return attend(x, own, self_->key_values(own), hidden, source, hidden_source);
   }
-  /// The decoder takes one token more, x (B, 1, d). `cache`: keys and values of the tokens before it; its own join them.
+  /// Decodes one more token, x (B, 1, d). `cache`: keys and values of the tokens before it; its own join them.
   torch::Tensor next(const torch::Tensor& x, KeyValues& cache, const KeyValues& source,
                      const torch::Tensor& hidden_source) {
     const torch::Tensor own = norm1_(x);

@@ -128,8 +128,8 @@ class Mailbox {
   bool sending() const { return sent_.load(std::memory_order_acquire) != posted_.load(std::memory_order_acquire); }
 
  private:
-  /// The other end in either direction: the neighbour, the process that works there, its memory, which slot of it is this process's,
-  /// and which slot of this one's memory is the other's.
+  /// The other end in either direction: the neighbour, the process that works there, its memory, which slot of it is
+  /// this process's, and which slot of this one's memory is the other's.
   struct End {
     int neighbour;
     int process;

@@ -11,8 +11,8 @@ from pathlib import Path
 
 TOPS = ("base", "topology", "trigger", "sparsify", "runtime", "hearsay", "apps", "python", "research", "tests")
 NAMES = {
-    "algorithm": "all_of any_of clamp count_if fill_n find_if lower_bound max max_element min min_element minmax none_of "
-                 "nth_element partition remove_if sort stable_sort transform upper_bound",
+    "algorithm": "all_of any_of clamp count_if fill_n find_if lower_bound max max_element min min_element minmax "
+                 "none_of nth_element partition remove_if sort stable_sort transform upper_bound",
     "array": "array",
     "atomic": "atomic atomic_ref atomic_thread_fence",
     "chrono": "chrono",

@@ -37,7 +37,8 @@ std::optional<Room> room_in(const std::string& folder) {
   return Room{.size = said.f_blocks * said.f_frsize, .free = said.f_bavail * said.f_frsize};
 }
 
-/// Whether the folder is on a file system that this host alone writes to: tmpfs, ext, xfs, btrfs, overlay (a container's), zfs, f2fs.
+/// Whether the folder is on a file system that this host alone writes to: tmpfs, ext, xfs, btrfs, overlay (a
+/// container's), zfs, f2fs.
 bool is_of_this_host(const std::string& folder) {
   constexpr std::array<Bytes, 7> known{0x01021994, 0xef53, 0x58465342, 0x9123683e, 0x794c7630, 0x2fc12fc1, 0xf2f52010};
   struct statfs said {};

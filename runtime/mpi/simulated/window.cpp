@@ -157,8 +157,8 @@ void Window::Handle::take_note(std::size_t event) {
   to->second.has_news = true;
 }
 
-/// Takes note of all that has ended by now. A question is a change to SimGrid's context and back, which costs a lot where actors
-/// are threads: all is asked about at once, and once in a moment of simulated time.
+/// Takes note of all that has ended by now. A question is a change to SimGrid's context and back, which costs a lot
+/// where actors are threads: all is asked about at once, and once in a moment of simulated time.
 void Window::Handle::take_note() {
   const double now = sim::Engine::get_clock();
   if (looked_at == now) return;

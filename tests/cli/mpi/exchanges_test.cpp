@@ -129,7 +129,7 @@ TEST_CASE("every exchange, in every schedule, trains the papers' two networks an
         CHECK(reported.status == "finished");
         CHECK(reported.iterations == summary.iterations);
         CHECK(bytes_by_edge(directory) > 0.0);
-        CHECK(bytes_by_edge(directory) <= static_cast<double>(summary.totals.bytes()));  // some control is of no edge
+        CHECK(bytes_by_edge(directory) <= static_cast<double>(summary.totals.bytes()));
       }
   CHECK(runs > 2 * static_cast<int>(exchanges().size()));
 }
