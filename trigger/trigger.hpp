@@ -105,8 +105,8 @@ class TriggerEngine {
                 int rank = 0);
 
   /// Decides every segment at iteration k. `norms` and `fired`: one entry a segment; fired[s] is 1 for an event, else
-  /// 0. `changes`: ‖x_k − x̂‖ or max |x_k − x̂| of every segment if that is the measure, else empty. Must be called once per iteration,
-  /// with k rising. Throws DivergenceError for a norm or change that is not finite; nothing has changed then.
+  /// 0. `changes`: ‖x_k − x̂‖ or max |x_k − x̂| of every segment if that is the measure, else empty. Must be
+  /// called once an iteration, with k rising. Throws DivergenceError, and changes nothing, where one is not finite.
   void decide(Iteration k, std::span<const double> norms, std::span<const double> changes,
               std::span<std::uint8_t> fired);
   /// The η of a segment from now on. Until it is told it is not known.

@@ -11,7 +11,7 @@ namespace hearsay {
 namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t widest_name = 23;
+constexpr std::size_t widest_name = 23, beside_bits = 18;  // columns
 constexpr double bits_of_float = 32.0;
 
 std::string path_text(const std::filesystem::path& directory) {
@@ -20,11 +20,11 @@ std::string path_text(const std::filesystem::path& directory) {
   return text;
 }
 
-/// "…gest/part/of/the/end" if longer than the table has room for; names are ASCII or cut at a code point.
-std::string shortened(const std::string& name) {
-  if (screen_width(name) <= widest_name) return name;
+/// "…gest/part/of/the/end" if longer than `widest` columns; names are ASCII or cut at a code point.
+std::string shortened(const std::string& name, std::size_t widest) {
+  if (screen_width(name) <= widest) return name;
   std::size_t at = 0;
-  while (screen_width(std::string_view(name).substr(at)) >= widest_name ||
+  while (screen_width(std::string_view(name).substr(at)) >= widest ||
          (static_cast<unsigned char>(name[at]) & 0xC0U) == 0x80U) {
     ++at;
   }
@@ -44,6 +44,11 @@ std::string number_of_percent(double fraction) {
   return x >= 99999.5 ? ">99999" : fixed(x, x < 9.995 ? 2 : x < 999.95 ? 1 : 0);
 }
 
+/// Of all that D-PSGD would send.
+std::string bits_a_value(const Summary& run) {
+  return significant(run.replica_hashes.empty() ? not_a_number : bits_of_float * run.bytes_fraction(), 3);
+}
+
 bool is_simulated(const Summary& run) { return run.clock == "simulated"; }
 
 /// What a run that broke off has not measured is shown as missing, never as 0: it has no hashes and no evaluation.
@@ -54,7 +59,7 @@ std::vector<std::string> row(const std::string& name, const Summary& run, const 
     return counted ? number_of_percent(fraction_of(part, whole)) : missing;
   };
   const RunQuality quality = run.quality().value_or(RunQuality{.metric = metric_of(baseline)});
-  return {shortened(shown(name)),
+  return {name,
           metric_text(quality.metric, quality.mean_model),
           metric_text(quality.metric, quality.rank_worst),
           run.quality() ? significant(run.consensus_distance, 3) : missing,
@@ -62,7 +67,6 @@ std::vector<std::string> row(const std::string& name, const Summary& run, const 
           of_first(run.totals.messages, baseline.totals.messages),
           counted ? byte_count(static_cast<double>(run.totals.bytes())) : missing,
           of_first(run.totals.bytes(), baseline.totals.bytes()),
-          counted ? significant(bits_of_float * run.bytes_fraction(), 3) : missing,
           counted ? (is_simulated(run) ? "~" : "") + duration(run.time_per_iteration_s) : missing};
 }
 
@@ -129,13 +133,20 @@ std::vector<std::string> run_names(const std::vector<ComparedRun>& runs) {
   return names;
 }
 
+// Where single values are events, what is sent of a segment says nothing of its bytes: bits a value do.
 std::string comparison_table(const std::vector<ComparedRun>& runs) {
-  std::vector<std::vector<std::string>> rows{
-      {"run", metric_name(metric_of(runs[0].summary)), "worst", "consensus", "messages", "% of", "bytes", "% of",
-       "bits a", "time per"},
-      {"", "averaged", "rank", "distance", "", "first", "", "first", "value", "iter."}};
+  const bool bits = std::ranges::any_of(runs, [](const ComparedRun& of) { return of.summary.totals.value_events > 0; });
+  std::vector<std::vector<std::string>> rows{{"run", metric_name(metric_of(runs[0].summary)), "worst", "consensus",
+                                              "messages", "% of", "bytes", "% of", "time per"},
+                                             {"", "averaged", "rank", "distance", "", "first", "", "first", "iter."}};
   const std::vector<std::string> names = run_names(runs);
-  for (std::size_t i = 0; i < runs.size(); ++i) rows.push_back(row(names[i], runs[i].summary, runs[0].summary));
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    rows.push_back(row(shortened(shown(names[i]), bits ? beside_bits : widest_name), runs[i].summary, runs[0].summary));
+  if (bits) {
+    std::vector<std::string> column{std::string("bits a"), std::string("value")};
+    for (const ComparedRun& run : runs) column.push_back(bits_a_value(run.summary));
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].insert(rows[i].end() - 1, column[i]);
+  }
   return aligned_table(rows);
 }
 
@@ -149,7 +160,7 @@ std::string time_table(const std::vector<ComparedRun>& runs) {
       {metric_name(metric) + " " + metric_text(metric, common->value) + ", which all reach", "after", "% of first"}};
   const std::vector<std::string> names = run_names(runs);
   for (std::size_t i = 0; i < runs.size(); ++i)
-    rows.push_back({shortened(shown(names[i])),
+    rows.push_back({shortened(shown(names[i]), widest_name),
                     (is_simulated(runs[i].summary) ? "~" : "") + duration(common->time_s[i]),
                     number_of_percent(common->time_s[i] / common->time_s[0])});
   return aligned_table(rows);

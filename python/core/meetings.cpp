@@ -72,8 +72,9 @@ void tell_who_is_missing(mpi::CommunicatorHandle ranks, double seconds) {
   const std::vector<int> here = ranks_that(ranks, joins, true), missing = ranks_that(ranks, joins, false);
   const int own = mpi::rank_in(ranks);
   if (!here.empty() && here.front() != own) return;
-  std::fprintf(stderr, "hearsay: [rank %d] has waited %.0f seconds in hearsay.join() for %s; every rank has to call it\n",
-               own, seconds, here.empty() ? "other ranks" : ("rank " + listed(missing)).c_str());
+  std::fprintf(stderr,
+               "hearsay: [rank %d] has waited %.0f seconds in hearsay.join() for %s; every rank has to call it\n", own,
+               seconds, here.empty() ? "other ranks" : ("rank " + listed(missing)).c_str());
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ struct Presence {
   std::int64_t steps = 0;  ///< that it has made
 };
 
-/// Collective, before anything else is: returns when every rank is in its first `hearsay.join()`. `idle` runs while this
+/// Collective, before anything else: returns when every rank is in its first `hearsay.join()`. `idle` runs while this
 /// rank waits, and may throw. Tells within seconds which ranks are not there; throws RankLeft where one has ended its
 /// program (`tell_of_end`).
 void assemble(mpi::CommunicatorHandle ranks, const std::function<void()>& idle);

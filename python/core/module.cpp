@@ -25,7 +25,7 @@ namespace {
 
 using Unlocked = py::call_guard<py::gil_scoped_release>;
 
-/// A row of numbers; a copy where nobody owns them. Strides are said, for a pybind11 from before numpy 2 reads them from
+/// A row of numbers; a copy where nobody owns them. Strides are said: a pybind11 from before numpy 2 reads them from
 /// the wrong place.
 template <class T>
 py::array_t<T> row(std::size_t length, const T* first, const py::handle& owner = {}) {

@@ -71,8 +71,8 @@ class ShareSampler:
 
 class DealtDraws:
     """Every P-th of what any sampler draws, indices or batches of them; from the first ones again where P does not
-    divide them. On every rank the sampler draws the same whole epoch, by random numbers that all ranks have in common and
-    that are others in every epoch. `mark`: of the first draws, the same where ranks have drawn the same.
+    divide them. On every rank the sampler draws the same whole epoch, by random numbers that all ranks have in common
+    and that are others in every epoch. `mark`: of the first draws, the same where ranks have drawn the same.
     """
 
     def __init__(self, sampler, rank, ranks, seed):

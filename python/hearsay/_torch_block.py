@@ -17,7 +17,7 @@ AGAIN = "change the model before hearsay.join; or call member.leave(), change it
 
 
 class TorchBlock(Block):
-    """The `.data` and `.grad` of the trainable parameters become views of the block; where they cannot, they are staged.
+    """The `.data` and `.grad` of trainable parameters become views of the block; where they cannot, they are staged.
 
     What else the model has, frozen parameters and buffers of any type, begins with rank 0's values and stays where it
     is. What was true at `join` is asked again when a step begins; it costs some 0.2 µs a parameter.

@@ -88,7 +88,8 @@ class Watch:
         same_gradient = same_on_all(unknown if self.first_gradient is None else self.first_gradient)
         same_inputs = same_on_all(self._hash_of_inputs() or unknown)
         if same_gradient or same_inputs:
-            self._tell_of_same_data("the same gradient in the first step" if same_gradient else "the same inputs", deals)
+            same = "the same gradient in the first step" if same_gradient else "the same inputs"
+            self._tell_of_same_data(same, deals)
         if not same_on_all(deals.mark()):
             self._tell(
                 "draws",

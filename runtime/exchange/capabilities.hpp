@@ -20,7 +20,7 @@ struct Share {
 /// What reports say of an iteration, and of the run so far.
 class Measures {
  public:
-  /// (segments) the threshold that the last `start` compared norms with, and the norms; empty where there is no trigger.
+  /// (segments) the threshold that the last `start` compared norms with, and the norms; empty without a trigger.
   virtual std::span<const double> thresholds() const { return {}; }
   virtual std::span<const double> norms() const { return {}; }
   /// (segments) 1 where the last `start` has sent the segment.

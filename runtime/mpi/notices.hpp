@@ -14,8 +14,8 @@ void withdraw_notice(std::string_view notice);
 /// Whether this rank of a communicator has posted it. Waits for no rank; asks the launcher, which takes about 0.4 ms.
 bool has_posted(CommunicatorHandle communicator, int rank, std::string_view notice);
 
-/// Collective: returns when every rank of the communicator has called it. `idle` runs meanwhile, and may throw: then the
-/// communicator is of no use any more.
+/// Collective: returns when every rank of the communicator has called it. `idle` runs meanwhile, and may throw: then
+/// the communicator is of no use any more.
 void await_all(CommunicatorHandle communicator, const std::function<void()>& idle);
 int size_of(CommunicatorHandle communicator);
 int rank_in(CommunicatorHandle communicator);

@@ -114,8 +114,8 @@ timed() {
 make_torch2_python() {
   local folder=$root/build/torch2-python
   if [[ ! -d $folder/torch/ ]]; then
-    python3 -m venv "$folder" && "$folder/bin/pip" install --quiet --disable-pip-version-check --retries 1 torch numpy ||
-      return 1
+    python3 -m venv "$folder" || return 1
+    "$folder/bin/pip" install --quiet --disable-pip-version-check --retries 1 torch numpy || return 1
     ln -sfn "$("$folder/bin/python" -c 'import os, torch; print(os.path.dirname(torch.__file__))')" "$folder/torch"
   fi
 }

@@ -2,8 +2,8 @@
 //   first byte: the codec's place in the table (sparsify/table.cpp); then its bytes
 // No paper.
 // Deviates from the paper in: nothing.
-// Cost: 1 byte more than the shortest of `plain`, `delta`, `bitmap` and `golomb`; the passes of the one chosen, and one more to
-// measure; no state.
+// Cost: 1 byte more than the shortest of `plain`, `delta`, `bitmap` and `golomb`; the passes of the one chosen, and one
+// more to measure; no state.
 #include <algorithm>
 #include <limits>
 #include <ranges>

@@ -18,7 +18,8 @@ learns() {
   local -a settings=()
   shift
   for section in "$@"; do settings+=(--set "$section"); done
-  expect 0 "$name" finished -- "${two_ranks[@]}" "$hearsay" train base.yaml --progress lines --output runs "${settings[@]}"
+  expect 0 "$name" finished -- "${two_ranks[@]}" "$hearsay" train base.yaml --progress lines --output runs \
+    "${settings[@]}"
   holds "$name: learns" python3 -c "assert $(value runs/summary.json loss_mean_model) < 1.5"
 }
 

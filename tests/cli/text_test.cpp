@@ -149,6 +149,17 @@ TEST_CASE("the comparison: percentages of the first run, at most 100 columns wha
   CHECK(comparison_notes(runs).empty());
 }
 
+TEST_CASE("the comparison says bits a value where single values are events, in the same 100 columns") {
+  std::vector<ComparedRun> runs{
+      {"runs/dpsgd", finished(64000, 880'000'000)},
+      {"somewhere/a-very-long-name-of-a-run-folder-indeed", finished(98'765'432'109, 999'499'999'999'999)}};
+  CHECK(comparison_table(runs).find("bits a") == std::string::npos);
+  runs[1].summary.totals.value_events = 1;
+  const auto lines = lines_of(comparison_table(runs));
+  for (const std::string& line : lines) CHECK(screen_width(line) <= 100);
+  CHECK(lines[0].find("bits a  time per") != std::string::npos);
+}
+
 TEST_CASE("simulated time is marked where it stands, and equal replicas are pointed out") {
   Summary simulated = finished(64000, 880'000'000);
   simulated.clock = "simulated";

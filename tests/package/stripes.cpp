@@ -15,12 +15,10 @@ hearsay::ImageSet stripes(std::size_t count) {
   hearsay::ImageSet set{.channels = 1, .height = 8, .width = 8, .classes = 2, .pixels = {}, .labels = {}};
   for (std::size_t i = 0; i < count; ++i) {
     set.labels.push_back(i % 2);
-    const std::size_t shift = i / 2;
-    for (std::size_t p = 0; p < 64; ++p) set.pixels.push_back((((i % 2 ? p / 8 : p % 8) + shift) / 2) % 2 * 255);
+    for (std::size_t p = 0; p < 64; ++p) set.pixels.push_back((((i % 2 ? p / 8 : p % 8) + i / 2) / 2) % 2 * 255);
   }
   return set;
 }
-
 auto data() { return hearsay::image_classification({"stripes", stripes(128), stripes(64), {0.5f}, {0.5f}}); }
 
 int main(int, char** argv) {

@@ -10,7 +10,8 @@ LOOP = """
     import sys
     if "mpi4py" in sys.argv: from mpi4py import MPI
     import numpy as np, hearsay
-    member = hearsay.join({"exchange": {"name": "dpsgd"}, "report": {"directory": "run", "overwrite": True}}, [np.zeros(9, np.float32)])
+    report = {"directory": "run", "overwrite": True}
+    member = hearsay.join({"exchange": {"name": "dpsgd"}, "report": report}, [np.zeros(9, np.float32)])
     with member.step(): pass
     print("ranks:", member.ranks)
 """
@@ -27,7 +28,7 @@ class LaunchTest(JobCase):
 
     def test_a_launcher_that_mpi_does_not_know_is_refused(self):
         commands = r"`mpirun -n 2 python3\S* …` or `python3 -m hearsay launch -n 2 …`"
-        self.refused(rf"^hearsay: .*program.py:5: torchrun .*RANK=1.* alone\. .*{commands}", environment=TORCHRUN)
+        self.refused(rf"^hearsay: .*program.py:6: torchrun .*RANK=1.* alone\. .*{commands}", environment=TORCHRUN)
         slurm = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}
         self.refused(r"srun has started 2 .*`srun --mpi=pmix -n 2 python3", environment=slurm)
         first_pod = {"JOB_COMPLETION_INDEX": "0"}

@@ -203,7 +203,9 @@ class ShareTest(JobCase):
             from torch.utils import data as d
             class Own(d.Sampler):
                 def __init__(self): pass
-                def __iter__(self): return iter([(7 * i + int(os.environ["OMPI_COMM_WORLD_RANK"])) % 10 for i in range(10)])
+                def __iter__(self):
+                    rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
+                    return iter([(7 * i + rank) % 10 for i in range(10)])
                 def __len__(self): return 10
             net = torch.nn.Linear(1, 1)
             member = hearsay.join({"exchange": {"name": "dpsgd"}, "report": {"directory": "run"}}, net)

@@ -53,7 +53,7 @@ refused 2 "no host 'h4'" "$TESTBED" slow h4 10mbit
 refused 2 "a rate is" "$TESTBED" slow h1 fast
 refused 2 "unknown command" "$TESTBED" start
 refused 2 "whole number" "$TESTBED" up 0 1gbit
-refused 2 "behind --" "$TESTBED" run -np 2 hostname
+refused 2 "after --" "$TESTBED" run -np 2 hostname
 ip -n hearsay99-h2 link set eth0 down
 refused 4 "h2 (198.18.99.2) cannot be reached" "$TESTBED" run -np 3 -- hostname
 refused 3 "root" setpriv --reuid=65534 --clear-groups "$TESTBED" status

@@ -1,5 +1,5 @@
 // Single values are events: a segment is sent as soon as one of its values has left the dead zone of its copy.
-//   threshold = θΔ, of max |x_i − x̂_i|;   Δ and θ are those of `sparsify.quantiser: {name: dead_zone}`, one for all values
+//   threshold = θΔ, of max |x_i − x̂_i|;   Δ and θ are those of `sparsify.quantiser: {name: dead_zone}`, for all values
 // Send-on-delta (miskowicz2006send) for every value of a model. What crosses is the values that fired, and no others: a
 // segment with one event costs a few bits, one without costs nothing.
 // Deviates from the paper in: the change that is sent is rounded towards 0 to a multiple of Δ, and the rest stays.

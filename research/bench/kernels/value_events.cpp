@@ -1,6 +1,7 @@
 // Value events of a Mi values, from x and its copy to bytes and back into a copy: 1, 5 and 15 % of the values fire.
 #include <memory>
 
+#include "base/random.hpp"
 #include "research/bench/kernels/data.hpp"
 #include "research/bench/kernels/suite.hpp"
 #include "runtime/replica/device.hpp"

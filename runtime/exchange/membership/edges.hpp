@@ -46,7 +46,7 @@ class Edges {
   Edges(std::shared_ptr<const Topology> topology, int process);
 
   const Topology& topology() const { return *topology_; }
-  /// The row of W, with the weights of the moment: 0 on an edge that does not mix, which leaves its weight to this rank.
+  /// The row of W, with the weights of now: 0 on an edge that does not mix, which leaves its weight to this rank.
   const Neighbourhood& neighbourhood() const { return neighbourhood_; }
   /// The vertex; of a spare without one its process.
   int rank() const { return neighbourhood_.rank; }

@@ -103,8 +103,8 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
     return norms;
   }
   /// How far x is from what the neighbours hold of it. Where one of them holds less than others, because its ring was
-  /// full, what it misses is owed to it anyway: the others count. Single values are looked at edge by edge when they are
-  /// sent, so any edge counts.
+  /// full, what it misses is owed to it anyway: the others count. Single values are looked at edge by edge when they
+  /// are sent, so any edge counts.
   void measure_changes() {
     if (!compute_changes_) return;
     changes_.assign(norms_.size(), 0.0);

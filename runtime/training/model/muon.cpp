@@ -10,8 +10,6 @@
 // of the time at 1 : 4.
 // Cost: a block of the matrices, two of the rest, and what the largest matrix takes while it is moved. Multiplications,
 // of sides m ≤ n: 5 (2 m² n + m³); where n ≥ 2 m, 2 m² n + 17 m³.
-#include "runtime/training/model/muon.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -258,11 +256,10 @@ Scale read_scale(Config& config) {
 }
 
 std::unique_ptr<OptimizerPlan> make_muon(Config& config) {
-  constexpr std::string_view decay = "lambda: x <- (1 - eta lambda) x";
   MuonOptions options{
       .learning_rate = read_learning_rate(config, 1e-3),
       .momentum = config.real("momentum", 0.95, Range::fraction_below_one(), "mu: m <- mu m + (1 - mu) g"),
-      .weight_decay = read_weight_decay(config, 0.1, decay),
+      .weight_decay = read_weight_decay(config, 0.1, decoupled_decay),
       .nesterov = config.flag("nesterov", true, "look ahead: u is (1 - mu) g + mu m"),
       .newton_schulz =
           config.integer("newton_schulz", 5, Range::between(1, 20), "iterations that make the singular values about 1"),
@@ -271,7 +268,8 @@ std::unique_ptr<OptimizerPlan> make_muon(Config& config) {
       .layers = {},
       .extras = read_extras(config)};
   Config others = config.section("others");
-  options.others = read_adam<torch::optim::AdamWOptions>(others, options.learning_rate, options.weight_decay, decay);
+  options.others =
+      read_adam<torch::optim::AdamWOptions>(others, options.learning_rate, options.weight_decay, decoupled_decay);
   options.layers = words_of(others.text("layers", "",
                                         "layers that adamw moves beside embeddings, head, biases and gains: names, as "
                                         "`blocks.0.up`, with spaces between them"));

@@ -21,6 +21,7 @@ inline double read_weight_decay(Config& config, double fallback, std::string_vie
 }
 
 inline constexpr std::string_view l2_penalty = "lambda: g <- g + lambda x";
+inline constexpr std::string_view decoupled_decay = "lambda: x <- (1 - eta lambda) x";
 
 /// What is ours beside LibTorch's options.
 struct OptimizerExtras {

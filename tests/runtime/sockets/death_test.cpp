@@ -23,7 +23,7 @@ std::string train_until_a_death(const std::string& yaml, const ParticipantOption
   Participant member(std::make_unique<sockets::Transport>(network), plan.topology(network->ranks()), plan.exchange(),
                      replica, options);
   RankTrainer trainer(member, problem, {.learning_rate = 0.1});
-  for (Iteration k = 0; member.failures() == nullptr || member.failures()->alive(victim); ++k) {
+  for (Iteration k = 0; member.members().failures() == nullptr || member.members().failures()->alive(victim); ++k) {
     if (k == 50 && network->rank() == victim) ::raise(SIGKILL);
     trainer.start(k);
     trainer.finish(k);

@@ -1,4 +1,5 @@
 // Memories and messages of processes that are connected by sockets, on one host, on several, and on both.
+#include <algorithm>
 #include <numeric>
 
 #include <doctest/doctest.h>

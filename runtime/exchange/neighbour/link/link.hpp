@@ -64,8 +64,8 @@ class NeighbourLink final : public EdgeListener {
   void mixed(std::span<const std::uint8_t> segments);
   /// All of them.
   void mixed() { mixed(every_segment_); }
-  /// By turns, and where edges have copies of their own: a move of this rank's is also one of what the other end holds of
-  /// it, and the opposite one that of the other end. Both ends know, and their copies follow.
+  /// By turns, and where edges have copies of their own: a move of this rank's is also one of what the other end
+  /// holds of it, and the opposite one that of the other end. Both ends know, and their copies follow.
   void follow(const Move& move);
   /// In lockstep: whether they do.
   bool copies_follow() const { return options_.edge_copies; }

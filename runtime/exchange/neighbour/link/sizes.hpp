@@ -9,7 +9,7 @@ namespace hearsay {
 /// Whether a segment of n values travels as it is: where nothing is selected and nothing rounded, and below
 /// `dense_below`. A Sparsifier without a codec (`{}`) sends everything so.
 bool travels_whole(const Sparsifier& sparsifier, std::size_t n);
-/// Whether single values are events, counted in one step for all of them: those of all segments then travel as one body.
+/// Whether single values are events, counted in one step for all: those of all segments then travel as one body.
 bool counts_in_steps(const Sparsifier& sparsifier);
 constexpr std::size_t bytes_of_gain = 2;  // in such a body
 /// Bytes of a packet of these segments (segments[s] ≠ 0), at most.

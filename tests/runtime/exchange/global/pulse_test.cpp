@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "runtime/exchange/pulse.hpp"
+#include "runtime/exchange/membership/pulse.hpp"
 #include "tests/support/local_memory.hpp"
 
 namespace hearsay {

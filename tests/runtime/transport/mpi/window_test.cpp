@@ -98,6 +98,7 @@ std::string refusal_of(std::size_t bytes) {
 
 TEST_CASE("a window that a limit of the process does not permit is refused on all ranks, and the limit named") {
   if (mpi::Environment::library_version().starts_with("SMPI")) return;  // simulated windows are plain memory
+  if (!mpi::Window(1).fills_by_itself()) return;                        // between hosts MPI allocates, and UCX crashes
   constexpr std::size_t megabyte = 1 << 20;
   mpi::Communicator world;
   {

@@ -1,12 +1,9 @@
-// LibTorch's optimizers: sgd, adam, adamw, adagrad. Each reads its keys from `optimizer:`. The table of all of them.
-#include "runtime/training/model/optimizer.hpp"
-
-#include <array>
+// LibTorch's optimizers: sgd, adam, adamw, adagrad. Each reads its keys from `optimizer:`.
 #include <string>
 
 #include "runtime/training/model/libtorch_optimizer.hpp"
 #include "runtime/training/model/model.hpp"
-#include "runtime/training/model/muon.hpp"
+#include "runtime/training/model/optimizer.hpp"
 #include "runtime/training/model/optimizer_keys.hpp"
 
 namespace hearsay {
@@ -62,41 +59,44 @@ std::unique_ptr<OptimizerPlan> make_adagrad(Config& config) {
 
 }  // namespace
 
-std::span<const OptimizerEntry> optimizers() {
-  static const std::array entries{
-      OptimizerEntry{.name = "sgd",
-                     .summary = "stochastic gradient descent, with momentum, Nesterov's look-ahead and weight decay",
-                     .equation = "v <- mu v + (1 - dampening)(g + lambda x); x <- x - eta v",
-                     .cost = "2 memory passes over x and g; with momentum one block more",
-                     .citation = "robbins1951stochastic; sutskever2013importance",
-                     .make = make_sgd},
-      OptimizerEntry{.name = "adam",
-                     .summary = "steps scaled by running moments of the gradient",
-                     .equation = "m <- b1 m + (1-b1) g; v <- b2 v + (1-b2) g^2; x <- x - eta m^ / (sqrt(v^) + eps)",
-                     .cost = "two blocks more",
-                     .citation = "kingma2015adam, Algorithm 1",
-                     .make =
-                         [](Config& config) {
-                           return make_adam<torch::optim::Adam, torch::optim::AdamOptions>(config, 0.0, l2_penalty);
-                         }},
-      OptimizerEntry{.name = "adamw",
-                     .summary = "Adam with weight decay outside of the moments",
-                     .equation = "x <- (1 - eta lambda) x, then as adam",
-                     .cost = "two blocks more",
-                     .citation = "loshchilov2019adamw, Algorithm 2",
-                     .make =
-                         [](Config& config) {
-                           return make_adam<torch::optim::AdamW, torch::optim::AdamWOptions>(
-                               config, 0.01, "lambda: x <- (1 - eta lambda) x");
-                         }},
-      OptimizerEntry{.name = "adagrad",
-                     .summary = "steps scaled by the sum of all squared gradients",
-                     .equation = "s <- s + g^2; x <- x - eta g / (sqrt(s) + eps)",
-                     .cost = "one block more",
-                     .citation = "duchi2011adagrad, Figure 1",
-                     .make = make_adagrad},
-      muon_optimizer()};
-  return entries;
+OptimizerEntry sgd_optimizer() {
+  return {.name = "sgd",
+          .summary = "stochastic gradient descent, with momentum, Nesterov's look-ahead and weight decay",
+          .equation = "v <- mu v + (1 - dampening)(g + lambda x); x <- x - eta v",
+          .cost = "2 memory passes over x and g; with momentum one block more",
+          .citation = "robbins1951stochastic; sutskever2013importance",
+          .make = make_sgd};
+}
+
+OptimizerEntry adam_optimizer() {
+  return {.name = "adam",
+          .summary = "steps scaled by running moments of the gradient",
+          .equation = "m <- b1 m + (1-b1) g; v <- b2 v + (1-b2) g^2; x <- x - eta m^ / (sqrt(v^) + eps)",
+          .cost = "two blocks more",
+          .citation = "kingma2015adam, Algorithm 1",
+          .make = [](Config& config) {
+            return make_adam<torch::optim::Adam, torch::optim::AdamOptions>(config, 0.0, l2_penalty);
+          }};
+}
+
+OptimizerEntry adamw_optimizer() {
+  return {.name = "adamw",
+          .summary = "Adam with weight decay outside of the moments",
+          .equation = "x <- (1 - eta lambda) x, then as adam",
+          .cost = "two blocks more",
+          .citation = "loshchilov2019adamw, Algorithm 2",
+          .make = [](Config& config) {
+            return make_adam<torch::optim::AdamW, torch::optim::AdamWOptions>(config, 0.01, decoupled_decay);
+          }};
+}
+
+OptimizerEntry adagrad_optimizer() {
+  return {.name = "adagrad",
+          .summary = "steps scaled by the sum of all squared gradients",
+          .equation = "s <- s + g^2; x <- x - eta g / (sqrt(s) + eps)",
+          .cost = "one block more",
+          .citation = "duchi2011adagrad, Figure 1",
+          .make = make_adagrad};
 }
 
 }  // namespace hearsay
