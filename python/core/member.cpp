@@ -120,7 +120,9 @@ void Member::meet(Call call) {
   const TimePoint start = participant_.ledger().now();
   bool told = is_last(call);  // asynchronous ranks may be long
   participant_.communication().run([&] { meetings_->come({.call = call, .member = number_, .steps = done_}); });
-  if (!plan_->in_step()) participant_.service().accompany([this] { return !meetings_->missing().empty(); });
+  // While states are loaded nobody sends: what comes before this rank has its own would not fit it.
+  const bool serves = !plan_->in_step() && call != Call::load_state_dict;
+  if (serves) participant_.service().accompany([this] { return !meetings_->missing().empty(); });
   participant_.communication().run([&] {
     meetings_->meet([&] {
       participant_.communication().serve();
