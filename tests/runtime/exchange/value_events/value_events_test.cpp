@@ -123,7 +123,9 @@ TEST_CASE("asynchronously nothing is lost either, whatever the order of events")
       const std::string yaml = eventgrad(mixing, "asynchronous") + value_events(64, 0.75);
       const JobOutcome before = settled(ranks, yaml, 0), after = settled(ranks, yaml, 5);
       CHECK(sum_over_ranks(after) == sum_over_ranks(before));
-      CHECK(after.ranks.front().x != before.ranks.front().x);
+      bool moved = false;  // a rank that is done before the others have begun may mix with nothing
+      for (std::size_t r = 0; r < after.ranks.size(); ++r) moved = moved || after.ranks[r].x != before.ranks[r].x;
+      CHECK(moved);
     }
   }
 }
