@@ -72,7 +72,7 @@ class Participant {
   void leave();
 
   Parameters& replica() { return replica_; }
-  /// Of a spare: once it has joined.
+  /// A spare has one once it has joined.
   Exchange& exchange() const { return *exchange_; }
   /// What an exchange works with: for one that is built elsewhere.
   ExchangeContext context();

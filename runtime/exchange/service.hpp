@@ -58,7 +58,7 @@ class Service {
   Iteration begin(Iteration k);
   /// The loop has not begun, and its next iteration is k.
   void begin_at(Iteration k) { next_ = k + served_; }
-  /// Of the exchange, at the loop's iteration k.
+  /// The exchange's iteration at the loop's iteration k.
   Iteration iteration(Iteration k) const { return k + served_; }
   /// The loop's.
   Iteration now() const { return now_; }

@@ -35,7 +35,7 @@ struct FoundRecord {
 /// Nothing where it is no record of this version.
 std::optional<FoundRecord> read_record(const std::string& text, const Secret& secret);
 
-/// Of this kernel and network namespace.
+/// Identifies this kernel and network namespace.
 std::string own_host();
 std::string own_host_name();
 

@@ -50,7 +50,7 @@ void Window::require_place(int target, std::size_t offset, std::size_t bytes) {
     throw std::logic_error("window: a write beyond the end of the target's memory");
 }
 
-/// Of a member that shares this host, or of this one.
+/// Memory of a member that shares this host, or of this one.
 std::span<std::byte> Window::place_at(int target, std::size_t offset, std::size_t bytes) {
   const auto memory = target == network().rank() ? own_.bytes() : other(target).here->bytes();
   return memory.subspan(offset, bytes);

@@ -42,7 +42,7 @@ class EdgeListener {
 /// On the computing thread.
 class Edges {
  public:
-  /// Of the vertex where `process` begins; a spare, which has none yet, has no edges either.
+  /// The edges of the vertex where `process` begins; a spare, which has no vertex yet, has none.
   Edges(std::shared_ptr<const Topology> topology, int process);
 
   const Topology& topology() const { return *topology_; }

@@ -50,7 +50,7 @@ class Folder {
   const fs::path& path() const { return path_; }
 
  private:
-  /// Of the first class: what is learned is not the question here.
+  /// All are of the first class: what is learned is not the question here.
   static void write_black_photographs(const fs::path& folder) {
     fs::create_directories(folder);
     for (const char* file : {"data_batch_1.bin", "test_batch.bin"}) {
