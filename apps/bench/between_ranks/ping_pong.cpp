@@ -10,7 +10,6 @@
 namespace hearsay {
 namespace {
 
-constexpr double bytes_per_word = 4.0;
 constexpr double long_s = 0.2;  // a message that takes so long says all about β
 
 /// Large messages are repeated less often: 32 MB a size are enough.

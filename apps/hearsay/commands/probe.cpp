@@ -13,8 +13,6 @@
 namespace hearsay {
 namespace {
 
-constexpr double bytes_per_word = 4.0;
-
 void write(const std::filesystem::path& file, const std::string& text) {
   std::ofstream out(file);
   out << text;

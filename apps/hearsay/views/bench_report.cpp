@@ -9,7 +9,6 @@
 namespace hearsay {
 namespace {
 
-constexpr double bytes_per_word = 4.0;
 constexpr std::size_t width = 98;
 
 double of_prediction(const CollectiveTiming& t) { return t.median_s / t.predicted_s; }

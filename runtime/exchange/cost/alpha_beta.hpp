@@ -3,8 +3,13 @@
 // then take is computed from the messages and words of the rank that sends or receives most, one after the other.
 //
 // What ranks share, links, switches and cores, is in two factors for bytes that travel while others do (network.hpp).
+#include <bit>
 
 namespace hearsay {
+
+inline constexpr double bytes_per_word = 4.0;
+/// ⌈log2 P⌉.
+inline double rounds(int ranks) { return static_cast<double>(std::bit_width(static_cast<unsigned>(ranks) - 1U)); }
 
 struct AlphaBeta {
   double alpha_s = 0.0;  ///< of a message

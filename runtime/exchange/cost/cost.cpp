@@ -4,8 +4,6 @@
 #include <cmath>
 #include <iterator>
 
-#include "runtime/exchange/cost/rounds.hpp"
-
 namespace hearsay {
 
 namespace {

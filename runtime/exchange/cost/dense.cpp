@@ -1,7 +1,6 @@
 // Dense all-reduce in a ring: 2 (P − 1) α + 2 (P − 1)/P n β for each bucket's messages and all values together.
 // patarasuk2009bandwidth.
 #include "runtime/exchange/cost/cost.hpp"
-#include "runtime/exchange/cost/rounds.hpp"
 
 namespace hearsay {
 

@@ -4,7 +4,6 @@
 //   between:  ⌈log2 M⌉ α + (M − 1) b/4 β
 // shi2021towards, section 4.
 #include "runtime/exchange/cost/cost.hpp"
-#include "runtime/exchange/cost/rounds.hpp"
 
 namespace hearsay {
 

@@ -3,7 +3,6 @@
 //   (S − R) L α + (P − 1) b/4 β + 2 (P − 1) (1 + R) α + 2 (P − 1)/P (S + n_R) β
 // li2022layerwise, Algorithm 2. Later iterations: the first one is dense.
 #include "runtime/exchange/cost/cost.hpp"
-#include "runtime/exchange/cost/rounds.hpp"
 
 namespace hearsay {
 

@@ -2,7 +2,6 @@
 // lian2017dpsgd: a rank's messages grow with its degree, not with P. Every neighbour receives as much as it sends, at
 // the same time, over a link that does both.
 #include "runtime/exchange/cost/cost.hpp"
-#include "runtime/exchange/cost/rounds.hpp"
 
 namespace hearsay {
 

@@ -2,7 +2,6 @@
 //   (P − 1) (α + b/4 β) + L α + (P − 1) q/4 β
 // aji2017sparse; the pulls as an all-gather, bruck1997efficient. Pushes are taken to be equally long.
 #include "runtime/exchange/cost/cost.hpp"
-#include "runtime/exchange/cost/rounds.hpp"
 
 namespace hearsay {
 

@@ -4,7 +4,6 @@
 //   gTop-k butterfly         log2 P (α + b/4 β); if P is no power of two, ⌊log2 P⌋ + 2 instead of log2 P
 // bruck1997efficient, shi2019gtopk (table I).
 #include "runtime/exchange/cost/cost.hpp"
-#include "runtime/exchange/cost/rounds.hpp"
 
 namespace hearsay {
 namespace {
