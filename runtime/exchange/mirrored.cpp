@@ -21,39 +21,39 @@ class Mirrored final : public Exchange, public IdleWork, public ServedModel {
 
   void start(Iteration k) override {
     exchange_->start(k);
-    if (moves_at_start_) put(mirror_.values.span(), there_.values.span());
+    if (moves_at_start_) put_x();
   }
   void finish(Iteration k) override {
     fetch(there_.gradients.span(), mirror_.gradients.span());
     exchange_->finish(k);
-    put(mirror_.gradients.span(), there_.gradients.span());
-    put(mirror_.values.span(), there_.values.span());
+    put_g();
+    put_x();
   }
   void stepped(Iteration k) override {
-    fetch(there_.values.span(), mirror_.values.span());
+    fetch_x();
     exchange_->stepped(k);
-    put(mirror_.values.span(), there_.values.span());
+    put_x();
   }
   bool idle(Iteration k) override {
     const bool steps = of_exchange_.idle_work->idle(k);
-    put(mirror_.gradients.span(), there_.gradients.span());
-    put(mirror_.values.span(), there_.values.span());
+    put_g();
+    put_x();
     return steps;
   }
   void end() override {
     of_exchange_.idle_work->end();
-    put(mirror_.values.span(), there_.values.span());
+    put_x();
   }
   void drain() override {
     of_exchange_.idle_work->drain();
-    put(mirror_.values.span(), there_.values.span());
+    put_x();
   }
   void state(Archive& archive) override {
     archive.values("mirror", mirror_.values.span());
     exchange_->state(archive);
   }
   void x_is_of_servers() override {
-    fetch(there_.values.span(), mirror_.values.span());
+    fetch_x();
     of_exchange_.served_model->x_is_of_servers();
   }
   Capabilities capabilities() override {
@@ -68,9 +68,11 @@ class Mirrored final : public Exchange, public IdleWork, public ServedModel {
     there_.device->fetch(values, std::as_writable_bytes(here));
     there_.device->wait();
   }
-  void put(std::span<const float> here, std::span<float> values) { there_.device->put(std::as_bytes(here), values); }
+  void fetch_x() { fetch(there_.values.span(), mirror_.values.span()); }
+  void put_x() { there_.device->put(std::as_bytes(mirror_.values.span()), there_.values.span()); }
+  void put_g() { there_.device->put(std::as_bytes(mirror_.gradients.span()), there_.gradients.span()); }
   std::unique_ptr<Exchange> build(const ExchangePlan& plan, const ExchangeContext& context) {
-    fetch(there_.values.span(), mirror_.values.span());
+    fetch_x();
     return plan.build(context.with(mirror_));
   }
 
