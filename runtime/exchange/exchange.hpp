@@ -110,6 +110,9 @@ struct ExchangeContext {
 /// `asynchronous`: never waits; whatever has arrived is used.
 enum class Schedule { lockstep, asynchronous };
 Schedule read_schedule(Config& exchange);
+/// Reads `exchange.in_flight`: how many packets of an edge asynchronous ranks may have under way; `usual` if it is not
+/// given. Lockstep has no use for it.
+std::size_t read_in_flight(Config& exchange, Schedule schedule, std::size_t usual = 1);
 inline const char* schedule_name(Schedule schedule) {
   return schedule == Schedule::lockstep ? "lockstep" : "asynchronous";
 }
@@ -124,9 +127,9 @@ struct ExchangeLaws {
   /// Ranks talk along the edges of the configured graph. Else everybody may talk to everybody: the run's graph is the
   /// complete one, and a section `topology:` is an error.
   bool along_graph = false;
-  /// The graph may change from iteration to iteration. What mixes with copies that it holds cannot follow it: most
-  /// copies would be as old as the period.
-  bool follows_turns = false;
+  /// The graph may change from iteration to iteration, phase by phase. What mixes with copies that it holds cannot
+  /// follow it: most copies would be as old as the period.
+  bool follows_phases = false;
   /// Edges of the graph may count one way only: shares of what a rank has travel, and add up to all of it.
   bool along_arcs = false;
   /// After every iteration all replicas are the same, to the last bit.

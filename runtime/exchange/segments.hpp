@@ -5,11 +5,19 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "runtime/exchange/misfit.hpp"
 #include "runtime/replica/parameters.hpp"
 #include "runtime/transport/packet.hpp"
 
 namespace hearsay {
+
+/// What is said of a packet that came whole and cannot be what was agreed: names both ranks. `why`: what of it does not
+/// fit.
+inline CommunicationError misfit(const PacketHeader& header, int receiver, const std::string& why) {
+  return CommunicationError("the packet of iteration " + std::to_string(header.iteration) + " from rank " +
+                            std::to_string(header.sender) + " to rank " + std::to_string(receiver) +
+                            " does not fit this rank's model: " + why +
+                            ". The ranks run different models, configurations or versions");
+}
 
 /// What stands behind a SegmentHeader: its field `kind`.
 enum Body : std::uint32_t { encoded_values = 0, whole_segment = 1, encoded_changes = 2, value_events = 3 };

@@ -85,7 +85,7 @@ std::unique_ptr<TopologyPlan> plan_topology(Config& root, const ExchangePlan& ex
   Config section = root.section("topology");
   auto plan = std::make_unique<TopologyPlan>(section);
   section.require(
-      !plan->changes() || laws.follows_turns, "graph",
+      !plan->changes() || laws.follows_phases, "graph",
       "'" + plan->graph_name() +
           "' changes from iteration to iteration, which only exchanges follow that use fresh copies alone: "
           "in lockstep without a delay dpsgd, quasi_global_momentum, gradient_tracking, momentum_tracking, gasloc and "
@@ -96,13 +96,6 @@ std::unique_ptr<TopologyPlan> plan_topology(Config& root, const ExchangePlan& ex
           "' is directed, and along its edges only exchange: {name: push_sum} keeps the mean of the models; "
           "choose that or another graph");
   return plan;
-}
-
-Schedule read_schedule(Config& exchange) {
-  const std::string name =
-      exchange.choice("schedule", "lockstep", {"lockstep", "asynchronous"},
-                      "wait for every neighbour's packet of an iteration, or use what has arrived");
-  return name == "lockstep" ? Schedule::lockstep : Schedule::asynchronous;
 }
 
 }  // namespace hearsay

@@ -16,7 +16,7 @@ enum Ends : std::uint8_t { own_end = 1, other_end = 2, both_ends = own_end | oth
 struct MixEdge {
   float weight;                             ///< w_ij
   std::span<const float> theirs;            ///< x̂_j: what i last received of j
-  std::span<const float> ours;              ///< x̂_i as j holds it; empty unless the rule needs it
+  std::span<const float> ours;              ///< x̂_i as j holds it; not read by mix_row
   std::span<const std::uint8_t> crossed{};  ///< a Crossed per segment
   std::span<const std::uint8_t> ends{};     ///< of the events that have crossed, per segment
   /// Per segment the positions in it, ascending, where `some_values` have crossed; both ends know the same.

@@ -154,7 +154,7 @@ between "lockstep takes what two packets of 40 kB take at 1.25 MB/s" "$(awk 'BEG
 # What a rank mixes with has been under way for one transfer, of two packets that share the cable, and has waited for at
 # most an iteration of either end. Packets that queue carry older values.
 for packets in 1 4; do
-  [ "$packets" = 1 ] && mixing=arrival || mixing=stale # where the mean is kept, the ends take turns
+  [ "$packets" = 1 ] && mixing=arrival || mixing=stale # where the mean is kept, edges alternate
   expect 0 "$packets in flight" finished exchange.yaml --platform "$platforms/slow-link-32.xml" -n 32 \
     -o "flight-$packets" \
     --set simulate.slow_ranks=[] --set simulate.jitter=0.1 --set simulate.iterations=60 --set simulate.values=27480 \

@@ -10,7 +10,7 @@ namespace {
 
 std::optional<PlanRow> predicted(const ExchangeVariant& variant, const PlanSubject& subject, const Network& network) {
   const auto plan = plan_variant(variant);
-  if (plan->laws().along_graph && subject.topology.changes() && !plan->laws().follows_turns) return std::nullopt;
+  if (plan->laws().along_graph && subject.topology.changes() && !plan->laws().follows_phases) return std::nullopt;
   if (plan->laws().along_graph && subject.topology.directed() && !plan->laws().along_arcs) return std::nullopt;
   const auto cost = plan->cost(subject.layout, subject.topology, subject.assumptions);
   if (!cost) return std::nullopt;

@@ -21,7 +21,6 @@
 
 #include "base/error.hpp"
 #include "runtime/exchange/dropping/gradient_dropping.hpp"
-#include "runtime/exchange/in_flight.hpp"
 
 namespace hearsay {
 namespace {

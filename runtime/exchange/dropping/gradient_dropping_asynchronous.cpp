@@ -19,7 +19,7 @@
 #include "base/error.hpp"
 #include "runtime/exchange/dropping/gradient_dropping.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
-#include "runtime/exchange/misfit.hpp"
+#include "runtime/exchange/segments.hpp"
 #include "runtime/transport/packet.hpp"
 
 namespace hearsay {

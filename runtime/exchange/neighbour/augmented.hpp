@@ -7,10 +7,7 @@
 // A segment and what stands behind it are one segment of the block, with one event and one message. So an account of
 // the block is one of the replica, with more bytes.
 #include <functional>
-#include <memory>
 #include <span>
-#include <string_view>
-#include <vector>
 
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/neighbour/link/link.hpp"
@@ -19,6 +16,8 @@ namespace hearsay {
 
 /// How many floats stand behind a segment of n.
 using Beside = std::function<std::size_t(std::size_t n)>;
+/// The layout of the block.
+Layout augmented(const Layout& layout, const Beside& beside);
 
 /// In lockstep, without a delay, in the processor's memory.
 class AugmentedLink {
@@ -34,10 +33,10 @@ class AugmentedLink {
   /// The block's x ← the replica.
   void take_x();
   /// Sends the block to all neighbours of iteration k.
-  void send(Iteration k);
+  void send(Iteration k) { link_.send(k); }
   /// Waits for theirs, mixes, and then: the replica ← the block's x.
   void mix(Iteration k);
-  std::span<const std::uint8_t> events() const { return every_segment_; }
+  std::span<const std::uint8_t> events() const { return link_.every_segment(); }
   void state(Archive& archive) {
     archive.values("block", values_.span());
     link_.state(archive);
@@ -52,22 +51,6 @@ class AugmentedLink {
   FloatBlock values_;
   Parameters block_;
   NeighbourLink link_;
-  std::vector<std::uint8_t> every_segment_;
 };
-
-/// What an algorithm on such a link says of itself.
-struct AugmentedAlgorithm {
-  Beside beside;
-  std::size_t blocks = 0;  ///< of n floats that it keeps, beside the link's
-  double words = 0.0;      ///< floats that it reads or writes in an iteration for each of the n, beside the link's
-  bool along_arcs = false;
-  bool keeps_mass = false;
-  std::vector<std::string> (*warnings)(const Topology&) = [](const Topology&) { return std::vector<std::string>(); };
-  std::function<std::unique_ptr<Exchange>(const ExchangeContext&)> build;
-};
-std::unique_ptr<ExchangePlan> augmented_plan(AugmentedAlgorithm algorithm);
-
-/// Reads `exchange.schedule`, of which there is one. `why_not` is what is said to `asynchronous`.
-void read_lockstep(Config& exchange, std::string_view why_not);
 
 }  // namespace hearsay

@@ -1,11 +1,22 @@
 #pragma once
-// EventGraD's plan, for algorithms that are made of it (runtime/exchange/outer/).
+// EventGraD, for algorithms that are made of it: dpsgd, which always fires, and those of runtime/exchange/outer/.
 #include <memory>
+#include <optional>
 #include <string_view>
 
-#include "runtime/exchange/exchange.hpp"
+#include "runtime/exchange/neighbour/plan.hpp"
+#include "trigger/trigger.hpp"
 
 namespace hearsay {
+
+struct EventGradSettings {
+  LinkOptions link{};
+  std::shared_ptr<const MixingRule> mixing{};
+  CorrectionPlan correction{};
+  std::optional<TriggerPlan> trigger{};            ///< nothing: every segment fires always, and no norm is taken
+  std::shared_ptr<const Sparsifier> sparsifier{};  ///< null: segments travel whole
+};
+std::unique_ptr<ExchangePlan> eventgrad_plan(const EventGradSettings& settings, const ExchangeLaws& laws);
 
 /// Reads what `exchange: {name: eventgrad}` reads, `trigger:` and `sparsify:` included; `usual_mixing` is the rule
 /// where none is asked for.

@@ -9,7 +9,7 @@
 // refused. An optimizer with momentum applies it to y.
 // Cost per iteration and directed edge: one message a segment, 8·n bytes of values; memory: two blocks a neighbour, two
 // for x and y and one for g(k − 1); time: deg + 2 passes over 2 n values to mix, 10 words for each value.
-#include "runtime/exchange/neighbour/tracking.hpp"
+#include "runtime/exchange/neighbour/momentum_tracking.hpp"
 
 namespace hearsay {
 

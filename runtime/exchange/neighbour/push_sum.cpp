@@ -15,18 +15,16 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "runtime/exchange/in_flight.hpp"
 #include "runtime/exchange/neighbour/augmented.hpp"
+#include "runtime/exchange/neighbour/plan.hpp"
 #include "topology/steady_weights.hpp"
 
 namespace hearsay {
 namespace {
 
-std::size_t weight(std::size_t) { return 1; }
-
 class PushSum final : public Exchange, public Measures {
  public:
-  explicit PushSum(const ExchangeContext& context) : context_(context), link_(context, weight, 1.0F) {}
+  explicit PushSum(const ExchangeContext& context) : context_(context), link_(context, push_sum_weight, 1.0F) {}
 
   void start(Iteration k) override {
     if (!begun_) link_.take_x();  // n_0 is what the replica holds by now
@@ -60,13 +58,11 @@ std::unique_ptr<ExchangePlan> make(Config& exchange, Config&) {
   const Schedule schedule = read_schedule(exchange);
   const std::size_t in_flight = read_in_flight(exchange, schedule);
   if (schedule == Schedule::asynchronous) return asynchronous_push_sum(in_flight);
-  return augmented_plan({.beside = weight,
+  return neighbour_plan({.beside = push_sum_weight,
                          .words = 6.0,
-                         .along_arcs = true,
+                         .laws = {.follows_phases = true, .along_arcs = true},
                          .warnings = push_sum_warnings,
-                         .build = [](const ExchangeContext& context) -> std::unique_ptr<Exchange> {
-                           return std::make_unique<PushSum>(context);
-                         }});
+                         .build = [](const ExchangeContext& context) { return std::make_unique<PushSum>(context); }});
 }
 
 }  // namespace

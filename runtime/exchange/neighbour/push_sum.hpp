@@ -9,6 +9,9 @@
 
 namespace hearsay {
 
+/// A segment's w travels with it.
+inline std::size_t push_sum_weight(std::size_t) { return 1; }
+
 /// `in_flight`: packets of an edge that may be under way.
 std::unique_ptr<ExchangePlan> asynchronous_push_sum(std::size_t in_flight);
 

@@ -26,9 +26,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/exchange/misfit.hpp"
-#include "runtime/exchange/neighbour/link/link.hpp"
+#include "runtime/exchange/neighbour/plan.hpp"
 #include "runtime/exchange/neighbour/push_sum.hpp"
+#include "runtime/exchange/segments.hpp"
 #include "topology/steady_weights.hpp"
 
 namespace hearsay {
@@ -95,9 +95,9 @@ class AsynchronousPushSum final : public Exchange, public Measures, public IdleW
 
  private:
   bool sends_to(std::size_t edge, Iteration k) const {
-    const auto& turns = context_.neighbourhood.turns;
-    if (turns.empty()) return context_.neighbourhood.sends_to(edge);
-    return turns[static_cast<std::size_t>(k) % turns.size()].to == edge;
+    const auto& phases = context_.neighbourhood.turns;
+    if (phases.empty()) return context_.neighbourhood.sends_to(edge);
+    return phases[static_cast<std::size_t>(k) % phases.size()].to == edge;
   }
   bool may_send(std::size_t edge) const { return has_enough() && has_room(edge); }
   bool has_room(std::size_t edge) const {
@@ -232,39 +232,18 @@ class AsynchronousPushSum final : public Exchange, public Measures, public IdleW
   bool begun_ = false;
 };
 
-class AsynchronousPushSumPlan final : public ExchangePlan {
- public:
-  explicit AsynchronousPushSumPlan(std::size_t in_flight) : in_flight_(in_flight) {}
-
-  std::size_t packet_bound(const Layout& layout, int) const override { return packet_bytes(layout); }
-  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
-                                   const CostAssumptions& assumptions) const override {
-    constexpr double words_for_z = 3.0;
-    ExchangeCost cost = link_cost(layout, topology, packet_bytes(layout), {}, false, {.hosts = assumptions.hosts});
-    cost.local =
-        cost.local + LocalWork{.moved_bytes = words_for_z * sizeof(float) * static_cast<double>(layout.size())};
-    cost.waits = false;
-    return cost;
-  }
-  std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
-    return std::make_unique<AsynchronousPushSum>(context, in_flight_);
-  }
-  std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int) const override {
-    return layout.size() * sizeof(float) + neighbours * in_flight_ * packet_bytes(layout);
-  }
-  Schedule schedule() const override { return Schedule::asynchronous; }
-  std::optional<std::size_t> in_flight() const override { return in_flight_; }
-  std::vector<std::string> warnings(const Topology& topology) const override { return push_sum_warnings(topology); }
-  ExchangeLaws laws() const override { return {.along_graph = true, .follows_turns = true, .along_arcs = true}; }
-
- private:
-  std::size_t in_flight_;
-};
-
 }  // namespace
 
 std::unique_ptr<ExchangePlan> asynchronous_push_sum(std::size_t in_flight) {
-  return std::make_unique<AsynchronousPushSumPlan>(in_flight);
+  return neighbour_plan({.link = {.schedule = Schedule::asynchronous, .in_flight = in_flight},
+                         .beside = push_sum_weight,
+                         .words = 3.0,
+                         .keeps_copies = false,
+                         .laws = {.follows_phases = true, .along_arcs = true},
+                         .warnings = push_sum_warnings,
+                         .build = [in_flight](const ExchangeContext& context) {
+                           return std::make_unique<AsynchronousPushSum>(context, in_flight);
+                         }});
 }
 
 }  // namespace hearsay

@@ -10,11 +10,9 @@
 // words for each value.
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <vector>
 
-#include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/neighbour/link/link.hpp"
+#include "runtime/exchange/neighbour/plan.hpp"
 
 namespace hearsay {
 namespace {
@@ -25,14 +23,10 @@ class QuasiGlobalMomentum final : public Exchange, public Measures, public IdleW
       : context_(context),
         link_(context, options, {}),
         momentum_(momentum),
-        every_segment_(context.replica.layout.count(), std::uint8_t{1}),
         direction_(context.replica.layout.size()),
         before_(context.replica.layout.size()) {}
 
-  void start(Iteration k) override {
-    for (SegmentId s = 0; s < every_segment_.size(); ++s) context_.ledger.event(s);
-    link_.send(k, every_segment_);
-  }
+  void start(Iteration k) override { link_.send(k); }
   void finish(Iteration k) override {
     link_.receive(k);
     const PhaseTimer timer(context_.ledger, Phase::mix);
@@ -64,7 +58,7 @@ class QuasiGlobalMomentum final : public Exchange, public Measures, public IdleW
     archive.values("momentum", direction_.span());
     link_.state(archive);
   }
-  std::span<const std::uint8_t> events() const override { return every_segment_; }
+  std::span<const std::uint8_t> events() const override { return link_.every_segment(); }
 
  private:
   double eta(SegmentId s) const { return context_.steps[s].learning_rate.value(); }
@@ -72,47 +66,23 @@ class QuasiGlobalMomentum final : public Exchange, public Measures, public IdleW
   ExchangeContext context_;
   NeighbourLink link_;
   float momentum_;
-  std::vector<std::uint8_t> every_segment_;
   FloatBlock direction_;  // m̂
   FloatBlock before_;     // x_k
 };
 
-class QuasiGlobalMomentumPlan final : public ExchangePlan {
- public:
-  explicit QuasiGlobalMomentumPlan(Config& exchange)
-      : options_(read_link_options(exchange)),
-        momentum_(exchange.real("momentum", 0.9, Range::fraction_below_one(),
-                                "β: of the models' way so far in the next step; leave the optimizer's own at 0")) {}
-  std::size_t packet_bound(const Layout& layout, int) const override {
-    return sizeof(PacketHeader) + layout.count() * sizeof(SegmentHeader) + layout.size() * sizeof(float);
-  }
-  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
-                                   const CostAssumptions& assumptions) const override {
-    constexpr double words = 9.0;
-    ExchangeCost cost =
-        link_cost(layout, topology, packet_bound(layout, topology.ranks()), {}, false, {.hosts = assumptions.hosts});
-    cost.local = cost.local + LocalWork{.moved_bytes = words * sizeof(float) * static_cast<double>(layout.size())};
-    cost.waits = options_.schedule == Schedule::lockstep;
-    return cost;
-  }
-  std::unique_ptr<Exchange> build(const ExchangeContext& context) const override {
-    return std::make_unique<QuasiGlobalMomentum>(context, options_, static_cast<float>(momentum_));
-  }
-  std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
-    return link_bytes(layout, options_, {}, neighbours, packet_bound(layout, ranks)) +
-           2 * layout.size() * sizeof(float);
-  }
-  Schedule schedule() const override { return options_.schedule; }
-  std::optional<std::size_t> in_flight() const override { return options_.limit(); }
-  ExchangeLaws laws() const override {
-    const bool exact = options_.schedule == Schedule::lockstep && options_.delay == 0;
-    return {.along_graph = true, .follows_turns = exact, .keeps_mass = exact, .measures_steps = true};
-  }
-
- private:
-  LinkOptions options_;
-  double momentum_;
-};
+std::unique_ptr<ExchangePlan> make(Config& exchange, Config&) {
+  const LinkOptions link = read_link_options(exchange);
+  const double momentum =
+      exchange.real("momentum", 0.9, Range::fraction_below_one(),
+                    "β: of the models' way so far in the next step; leave the optimizer's own at 0");
+  return neighbour_plan({.link = link,
+                         .blocks = 2,
+                         .words = 9.0,
+                         .laws = {.follows_phases = link.fresh(), .keeps_mass = link.fresh(), .measures_steps = true},
+                         .build = [link, momentum](const ExchangeContext& context) {
+                           return std::make_unique<QuasiGlobalMomentum>(context, link, static_cast<float>(momentum));
+                         }});
+}
 
 }  // namespace
 
@@ -123,9 +93,7 @@ ExchangeEntry quasi_global_momentum_exchange() {
               "x_i <- sum_j w_ij x_j - eta (g_i + beta m_i);  m_i <- beta m_i + (1 - beta) (x_i before - x_i) / eta",
           .cost = "bytes and messages as dpsgd; two blocks of memory, 9 words of work for each value",
           .citation = "lin2021quasi, Algorithm 1",
-          .make = [](Config& exchange, Config&) -> std::unique_ptr<ExchangePlan> {
-            return std::make_unique<QuasiGlobalMomentumPlan>(exchange);
-          }};
+          .make = make};
 }
 
 }  // namespace hearsay

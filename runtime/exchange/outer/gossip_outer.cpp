@@ -11,7 +11,7 @@
 // `velocity: own`, where u_i is z_i, it is gasloc.
 // `warmup_iterations`, `maximum_silence`, `delay` and thresholds that fall with k count rounds. Asynchronous ranks end
 // rounds by their own iterations, and training with a whole one. At any iteration they mix with what has come, and send
-// what their last round has made as soon as it is their turn (turns.hpp); x_i moves with φ_i then.
+// what their last round has made as soon as they may (alternating_edges.hpp); x_i moves with φ_i then.
 // Cost: eventgrad's, 1/H of it an iteration; memory: eventgrad's, and three blocks.
 #include "runtime/exchange/neighbour/eventgrad.hpp"
 #include "runtime/exchange/outer/gossip.hpp"

@@ -232,7 +232,7 @@ double total(const std::vector<std::vector<float>>& blocks) {
 
 }  // namespace
 
-TEST_CASE("asynchronous ranks that meet, stop and go on keep their mean, and the ends of an edge agree on turns") {
+TEST_CASE("asynchronous ranks that meet, stop and go on keep their mean, and the ends of an edge agree on who sends") {
   for (const std::string& yaml :
        {exchange_section("dpsgd", ", schedule: asynchronous, correction: {name: drift}"),
         exchange_section("eventgrad", ", schedule: asynchronous, mixing: {name: arrival}"),
@@ -278,7 +278,7 @@ TEST_CASE("asynchronous ranks that meet, stop and go on keep their mean, and the
       });
       saved.swap(next);
       from += 25 + ranks;
-      // One end of each of the four edges has the turn, and sends.
+      // One end of each of the four edges may send, and does.
       const auto now = std::accumulate(packets.begin(), packets.end(), std::uint64_t{0});
       CHECK(now >= packets_before + 4);
       packets_before = now;

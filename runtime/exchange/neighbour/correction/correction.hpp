@@ -42,14 +42,12 @@ class DriftCorrection final : public EdgeListener {
   DriftCorrection(std::optional<double> strength, const ExchangeContext& context, const Settling& settling,
                   double growth);
 
-  /// Every iteration moves all of x by weight (x̂_j − x̂_i), edge by edge, the weights being step · w_ij.
-  void learn(double step, std::span<const MixEdge> edges);
   /// Mixing, with values of iteration k, is to be what `rule` says.
   void learn(Iteration k, const Mixing& mixing, const MixingRule& rule);
   /// g ← g − v.
   void correct(std::span<float> g);
   /// What the other end of an edge is to know of this rank, per segment, before iteration k sends: how far a gradient
-  /// moves it; by turns, in the time between two moves of the edge.
+  /// moves it; along an alternating edge, in the time between two moves.
   std::span<const float> gains(std::size_t edge, Iteration k);
   /// `last`: the iteration that this rank has begun last.
   void state(Archive& archive, Iteration last);

@@ -44,10 +44,10 @@
 // simulations and on MNIST; so they do not.
 // Gradients that the optimizer clips move x by less than η says, by the factor s of the clipping: v then learns s times
 // as fast, which is never too fast, and comes to rest at the same place. An optimizer that normalises divides s out.
-// By turns an iteration may have several moves: τ is at least as many times that. Asynchronously each end counts by its
-// own iterations and tells the other τ times the gain; both take the larger product of the two. A slow rank's edges
-// then learn by the many steps that a fast one makes between two moves. Three fifths of c count, because the pair of
-// copies is older than in lockstep: no simulated pattern of events, delays and speeds diverges then.
+// An alternating edge may have several moves an iteration: τ is at least as many times that. Asynchronously each end
+// counts by its own iterations and tells the other τ times the gain; both take the larger product of the two. A slow
+// rank's edges then learn by the many steps that a fast one makes between two moves. Three fifths of c count, because
+// the pair of copies is older than in lockstep: no simulated pattern of events, delays and speeds diverges then.
 // Cost: n floats of memory, one pass over g an iteration, three over what moves, as much again as mixing; no byte.
 #include <algorithm>
 #include <cstdio>
@@ -101,7 +101,7 @@ DriftCorrection::DriftCorrection(std::optional<double> strength, const ExchangeC
       rhythms_(context.neighbourhood.neighbours.size(), Rhythm(layout_.count())) {
   for (std::size_t e = 0; e < rhythms_.size(); ++e)
     if (context.edges.begins(e)) DriftCorrection::edge_begins(e);
-  if (strength || settling_.by_turns) return;
+  if (strength || settling_.alternating) return;
   leaving_ = most_that_leaves(context);
   const auto& weights = context.neighbourhood.weights;
   for (std::size_t e = 0; e < leaving_.size(); ++e) scarce_.push_back(keeps_little(leaving_[e], weights[e]) ? 1 : 0);
@@ -129,7 +129,8 @@ void DriftCorrection::edge_begins(std::size_t edge) {
   std::ranges::fill(rhythms_[edge].last, last_);
 }
 
-// By turns a value may move more than once an iteration, and v still pushes once: then each move counts for a part.
+// Along an alternating edge a value may move more than once an iteration, and v still pushes once: then each move
+// counts for a part.
 double DriftCorrection::interval(SegmentId s, double silence, double values_a_crossing) const {
   constexpr double shortest = 1.0 / 16.0;
   return std::max(settling_.sends * silence / values_a_crossing,
@@ -140,10 +141,10 @@ double DriftCorrection::interval(SegmentId s, double silence, double values_a_cr
 // While neither end can say how far a gradient moves it, nothing is learnt. A rate may have risen since the segment was
 // last sent.
 float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s, double strength) const {
-  constexpr double share_by_turns = 0.6;
+  constexpr double share_if_alternating = 0.6;
   double reach = double{edge.gains[s]} * interval;
-  if (settling_.by_turns)
-    reach = double{edge.gains[s]} / share_by_turns;
+  if (settling_.alternating)
+    reach = double{edge.gains[s]} / share_if_alternating;
   else if (!steps_[s].normalised)
     reach = std::max(double{edge.gains[s]}, double{own_gains_[s]}) * interval;
   return reach > 0.0 ? static_cast<float>(steps_[s].sign()) * of_8_bits(strength / reach) : 0.0F;
@@ -152,7 +153,7 @@ float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s, 
 std::span<const float> DriftCorrection::gains(std::size_t edge, Iteration k) {
   last_ = k;
   own_gains_ = gain_.gains();
-  if (!settling_.by_turns) return own_gains_;
+  if (!settling_.alternating) return own_gains_;
   const Rhythm& rhythm = rhythms_[edge];
   told_.resize(layout_.count());
   for (SegmentId s = 0; s < layout_.count(); ++s)
@@ -173,19 +174,6 @@ double DriftCorrection::most_of(std::size_t edge, double step) const {
   double most = half_of_bound(2.0 * step * leaving_[edge]);
   if (scarce_[edge] != 0) most = std::max(most, part * std::min(strength_, half_of_bound(step * most_of_graph_)));
   return std::min(strength_, double{of_8_bits(most / growth_)});
-}
-
-void DriftCorrection::learn(double step, std::span<const MixEdge> edges) {
-  for (std::size_t e = 0; e < edges.size(); ++e) {
-    const MixEdge& edge = edges[e];
-    for (SegmentId s = 0; s < layout_.count(); ++s) {
-      const auto part = [&](std::span<const float> block) {
-        return block.subspan(layout_[s].offset, layout_[s].length);
-      };
-      device_.add_difference(scale(least_interval(s), edge, s, most_of(e, step)) * edge.weight, part(edge.theirs),
-                             part(edge.ours), v_.segment(layout_[s]));
-    }
-  }
 }
 
 void DriftCorrection::learn(Iteration k, const Mixing& mixing, const MixingRule& rule) {

@@ -33,10 +33,9 @@ NeighbourLink::NeighbourLink(const ExchangeContext& context, LinkOptions options
                       .pending = std::vector<std::uint8_t>(layout_.count()),
                       .news = EdgeNews(layout_.count()),
                       .next = EdgeNews(layout_.count()),
-                      .our_turn = context.neighbourhood.rank < context.neighbourhood.neighbours[e]});
+                      .sends_next = context.neighbourhood.rank < context.neighbourhood.neighbours[e]});
   }
-  if (const auto rule = sparsifier_.codec ? sparsifier_.codec->step_rule() : std::nullopt; rule && rule->fixed)
-    step_ = sent_step(*rule->fixed);
+  if (const auto rule = step_rule_of(sparsifier_); rule && rule->fixed) step_ = sent_step(*rule->fixed);
   const auto segments = layout_.segments();
   if (sparsifier_.codec && sparsifier_.codec->by_rows())
     for (const Segment& s : segments) row_ends_.push_back(row_ends(layout_, {.begin = s.offset, .length = s.length}));
@@ -51,7 +50,7 @@ NeighbourLink::NeighbourLink(const ExchangeContext& context, LinkOptions options
   if (delays_own_copy()) own_before_ = copy_of(initial, device_);
   for (std::size_t e = 0; e < degree; ++e) {
     const Neighbourhood& row = context.neighbourhood;
-    std::span<const float> ours;
+    std::span<const float> ours = context.replica.values.span();
     if (!own_copies_.empty()) ours = delays_own_copy() ? own_before_.span() : own_copy(e).span();
     edges_.push_back({.weight = static_cast<float>(row.turns.empty() ? row.weights[e] : row.turn_weight),
                       .theirs = links_[e].theirs.span(),
@@ -75,7 +74,7 @@ void NeighbourLink::edge_begins(std::size_t edge) {
   std::ranges::fill(link.pending, std::uint8_t{0});
   link.gains.forget();
   link.newest_packet = -1;
-  link.our_turn = context_.neighbourhood.rank < context_.neighbourhood.neighbours[edge];
+  link.sends_next = context_.neighbourhood.rank < context_.neighbourhood.neighbours[edge];
 }
 
 void NeighbourLink::agree_if_whole(std::size_t edge) {
@@ -171,7 +170,7 @@ void NeighbourLink::state(Archive& archive) {
     edges_[e].gains = link.gains.larger;
     archive.value("newest packet", link.newest_packet);
     if (link.newest_packet < -1) archive.refuse("newest packet", "is of " + std::to_string(link.newest_packet));
-    archive.value("turn", link.our_turn);
+    archive.value("sends next", link.sends_next);
   }
   for (FloatBlock& copy : own_copies_) block_state(archive, "what a neighbour holds", device_, copy.span());
   if (delays_own_copy()) block_state(archive, "what neighbours held", device_, own_before_.span());
@@ -205,16 +204,16 @@ void NeighbourLink::last_packet_state(Archive& archive) {
 }
 
 NeighbourLink::EdgeRange NeighbourLink::out_edges(Iteration k) const {
-  const auto& turns = context_.neighbourhood.turns;
-  if (turns.empty()) return {0, links_.size()};
-  const std::size_t to = turns[static_cast<std::size_t>(k) % turns.size()].to;
+  const auto& phases = context_.neighbourhood.turns;
+  if (phases.empty()) return {0, links_.size()};
+  const std::size_t to = phases[static_cast<std::size_t>(k) % phases.size()].to;
   return {to, to + 1};
 }
 
 NeighbourLink::EdgeRange NeighbourLink::in_edges(Iteration k) const {
-  const auto& turns = context_.neighbourhood.turns;
-  if (turns.empty()) return {0, links_.size()};
-  const std::size_t from = turns[static_cast<std::size_t>(k) % turns.size()].from;
+  const auto& phases = context_.neighbourhood.turns;
+  if (phases.empty()) return {0, links_.size()};
+  const std::size_t from = phases[static_cast<std::size_t>(k) % phases.size()].from;
   return {from, from + 1};
 }
 

@@ -9,7 +9,7 @@
 //
 // An edge whose other end is a new process begins anew: the first packet of either end is all of its x, as it is. With
 // that both know the same pair of copies; what is fired meanwhile is pending. These two packets are no events and move
-// nothing, and by turns the first turn is that of the lower rank, as at the start.
+// nothing, and along an alternating edge the lower rank sends first, as at the start.
 #include <functional>
 #include <memory>
 #include <span>
@@ -34,8 +34,11 @@ class NeighbourLink final : public EdgeListener {
   /// neighbour (of a graph that changes: to the peer of iteration k) at every iteration, asynchronous only where there
   /// is news. Waits for nobody in asynchronous mode. In lockstep a ring has room for this packet by construction; with
   /// a delay of 1 it may have to wait for room, but never in a circle: two packets always fit, so whoever is waited for
-  /// is an iteration behind. (With 2 it could.) By turns a packet goes, empty or not, whenever it is this rank's turn.
+  /// is an iteration behind. (With 2 it could.) Along an alternating edge a packet goes, empty or not, whenever the
+  /// other end has sent last.
   void send(Iteration k, std::span<const std::uint8_t> fired);
+  /// Every segment is an event, and counts as one.
+  void send(Iteration k);
   /// Asynchronous: what was fired and could not go, as it is in the replica now, on edges where it may go now. `owes`:
   /// whether there is such an edge.
   void send_pending(Iteration k);
@@ -60,16 +63,14 @@ class NeighbourLink final : public EdgeListener {
   /// At the start what the configuration says.
   void count_in(float step) { step_ = step; }
 
-  /// The caller has mixed these segments (those with mixed[s] ≠ 0): nothing of them is news any more.
+  /// The caller has mixed these segments (those with segments[s] ≠ 0): nothing of them is news any more.
   void mixed(std::span<const std::uint8_t> segments);
-  /// All of them.
-  void mixed() { mixed(every_segment_); }
-  /// By turns, and where edges have copies of their own: a move of this rank's is also one of what the other end
-  /// holds of it, and the opposite one that of the other end. Both ends know, and their copies follow.
+  /// Where copies follow: a move of this rank's is also one of what the other end holds of it, and the opposite one
+  /// that of the other end. Both ends know.
   void follow(const Move& move);
-  /// In lockstep: whether they do.
-  bool copies_follow() const { return options_.edge_copies; }
-  /// By turns: the ages of the copies that this rank's own events, sent by iteration k, mix with.
+  /// Where edges alternate, and in lockstep where they have copies of their own.
+  bool copies_follow() const { return options_.edge_copies || options_.alternating; }
+  /// Along alternating edges: the ages of the copies that this rank's own events, sent by iteration k, mix with.
   void note_ages_of_own_events(Iteration k);
 
   /// The iteration whose values mix in lockstep at iteration k.
@@ -77,11 +78,11 @@ class NeighbourLink final : public EdgeListener {
   Settling settling() const {
     return {.iterations = 1.0 + static_cast<double>(options_.delay),
             .sends = sparsifier_.codec ? sparsifier_.codec->sends_to_settle() : 1.0,
-            .by_turns = options_.by_turns};
+            .alternating = options_.alternating};
   }
-  bool by_turns() const { return options_.by_turns; }
+  std::span<const std::uint8_t> every_segment() const { return every_segment_; }
   /// What the neighbours hold of this rank: one block, or one an edge (LinkOptions::own_copy_by_edge); none unless they
-  /// are kept.
+  /// are kept. Edges have x itself then.
   std::span<const FloatBlock> own_copies() const { return own_copies_; }
   /// Views of the copies as they are now.
   std::span<const MixEdge> edges() const { return edges_; }
@@ -97,7 +98,7 @@ class NeighbourLink final : public EdgeListener {
     EdgeGains gains{};
     Iteration newest_packet = -1;
     Stamp newest_sent{};
-    bool our_turn = false;
+    bool sends_next = false;                       // of an alternating edge: this end does
     bool sent_whole = false, heard_whole = false;  // of an edge that begins
   };
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "runtime/exchange/misfit.hpp"
 #include "runtime/exchange/neighbour/link/link.hpp"
 
 namespace hearsay {
@@ -75,8 +74,8 @@ std::uint32_t NeighbourLink::apply(std::size_t edge, std::span<const std::byte> 
   links_[edge].newest_packet = header.iteration;
   links_[edge].newest_sent = {static_cast<std::uint32_t>(header.sent)};
   try {
-    if (options_.by_turns && std::exchange(links_[edge].our_turn, true))
-      throw CommunicationError("it has come out of turn");
+    if (options_.alternating && std::exchange(links_[edge].sends_next, true))
+      throw CommunicationError("its edge alternates, and the sender's last packet has no answer yet");
     for_each_segment(packet, layout_, [&](const SegmentHeader& segment, std::span<const std::byte> body) {
       apply_segment(edge, segment, body);
     });

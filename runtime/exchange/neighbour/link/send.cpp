@@ -38,6 +38,11 @@ void NeighbourLink::send(Iteration k, std::span<const std::uint8_t> fired) {
   context_.engine.wake();
 }
 
+void NeighbourLink::send(Iteration k) {
+  for (SegmentId s = 0; s < every_segment_.size(); ++s) context_.ledger.event(s);
+  send(k, every_segment_);
+}
+
 // One packet, shared by all edges, if they all hold the same of this rank.
 void NeighbourLink::send_lockstep(Iteration k, std::span<const std::uint8_t> fired) {
   const auto encoded = [&](std::size_t e) {
@@ -86,7 +91,7 @@ void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<c
   wanted_.assign(link.pending.begin(), link.pending.end());
   join(wanted_, fired);
   const auto messages = static_cast<std::size_t>(std::ranges::count(wanted_, std::uint8_t{1}));
-  if (messages == 0 && !options_.by_turns) return;
+  if (messages == 0 && !options_.alternating) return;
   if (!may_send(edge) || !context_.mailbox.fits(edge, bound(wanted_))) {
     link.pending = wanted_;
     context_.ledger.defer(edge, messages);
@@ -94,7 +99,7 @@ void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<c
   }
   context_.mailbox.post(edge, encode(k, wanted_, own_copies_.empty() ? nullptr : &own_copy(edge), link.gains));
   std::ranges::fill(link.pending, std::uint8_t{0});
-  link.our_turn = false;
+  link.sends_next = false;
   note_sent(edge, wanted_);
 }
 
@@ -119,7 +124,7 @@ bool NeighbourLink::owes(std::size_t edge) const {
 }
 
 bool NeighbourLink::may_send(std::size_t edge) const {
-  return options_.by_turns ? links_[edge].our_turn : context_.mailbox.under_way(edge) < options_.in_flight;
+  return options_.alternating ? links_[edge].sends_next : context_.mailbox.under_way(edge) < options_.in_flight;
 }
 
 std::size_t NeighbourLink::bound(std::span<const std::uint8_t> segments) const {
@@ -142,7 +147,7 @@ SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> se
   const double density = changes_ ? sparsifier_.density(context_.iterations_per_epoch.epoch(k)) : 1.0;
   make_room(*packet, bound(segments));
   // Of changes that are counted in steps, only those that have left the dead zone; none while the step is not known.
-  const auto rule = sparsifier_.codec ? sparsifier_.codec->step_rule() : std::nullopt;
+  const auto rule = step_rule_of(sparsifier_);
   const float zone = rule ? dead_zone(*rule, step_) : 0.0F;
   std::vector<SegmentId> selected;
   for (SegmentId s = 0; s < segments.size(); ++s) {

@@ -10,8 +10,8 @@ bool travels_whole(const Sparsifier& sparsifier, std::size_t n) {
   return sparsifier.dense && sparsifier.codec->exact();
 }
 
-bool counts_in_steps(const Sparsifier& sparsifier) {
-  return sparsifier.codec && sparsifier.codec->step_rule().has_value();
+std::optional<StepRule> step_rule_of(const Sparsifier& sparsifier) {
+  return sparsifier.codec ? sparsifier.codec->step_rule() : std::nullopt;
 }
 
 std::size_t packet_bound(const Sparsifier& sparsifier, const Layout& layout, std::span<const std::uint8_t> segments) {

@@ -9,8 +9,10 @@ namespace hearsay {
 /// Whether a segment of n values travels as it is: where nothing is selected and nothing rounded, and below
 /// `dense_below`. A Sparsifier without a codec (`{}`) sends everything so.
 bool travels_whole(const Sparsifier& sparsifier, std::size_t n);
-/// Whether single values are events, counted in one step for all: those of all segments then travel as one body.
-bool counts_in_steps(const Sparsifier& sparsifier);
+/// Where single values are events, counted in one step for all: that of the codec. Nothing elsewhere.
+std::optional<StepRule> step_rule_of(const Sparsifier& sparsifier);
+/// Whether they are: those of all segments then travel as one body.
+inline bool counts_in_steps(const Sparsifier& sparsifier) { return step_rule_of(sparsifier).has_value(); }
 constexpr std::size_t bytes_of_gain = 2;  // in such a body
 /// Bytes of a packet of these segments (segments[s] ≠ 0), at most.
 std::size_t packet_bound(const Sparsifier& sparsifier, const Layout& layout, std::span<const std::uint8_t> segments);

@@ -7,7 +7,7 @@
 // Deviates from the paper in: ghosh2021eventgrad mixes every iteration with old copies (rule `stale`); this one uses
 // a copy when it is news and never again. In lockstep both ends see the same pair of copies in the same iteration,
 // so the mean over ranks is kept to rounding.
-// Asynchronously the ends of an edge take turns, so that both know which pair of copies an event moves: turns.hpp.
+// Asynchronously edges alternate, so that both ends know which pair of copies an event moves: alternating_edges.hpp.
 // Cost: 3 memory passes over the segments that moved, per edge; memory as `difference`.
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
 

@@ -7,8 +7,8 @@
 // What i gains of an edge, j loses: the mean over ranks is kept for any pattern of events. A difference that is not
 // refreshed is applied again: a feedback loop with delay. γ must fall with silence and density.
 // Asynchronous ranks do not know how often the other end repeats, and drift correction would learn from each repeat:
-// with either an event moves both ends of its edge once, by the whole difference of the segment. Asynchronously they
-// take turns (turns.hpp).
+// with either an event moves both ends of its edge once, by the whole difference of the segment. Asynchronously edges
+// alternate (alternating_edges.hpp).
 // Cost: deg + 3 memory passes, 2·deg + 2 where x̂_i is one of each edge, for up to 4 neighbours at a time. Memory: one
 // block a neighbour, and one (lockstep) or deg (asynchronous) for x̂_i.
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
@@ -38,13 +38,9 @@ class Difference final : public MixingRule {
   float gamma_;
 };
 
-std::unique_ptr<MixingRule> make_difference(Config& config) {
-  const double gamma = config.real("gamma", 0.5, Range::fraction_above_zero(),
-                                   "step along the difference; smaller for rarer events and lower densities");
-  return std::make_unique<Difference>(static_cast<float>(gamma));
-}
-
 }  // namespace
+
+std::unique_ptr<MixingRule> make_difference(float gamma) { return std::make_unique<Difference>(gamma); }
 
 MixingEntry difference_mixing() {
   return {.name = "difference",
@@ -52,7 +48,11 @@ MixingEntry difference_mixing() {
           .equation = "x_i <- x_i + gamma sum_j w_ij (xhat_j - xhat_i)",
           .cost = "deg + 3 memory passes an iteration; one block a neighbour plus the own copy",
           .citation = "koloskova2019choco, Algorithm 1, whose order is `strategy: diffusion`",
-          .make = make_difference};
+          .make = [](Config& config) {
+            return make_difference(static_cast<float>(
+                config.real("gamma", 0.5, Range::fraction_above_zero(),
+                            "step along the difference; smaller for rarer events and lower densities")));
+          }};
 }
 
 }  // namespace hearsay

@@ -35,12 +35,10 @@ class MixingRule {
   virtual ~MixingRule() = default;
   /// Changes x in place. Deterministic: edges in the given order, elementwise, whatever the device.
   virtual void mix(const Mixing& mixing, std::span<float> x) const = 0;
-  /// Whether, in lockstep, the mean over ranks stays where it is for any pattern of events. Then `mix` adds the moves
-  /// that `each_move` names, and for every move of i there is the opposite one of j.
+  /// Whether, in lockstep, the mean over ranks stays where it is for any pattern of events.
   virtual bool keeps_mean() const { return false; }
-  virtual void each_move(const Mixing& mixing, const std::function<void(const Move&)>& tell) const {
-    static_cast<void>(mixing), static_cast<void>(tell);
-  }
+  /// The moves that `mix` adds. Where the mean is kept there is for every move of i the opposite one of j.
+  virtual void each_move(const Mixing& mixing, const std::function<void(const Move&)>& tell) const = 0;
   /// Whether every iteration mixes with the copies that there are, or only what has just crossed.
   virtual bool repeats() const { return true; }
   /// Whether `MixEdge::ours` is read; keeping it costs one block (lockstep) or one block an edge (asynchronous).
@@ -49,9 +47,9 @@ class MixingRule {
 
 /// How soon a move shows in the copies that later moves are made of.
 struct Settling {
-  double iterations = 1.0;  ///< until it can show at all
-  double sends = 1.0;       ///< until most of a change has arrived
-  bool by_turns = false;    ///< ranks go at speeds of their own: how long lies between moves is told, not known
+  double iterations = 1.0;   ///< until it can show at all
+  double sends = 1.0;        ///< until most of a change has arrived
+  bool alternating = false;  ///< ranks go at speeds of their own: how long lies between moves is told, not known
 };
 
 /// block ← block + scale · the move. A block of the layout's: the replica, or what learns from its moves.
@@ -64,6 +62,8 @@ void by_parts(const Mixing& mixing, std::span<float> x,
 
 using MixingEntry = Entry<MixingRule>;
 std::span<const MixingEntry> mixing_rules();
+std::unique_ptr<MixingRule> make_stale();
+std::unique_ptr<MixingRule> make_difference(float gamma);
 std::unique_ptr<MixingRule> make_arrival();
 
 }  // namespace hearsay

@@ -16,9 +16,18 @@ class Stale final : public MixingRule {
       mixing.device.mix_row(mixing.self_weight, edges, part);
     });
   }
+  /// Rows of W sum to 1. Of differences to x itself: with copies that are not fresh the other end does not know them.
+  void each_move(const Mixing& mixing, const std::function<void(const Move&)>& tell) const override {
+    for (std::size_t e = 0; e < mixing.edges.size(); ++e)
+      for (SegmentId s = 0; s < mixing.layout.count(); ++s)
+        if (mixing.segments[s] != 0)
+          tell({.edge = e, .segment = s, .weight = mixing.edges[e].weight, .crossed_only = false});
+  }
 };
 
 }  // namespace
+
+std::unique_ptr<MixingRule> make_stale() { return std::make_unique<Stale>(); }
 
 MixingEntry stale_mixing() {
   return {.name = "stale",
@@ -26,7 +35,7 @@ MixingEntry stale_mixing() {
           .equation = "x_i <- w_ii x_i + sum_j w_ij xhat_j",
           .cost = "deg + 2 memory passes an iteration; one block of memory a neighbour",
           .citation = "ghosh2021eventgrad, eq. (5)",
-          .make = [](Config&) -> std::unique_ptr<MixingRule> { return std::make_unique<Stale>(); }};
+          .make = [](Config&) { return make_stale(); }};
 }
 
 }  // namespace hearsay

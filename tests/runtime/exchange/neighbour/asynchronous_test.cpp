@@ -220,7 +220,7 @@ TEST_CASE("a segment counts as moved until it has been mixed") {
     CHECK(moved(*link) == third);
     link->send(1, none);  // a local step: nobody has mixed
     CHECK(moved(*link) == third);
-    link->mixed();
+    link->mixed(link->every_segment());
     CHECK(moved(*link) == none);
   }
 }

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/exchange/neighbour/turns.hpp"
+#include "runtime/exchange/neighbour/alternating_edges.hpp"
 #include "runtime/exchange/participant.hpp"
 #include "runtime/transport/whole_word.hpp"
 #include "tests/reference/quadratic.hpp"
@@ -28,8 +28,8 @@ namespace {
 using namespace test;
 using namespace std::chrono_literals;
 
-constexpr LinkOptions turns{
-    .schedule = Schedule::asynchronous, .keep_own_copies = true, .repeats = false, .by_turns = true};
+constexpr LinkOptions alternating{
+    .schedule = Schedule::asynchronous, .keep_own_copies = true, .repeats = false, .alternating = true};
 
 Sparsifier sparsifier(const std::string& yaml) {
   Config section = Config::from_text(yaml);
@@ -38,24 +38,25 @@ Sparsifier sparsifier(const std::string& yaml) {
   return read;
 }
 
-/// Arrival by turns, every segment at every iteration, whose copies can be looked at.
+/// Arrival along alternating edges, every segment at every iteration, whose copies can be looked at.
 class OpenExchange final : public Exchange, public IdleWork {
  public:
   OpenExchange(const ExchangeContext& context, const std::string& sparsify)
-      : link(context, turns, sparsifier(sparsify)),
+      : link(context, alternating, sparsifier(sparsify)),
         drift(0.5, context, link.settling(), 1.0),
         context_(context),
+        mixing_(context_, link, *rule_, &drift),
         fired_(context.replica.layout.count(), std::uint8_t{1}) {}
   void start(Iteration k) override {
     last_ = k;
     for (std::size_t e = 0; e < link.edges().size(); ++e) link.say_gains(e, drift.gains(e, k));
-    send_by_turns(k, fired_, link, *rule_, &drift, context_);
+    edges_.send(k, fired_);
   }
   void finish(Iteration k) override {
     double row = context_.neighbourhood.self_weight;
     for (const MixEdge& edge : link.edges()) row += edge.weight;
     rows_are_whole = rows_are_whole && row == 1.0;
-    hear_by_turns(k, link, *rule_, &drift, context_);
+    edges_.hear(k);
   }
   bool idle(Iteration) override { return false; }
   void drain() override { finish(last_); }
@@ -67,8 +68,10 @@ class OpenExchange final : public Exchange, public IdleWork {
 
  private:
   ExchangeContext context_;
-  std::vector<std::uint8_t> fired_;
   std::unique_ptr<MixingRule> rule_ = make_arrival();
+  EdgeMixing mixing_;
+  AlternatingEdges edges_{link, mixing_};
+  std::vector<std::uint8_t> fired_;
   Iteration last_ = 0;
 };
 
@@ -289,8 +292,8 @@ class Play {
       x[e] += step;
       rest.added[e] += step;
     }
-    // Few events, for the bits behind the point, and at least one: where a ring was full in all three iterations, whose
-    // turn it is still has to send.
+    // Few events, for the bits behind the point, and at least one: where a ring was full in all three iterations, who
+    // sends next still has to.
     for (const Iteration end = k + 3; k < end;) iterate(member, k, random);
     for (bool counted = false; !all_have_moved(counted, !std::ranges::equal(x, rest.added));) {
       std::this_thread::sleep_for(10ms);

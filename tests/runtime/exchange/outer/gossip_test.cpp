@@ -238,8 +238,10 @@ TEST_CASE("drift correction learns from outer steps, too: ranks with unlike data
 }
 
 // Each edge has two events an iteration: both ends end a round, and answer before the next one does.
-TEST_CASE("by turns, too, ranks with unlike data reach the minimum of their sum, and no momentum is needed for it" *
-          doctest::test_suite("arithmetic")) {
+TEST_CASE(
+    "along alternating edges, too, ranks with unlike data reach the minimum of their sum, and no momentum is needed "
+    "for it" *
+    doctest::test_suite("arithmetic")) {
   Layout layout;
   layout.append("a", {5});
   const std::vector<float> initial(layout.size(), 0.0F);
@@ -370,7 +372,7 @@ TEST_CASE("where training ends with a round, it is sent; where it ends within on
   const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan.exchange()};
   for (const Iteration iterations : {3, 5}) {
     LocalWorld world(job);
-    const auto first = world.make_rank(0);  // it has the turn
+    const auto first = world.make_rank(0);  // it sends first
     const auto second = world.make_rank(1);
     for (Iteration k = 0; k < iterations; ++k) {
       first->member.start(k);
@@ -387,8 +389,8 @@ TEST_CASE("where training ends with a round, it is sent; where it ends within on
   }
 }
 
-// Rank 0 has the first turn, and ends its first round before or after rank 1 does.
-TEST_CASE("an asynchronous rank sends a round's news as soon as it is its turn, and a round once") {
+// Rank 0 sends first, and ends its first round before or after rank 1 does.
+TEST_CASE("an asynchronous rank sends a round's news as soon as it has heard, and a round once") {
   const std::string yaml =
       ring + gossip(std::string("schedule: asynchronous, local_steps: 6, ") + plain_outer) + everything;
   const Layout layout = reference::small_layout();
@@ -415,12 +417,12 @@ TEST_CASE("an asynchronous rank sends a round's news as soon as it is its turn, 
     iterate(*second, k1, late);
     iterate(*first, k0, 7);  // its round ends with the sixth iteration; it is sent in the seventh
     CHECK(packets(*first) == 1);
-    CHECK(packets(*second) == 0);  // it has not had the turn
+    CHECK(packets(*second) == 0);  // it has not heard
     iterate(*second, k1, 9);
     CHECK(packets(*second) == 1);  // within its second round
     iterate(*second, k1, 12);
     iterate(*first, k0, 12);
-    CHECK(packets(*first) == 1);  // it has the turn, and no news
+    CHECK(packets(*first) == 1);  // it may send, and has no news
     CHECK(packets(*second) == 1);
     iterate(*first, k0, 13);
     iterate(*second, k1, 14);

@@ -1,4 +1,4 @@
-// Asynchronous ranks whose edges take turns: nothing of the mean is lost, and skewed data do not bend the result,
+// Asynchronous ranks whose edges alternate: nothing of the mean is lost, and skewed data do not bend the result,
 // whatever the delays, the speeds and the events.
 #include <atomic>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "base/error.hpp"
-#include "runtime/exchange/neighbour/turns.hpp"
+#include "runtime/exchange/neighbour/alternating_edges.hpp"
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
@@ -47,8 +47,8 @@ std::unique_ptr<MixingRule> rule_named(const std::string& yaml) {
   return rule;
 }
 
-constexpr LinkOptions turns{
-    .schedule = Schedule::asynchronous, .keep_own_copies = true, .repeats = false, .by_turns = true};
+constexpr LinkOptions alternating{
+    .schedule = Schedule::asynchronous, .keep_own_copies = true, .repeats = false, .alternating = true};
 
 /// What is left of a rank when all is quiet.
 struct Rest {
@@ -82,9 +82,11 @@ std::vector<Rest> walk(int ranks, const Walk& how) {
   run_local_ranks(job, [&](LocalRank& rank) {
     Rest& rest = all[static_cast<std::size_t>(rank.rank())];
     const auto context = rank.context();
-    NeighbourLink link(context, turns, sparsifier(how.sparsify));
+    NeighbourLink link(context, alternating, sparsifier(how.sparsify));
     DriftCorrection drift(how.strength, context, link.settling(), 1.0);
     const auto rule = rule_named(how.mixing);
+    EdgeMixing mixing(context, link, *rule, &drift);
+    AlternatingEdges edges(link, mixing);
     Random random(stream_seed(31 + how.seed, "walk", static_cast<std::uint64_t>(rank.rank())));
     rest.added.resize(layout.size());
     const auto step = [&](std::size_t e, float to) {
@@ -97,16 +99,16 @@ std::vector<Rest> walk(int ranks, const Walk& how) {
     for (Iteration k = 0; k < how.iterations; ++k) {
       for (auto& f : fired) f = k % 3 == 0 || random.uniform() < 0.4 ? 1 : 0;
       for (std::size_t e = 0; e < link.edges().size(); ++e) link.say_gains(e, drift.gains(e, k));
-      send_by_turns(k, fired, link, *rule, &drift, context);
+      edges.send(k, fired);
       std::this_thread::sleep_for(microseconds(random.below(rank.rank() == 0 ? 800 : 200)));
       if (how.stops && rank.rank() == 1 && k == 1) std::this_thread::sleep_for(std::chrono::seconds(1));
-      hear_by_turns(k, link, *rule, &drift, context);
-      if (how.answers && random.below(2) == 0) answer_by_turns(k, link, *rule, &drift, context);
+      edges.hear(k);
+      if (how.answers && random.below(2) == 0) edges.answer(k);
       for (std::size_t e = 0; how.walks && e < layout.size(); ++e)
         step(e, std::round(rank.replica.values.span()[e]) + static_cast<float>(random.below(3)) - 1.0F);
     }
     rank.member.settle();
-    hear_by_turns(how.iterations, link, *rule, &drift, context);
+    edges.hear(how.iterations);
     rest.x.assign(rank.replica.values.span().begin(), rank.replica.values.span().end());
     rest.v.resize(layout.size());
     drift.correct(rest.v);
@@ -208,7 +210,7 @@ TEST_CASE("an event moves its sender before the gradient is taken, and the other
       std::ranges::fill(sender->replica.values.span(), 8.0F);
       sender->member.start(0);  // moves both by (0 − 8) / 4
       CHECK(all_are(*sender, 6.0F));
-      if (has_begun) receiver->member.start(0);  // it is not its turn
+      if (has_begun) receiver->member.start(0);  // the lower rank sends first
       receiver->mailbox.progress();
       CHECK(all_are(*receiver, 0.0F));
       receiver->member.finish(0);
@@ -231,14 +233,19 @@ TEST_CASE("a move counts for an iteration, where an edge has two in each for twi
   const IdlePlan plan(65536);
   const LocalJob job{
       .topology = topology, .layout = layout, .initial = initial, .plan = plan, .step = {.learning_rate = 0.5}};
-  const auto rule = rule_named("{name: arrival}");
   const std::vector<std::uint8_t> fires(layout.count(), 1), rests(layout.count(), 0);
   struct Member {
     explicit Member(LocalRank& rank)
-        : context(rank.context()), link(context, turns, sparsifier(whole)), drift(0.5, context, link.settling(), 1.0) {}
+        : context(rank.context()),
+          link(context, alternating, sparsifier(whole)),
+          drift(0.5, context, link.settling(), 1.0),
+          mixing(context, link, *rule, &drift) {}
     ExchangeContext context;
     NeighbourLink link;
     DriftCorrection drift;
+    std::unique_ptr<MixingRule> rule = make_arrival();
+    EdgeMixing mixing;
+    AlternatingEdges edges{link, mixing};
   };
   constexpr Iteration iterations = 240;
   const auto told = [&](Iteration period, bool both) {
@@ -247,14 +254,14 @@ TEST_CASE("a move counts for an iteration, where an edge has two in each for twi
     Member first(*a), second(*b);
     for (Iteration k = 0; k < iterations; ++k) {
       for (Member* member : {&first, &second}) member->link.say_gains(0, member->drift.gains(0, k));
-      send_by_turns(k, k % period == 0 ? fires : rests, first.link, *rule, &first.drift, first.context);
+      first.edges.send(k, k % period == 0 ? fires : rests);
       a->member.communication().flush();
       b->mailbox.progress();
-      hear_by_turns(k, second.link, *rule, &second.drift, second.context);
-      send_by_turns(k, both && k % period == 0 ? fires : rests, second.link, *rule, &second.drift, second.context);
+      second.edges.hear(k);
+      second.edges.send(k, both && k % period == 0 ? fires : rests);
       b->member.communication().flush();
       a->mailbox.progress();
-      hear_by_turns(k, first.link, *rule, &first.drift, first.context);
+      first.edges.hear(k);
     }
     return first.drift.gains(0, iterations)[0] / 0.5F;
   };
@@ -375,13 +382,15 @@ TEST_CASE("a rank that never fires is drawn to its neighbour, not past it") {
   const auto rule = make_arrival();
   run_local_ranks(job, [&](LocalRank& rank) {
     const auto context = rank.context();
-    NeighbourLink link(context, turns, {});
+    NeighbourLink link(context, alternating, {});
+    EdgeMixing mixing(context, link, *rule, nullptr);
+    AlternatingEdges edges(link, mixing);
     if (rank.rank() == 1) std::ranges::fill(rank.replica.values.span(), 8.0F);
     const std::vector<std::uint8_t> fired(layout.count(), rank.rank() == 0 ? 1 : 0);
     for (Iteration k = 0; k < 60; ++k) {
-      send_by_turns(k, std::vector<std::uint8_t>(layout.count(), k == 0 ? 1 : fired[0]), link, *rule, nullptr, context);
+      edges.send(k, std::vector<std::uint8_t>(layout.count(), k == 0 ? 1 : fired[0]));
       rank.barrier();
-      hear_by_turns(k, link, *rule, nullptr, context);
+      edges.hear(k);
       rank.barrier();
     }
     CHECK(distance(rank.replica.values.span(), 4.0F) < 1e-3F);
@@ -475,7 +484,7 @@ TEST_CASE("with one slow rank and data that differ every rank reaches the minimu
   }
 }
 
-TEST_CASE("a packet out of turn is an error, and so is more than one packet under way") {
+TEST_CASE("a second packet in a row is an error, and so is more than one packet under way") {
   const Topology topology = quarter_ring_of(2);
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 1.0F);
@@ -483,20 +492,20 @@ TEST_CASE("a packet out of turn is an error, and so is more than one packet unde
   const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan};
   LocalWorld world(job);
   const auto sender = world.make_rank(0), receiver = world.make_rank(1);
-  LinkOptions anybody = turns;
-  anybody.by_turns = false, anybody.in_flight = 2;
-  NeighbourLink from(sender->context(), anybody, {}), to(receiver->context(), turns, {});
+  LinkOptions anybody = alternating;
+  anybody.alternating = false, anybody.in_flight = 2;
+  NeighbourLink from(sender->context(), anybody, {}), to(receiver->context(), alternating, {});
   const std::vector<std::uint8_t> all(layout.count(), 1);
   from.send(0, all);
   from.send(1, all);
   receiver->mailbox.progress();
-  CHECK_THROWS_WITH_AS(to.receive(0), doctest::Contains("out of turn"), CommunicationError);
+  CHECK_THROWS_WITH_AS(to.receive(0), doctest::Contains("no answer yet"), CommunicationError);
 
   for (const std::string yaml : {"{name: eventgrad, schedule: asynchronous, mixing: {name: arrival}, in_flight: 2}",
                                  "{name: dpsgd, schedule: asynchronous, correction: {name: drift}, in_flight: 2}"}) {
     Config root = Config::from_text("exchange: " + yaml);
     static_cast<void>(plan_exchange(root));
-    CHECK_THROWS_WITH_AS(root.throw_if_invalid(), doctest::Contains("take turns"), ConfigError);
+    CHECK_THROWS_WITH_AS(root.throw_if_invalid(), doctest::Contains("alternation"), ConfigError);
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Asynchronous mixing that keeps the mean: the two ends of an edge take turns.
-//   whose turn it is:   sends a packet (empty where nothing fired); then it is the other's turn
+// Asynchronous mixing that keeps the mean: edges alternate (half-duplex), one end sends and then the other.
+//   who may send:       the end that has heard last; a packet, empty where nothing fired
 //   an event of i:      m = w_ij (x̂_j − x̂_i), x̂_i being what has just been sent:
 //                       i:  x_i ← x_i + m   when it is sent, before the gradient is taken
 //                       j:  x_j ← x_j − m   when it arrives, at the end of an iteration
@@ -19,23 +19,32 @@
 // ends only, an edge would carry a packet every other round, and what ranks have made would be two rounds old.
 // Cost: 5 memory passes over a segment that moved, per edge; a header of 32 bytes an iteration on a silent edge; on a
 // slow link half as many events as if both ends sent at once.
-#include "runtime/exchange/neighbour/correction/correction.hpp"
-#include "runtime/exchange/neighbour/link/link.hpp"
+#include "runtime/exchange/neighbour/edge_mixing.hpp"
 
 namespace hearsay {
 
-/// What an iteration's `start` does by turns: sends, and moves this rank by its own events. `drift` may be null.
-void send_by_turns(Iteration k, std::span<const std::uint8_t> fired, NeighbourLink& link, const MixingRule& rule,
-                   DriftCorrection* drift, const ExchangeContext& context);
-/// What its `finish` does: moves this rank by the events that have come.
-void hear_by_turns(Iteration k, NeighbourLink& link, const MixingRule& rule, DriftCorrection* drift,
-                   const ExchangeContext& context);
-/// Between two iterations that are far apart: hears and, where that makes it this rank's turn, sends what has fired and
-/// could not go; moves by both.
-void answer_by_turns(Iteration k, NeighbourLink& link, const MixingRule& rule, DriftCorrection* drift,
-                     const ExchangeContext& context);
+/// Where LinkOptions::alternating is set, in place of the link's `send`, `receive` and the mixing after it.
+class AlternatingEdges {
+ public:
+  /// Both must outlive it; `mixing` is the link's.
+  AlternatingEdges(NeighbourLink& link, EdgeMixing& mixing) : link_(link), mixing_(mixing) {}
+  /// An iteration's `start`: sends along the edges where this end may, and moves this rank by its own events.
+  void send(Iteration k, std::span<const std::uint8_t> fired);
+  /// Its `finish`: moves this rank by the events that have come.
+  void hear(Iteration k);
+  /// Between two iterations that are far apart: hears and, where this end may send then, sends what has fired and could
+  /// not go; moves by both. `has_to_answer`: whether there is any of that.
+  void answer(Iteration k);
+  bool has_to_answer() const { return link_.has_come() || link_.owes(); }
 
-/// An edge whose ends take turns has one packet under way: `exchange.in_flight` must be 1.
-void require_turns(Config& exchange, const LinkOptions& options);
+ private:
+  void move_by_own_events(Iteration k);
+
+  NeighbourLink& link_;
+  EdgeMixing& mixing_;
+};
+
+/// `exchange.in_flight` must be 1 where edges alternate.
+void require_one_in_flight(Config& exchange, const LinkOptions& options);
 
 }  // namespace hearsay

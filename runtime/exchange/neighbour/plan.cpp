@@ -1,0 +1,91 @@
+#include "runtime/exchange/neighbour/plan.hpp"
+
+#include <utility>
+
+#include "runtime/exchange/neighbour/link/sizes.hpp"
+
+namespace hearsay {
+namespace {
+
+class NeighbourPlan final : public ExchangePlan {
+ public:
+  explicit NeighbourPlan(NeighbourAlgorithm algorithm) : its_(std::move(algorithm)) { its_.laws.along_graph = true; }
+
+  std::size_t packet_bound(const Layout& layout, int) const override {
+    for (const Segment& s : layout.segments())
+      if (!travels_whole(sparsifier(), s.length)) require_positions(s.length, "parameter '" + s.name + "'");
+    if (counts_in_steps(sparsifier())) require_positions(layout.size(), "a model whose values are events");
+    return hearsay::packet_bound(sparsifier(), block(layout), std::vector<std::uint8_t>(layout.count(), 1));
+  }
+  std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
+                                   const CostAssumptions& assumptions) const override {
+    CostAssumptions of_link = assumptions;
+    if (!its_.by_events) of_link.event_fraction = 1.0;
+    const double moved = of_link.event_fraction;
+    // Where values are events, the fraction is of them, and a packet is as long as they make it.
+    std::size_t packet = packet_bound(layout, topology.ranks());
+    if (counts_in_steps(sparsifier()))
+      packet = static_cast<std::size_t>(packet_of_events(layout, std::exchange(of_link.event_fraction, 1.0)));
+    ExchangeCost cost =
+        link_cost(block(layout), topology, packet, selection(layout), its_.link.keep_own_copies, of_link);
+    cost.local = cost.local + its_.correction.work(layout, topology, moved) +
+                 LocalWork{.moved_bytes = its_.words * sizeof(float) * static_cast<double>(layout.size())};
+    cost.waits = its_.link.waits();
+    cost.overlaps = its_.link.strategy == Strategy::consensus;
+    return cost;
+  }
+  std::unique_ptr<Exchange> build(const ExchangeContext& context) const override { return its_.build(context); }
+  std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
+    const Layout sent = block(layout);
+    const std::size_t packet = packet_bound(layout, ranks),
+                      own = its_.blocks * layout.size() + (its_.beside ? sent.size() : 0);
+    return own * sizeof(float) + its_.correction.kept_bytes(layout) +
+           (its_.keeps_copies ? link_bytes(sent, its_.link, sparsifier(), neighbours, packet)
+                              : neighbours * its_.link.in_flight * packet);
+  }
+  Schedule schedule() const override { return its_.link.schedule; }
+  bool moves_at_start() const override {
+    return its_.link.strategy == Strategy::diffusion || ExchangePlan::moves_at_start();
+  }
+  std::optional<std::size_t> in_flight() const override { return its_.link.limit(); }
+  bool runs_on(const Device& device) const override {
+    if (!its_.on_devices) return ExchangePlan::runs_on(device);
+    return !its_.sparsifier || device.selects_changes(sparsifier());
+  }
+  bool survives_deaths() const override { return its_.survives_deaths; }
+  std::vector<std::string> warnings(const Topology& topology) const override {
+    return its_.warnings ? its_.warnings(topology) : ExchangePlan::warnings(topology);
+  }
+  ExchangeLaws laws() const override { return its_.laws; }
+
+ private:
+  const Sparsifier& sparsifier() const {
+    static const Sparsifier nothing_selected{};
+    return its_.sparsifier ? *its_.sparsifier : nothing_selected;
+  }
+  /// What travels.
+  Layout block(const Layout& layout) const { return its_.beside ? augmented(layout, its_.beside) : layout; }
+  /// The values x − x̂ are written into a block of their own and read twice, where error feedback reads its sum once.
+  LocalWork selection(const Layout& layout) const {
+    constexpr double words_of_difference = 3.0;
+    LocalWork work;
+    for (const Segment& s : layout.segments()) {
+      if (travels_whole(sparsifier(), s.length)) continue;
+      const std::size_t k = kept_count(sparsifier().selector->density(), s.length);
+      const auto length = static_cast<double>(s.length);
+      work = work + selection_work(length, static_cast<double>(k), sparsifier().selector->reads(k));
+      work.moved_bytes += words_of_difference * sizeof(float) * length;
+    }
+    return work;
+  }
+
+  NeighbourAlgorithm its_;
+};
+
+}  // namespace
+
+std::unique_ptr<ExchangePlan> neighbour_plan(NeighbourAlgorithm algorithm) {
+  return std::make_unique<NeighbourPlan>(std::move(algorithm));
+}
+
+}  // namespace hearsay
