@@ -57,7 +57,7 @@ class GradientDroppingPlan final : public ExchangePlan {
     const std::size_t pushed =
         sparsifier.selector->most(BlockSelection(sparsifier, layout).count(density), layout.size());
     const std::size_t push = wire.bound(std::min((pushed + p - 2) / (p - 1), longest)) + 1;
-    const double pull_density = settings_.pull_density > 0.0 ? settings_.pull_density : density;
+    const double pull_density = settings_.pull(density);
     const std::size_t pulled =
         settings_.pull_density == 1.0 ? longest : sparsifier.selector->most(kept_count(pull_density, longest), longest);
     return p * (p - 1) * (push + wire.bound(pulled) + gather_header_bytes);
@@ -70,7 +70,7 @@ class GradientDroppingPlan final : public ExchangePlan {
     const std::size_t shard = part_of(layout.size(), shape.ranks, 0).length;
     const SparseWire wire(*sparsifier.codec, shard, {});
     shape.message_bytes = wire.bound(shape.k / static_cast<std::size_t>(shape.ranks));
-    const double density = settings_.pull_density > 0.0 ? settings_.pull_density : sparsifier.selector->density();
+    const double density = settings_.pull(sparsifier.selector->density());
     const std::size_t pulled = density == 1.0 ? shard : kept_count(density, shard);
     ExchangeCost cost = sharded_cost(shape, wire.bound(pulled) + gather_header_bytes, assumptions);
     cost.waits = schedule_ == Schedule::lockstep;

@@ -17,6 +17,9 @@ struct DroppingSettings {
   SparseSgdSettings push;
   double pull_density = 0.0;  ///< 0: that of the push; 1: everything, whatever the selector
   std::size_t in_flight = 1;  ///< asynchronous: packets from one rank to another that may be under way
+
+  /// Of the pull, where that of the push is `density`.
+  double pull(double density) const { return pull_density > 0.0 ? pull_density : density; }
 };
 
 /// What several iterations may send that could not go one by one.
@@ -26,13 +29,14 @@ inline double of_iterations(double density, double iterations) { return std::min
 /// the shard's start.
 class Shards {
  public:
-  /// `codec` and `ledger` must outlive the shards; `ledger` as SparseWire wants it.
-  Shards(const Codec& codec, const Layout& layout, int servers, Ledger* ledger = nullptr);
+  /// `ledger`: as SparseWire wants it; must outlive the shards.
+  Shards(std::shared_ptr<const Codec> codec, const Layout& layout, int servers, Ledger* ledger = nullptr);
   int count() const { return static_cast<int>(parts_.size()); }
   const Part& part(int server) const { return parts_[static_cast<std::size_t>(server)]; }
   const SparseWire& wire(int server) const { return wires_[static_cast<std::size_t>(server)]; }
 
  private:
+  std::shared_ptr<const Codec> codec_;
   std::vector<Part> parts_;
   std::vector<SparseWire> wires_;
 };
@@ -41,11 +45,11 @@ class Shards {
 ///   r ← r + g;  the positions of T(r);  for each server that can take it: v_s ← r at its positions;  r ← r − v_s
 class PushSide {
  public:
-  PushSide(const ExchangeContext& context, const DroppingSettings& settings, const Sparsifier& sparsifier,
-           const Shards& shards);
-  /// Adds this iteration's gradient and selects. With a single rank nothing travels and nothing is dropped. Throws
-  /// DivergenceError naming the segment.
-  void collect(std::span<const float> g, double density);
+  /// `context` and `shards` must outlive it.
+  PushSide(const ExchangeContext& context, const DroppingSettings& settings, const Shards& shards);
+  /// Adds this iteration's gradient and selects, as many values as `iterations` ask for. With a single rank nothing
+  /// travels and nothing is dropped. Throws DivergenceError naming the segment.
+  void collect(std::span<const float> g, double epoch, double iterations = 1.0);
   /// How many values are selected for a server that are not zero.
   std::size_t owed(int server) const;
   /// The values selected for a server, moved out of the residual.
@@ -54,12 +58,16 @@ class PushSide {
   void sent(int server, const SparseVector& received, const SparseVector& rest);
   void add_residual(std::span<float> block) const { feedback_.add_residual(block); }
   void take_residual(std::span<const float> sum) { take_own_part(feedback_, context_.peers, sum); }
-  void state(Archive& archive) { feedback_.state(archive); }
+  void state(Archive& archive) {
+    sparsifier_.selector->state(archive);
+    feedback_.state(archive);
+  }
 
  private:
   std::span<const std::uint32_t> selected(int server) const;
 
   const ExchangeContext& context_;
+  Sparsifier sparsifier_;
   const Shards& shards_;
   BlockSelection selection_;
   ErrorFeedback feedback_;
@@ -69,25 +77,26 @@ class PushSide {
 /// The server's side: which changes of its shard clients get to see.
 class PullSide {
  public:
-  PullSide(const ExchangeContext& context, const DroppingSettings& settings, const Sparsifier& sparsifier,
-           const Shards& shards)
-      : context_(context), density_(settings.pull_density), sparsifier_(sparsifier), shards_(shards) {}
+  /// `context` and `shards` must outlive it.
+  PullSide(const ExchangeContext& context, const DroppingSettings& settings, const Shards& shards)
+      : context_(context), settings_(settings), sparsifier_(settings.push.sparsifier->fresh()), shards_(shards) {}
   /// T(master − copy), as many values as `iterations` ask for; the two are this rank's shard. Throws DivergenceError
   /// naming the segment.
   SparseVector select(std::span<const float> master, std::span<const float> copy, double epoch,
                       double iterations = 1.0);
   /// The most entries that `select` may give.
   std::size_t most(double epoch, double iterations) const;
+  void state(Archive& archive) { sparsifier_.selector->state(archive); }
 
  private:
   /// How many values are asked for.
   std::size_t wanted(double epoch, double iterations, std::size_t n) const {
-    return kept_count(of_iterations(density_ > 0.0 ? density_ : sparsifier_.density(epoch), iterations), n);
+    return kept_count(of_iterations(settings_.pull(sparsifier_.density(epoch)), iterations), n);
   }
 
   const ExchangeContext& context_;
-  double density_;
-  const Sparsifier& sparsifier_;
+  const DroppingSettings settings_;
+  Sparsifier sparsifier_;
   const Shards& shards_;
   std::vector<float> change_;
   std::vector<std::uint32_t> positions_;

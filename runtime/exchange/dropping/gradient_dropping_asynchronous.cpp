@@ -52,12 +52,10 @@ class AsynchronousDropping final : public Exchange, public Residual, public Idle
       : context_(context),
         me_(context.peers.rank()),
         in_flight_(settings.in_flight),
-        push_sparsifier_(settings.push.sparsifier->fresh()),
-        pull_sparsifier_(settings.push.sparsifier->fresh()),
-        shards_(*push_sparsifier_.codec, context.replica.layout, context.peers.size()),
+        shards_(settings.push.sparsifier->codec, context.replica.layout, context.peers.size()),
         own_(shards_.part(me_)),
-        push_(context_, settings, push_sparsifier_, shards_),
-        pull_(context_, settings, pull_sparsifier_, shards_),
+        push_(context_, settings, shards_),
+        pull_(context_, settings, shards_),
         arrived_(own_.length),
         kept_(context.replica.layout.size()) {
     const std::size_t others = context.neighbourhood.neighbours.size();
@@ -74,8 +72,7 @@ class AsynchronousDropping final : public Exchange, public Residual, public Idle
   void finish(Iteration k) override {
     receive();
     count_iteration();
-    push_.collect(context_.replica.gradients.span(),
-                  of_iterations(push_sparsifier_.density(epoch_of(context_, k)), longest_without_push()));
+    push_.collect(context_.replica.gradients.span(), epoch_of(context_, k), longest_without_push());
     const PhaseTimer timer(context_.ledger, Phase::mix);
     const SparseVector own = push_.take(me_);
     push_.sent(me_, own, {});
@@ -110,9 +107,8 @@ class AsynchronousDropping final : public Exchange, public Residual, public Idle
     for (Client& client : clients_) std::ranges::copy(master(), client.copy.span().begin());
   }
   void state(Archive& archive) override {
-    push_sparsifier_.selector->state(archive);
-    pull_sparsifier_.selector->state(archive);
     push_.state(archive);
+    pull_.state(archive);
     archive.values("pushes that have arrived", arrived_.span());
     archive.value("other ranks have pushed", pushed_);
     for (Client& client : clients_) {
@@ -257,7 +253,6 @@ class AsynchronousDropping final : public Exchange, public Residual, public Idle
   ExchangeContext context_;
   int me_;
   std::size_t in_flight_;
-  Sparsifier push_sparsifier_, pull_sparsifier_;
   Shards shards_;
   Part own_;
   PushSide push_;
@@ -279,12 +274,12 @@ std::unique_ptr<Exchange> make_asynchronous_dropping(const ExchangeContext& cont
 // What the longest shard may be pushed and what may be pulled of it, together.
 std::size_t dropping_packet_bound(const DroppingSettings& settings, const Layout& layout, int ranks) {
   const Sparsifier& sparsifier = *settings.push.sparsifier;
-  const double density = of_iterations(sparsifier.largest_density(), most_iterations);
+  const double density = sparsifier.largest_density();
   const std::size_t n = layout.size(), shard = part_of(n, ranks, 0).length;
   const SparseWire wire(*sparsifier.codec, shard, {});
-  const std::size_t pushed = sparsifier.selector->most(BlockSelection(sparsifier, layout).count(density), n);
-  const double pull_density =
-      settings.pull_density > 0.0 ? of_iterations(settings.pull_density, most_iterations) : density;
+  const std::size_t pushed =
+      sparsifier.selector->most(BlockSelection(sparsifier, layout).count(of_iterations(density, most_iterations)), n);
+  const double pull_density = of_iterations(settings.pull(density), most_iterations);
   const std::size_t pulled =
       pull_density == 1.0 ? shard : sparsifier.selector->most(kept_count(pull_density, shard), shard);
   return sizeof(PacketHeader) + part_bound(wire, std::min(pushed, shard)) + part_bound(wire, pulled);

@@ -18,11 +18,9 @@ class LockstepDropping final : public Exchange, public Residual {
       : context_(context),
         me_(context.peers.rank()),
         ranks_(context.peers.size()),
-        push_sparsifier_(settings.push.sparsifier->fresh()),
-        pull_sparsifier_(settings.push.sparsifier->fresh()),
-        shards_(*push_sparsifier_.codec, context.replica.layout, ranks_, &context.ledger),
-        push_(context_, settings, push_sparsifier_, shards_),
-        pull_(context_, settings, pull_sparsifier_, shards_),
+        shards_(settings.push.sparsifier->codec, context.replica.layout, ranks_, &context.ledger),
+        push_(context_, settings, shards_),
+        pull_(context_, settings, shards_),
         copy_(ranks_ > 1 ? context.replica.layout.size() : 0),
         master_(copy_.size() > 0 ? shards_.part(me_).length : 0) {
     if (ranks_ == 1) return;
@@ -34,7 +32,7 @@ class LockstepDropping final : public Exchange, public Residual {
 
   void finish(Iteration k) override {
     const auto g = context_.replica.gradients.span();
-    push_.collect(g, push_sparsifier_.density(epoch_of(context_, k)));
+    push_.collect(g, epoch_of(context_, k));
     std::vector<SparseVector> pushed;  // by server
     for (int s = 0; s < ranks_; ++s) pushed.push_back(push_.take(s));
     run_collective(context_, [&] { push(pushed); });
@@ -63,9 +61,8 @@ class LockstepDropping final : public Exchange, public Residual {
   void add_residual(std::span<float> block) const override { push_.add_residual(block); }
   void take_residual(std::span<const float> sum) override { push_.take_residual(sum); }
   void state(Archive& archive) override {
-    push_sparsifier_.selector->state(archive);
-    pull_sparsifier_.selector->state(archive);
     push_.state(archive);
+    pull_.state(archive);
     archive.values("what all clients hold", copy_.span());
     archive.values("master", master_.span());
   }
@@ -91,7 +88,6 @@ class LockstepDropping final : public Exchange, public Residual {
 
   ExchangeContext context_;
   int me_, ranks_;
-  Sparsifier push_sparsifier_, pull_sparsifier_;
   Shards shards_;
   PushSide push_;
   PullSide pull_;

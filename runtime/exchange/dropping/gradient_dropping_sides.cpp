@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "runtime/exchange/dropping/gradient_dropping.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
@@ -6,23 +7,24 @@
 
 namespace hearsay {
 
-Shards::Shards(const Codec& codec, const Layout& layout, int servers, Ledger* ledger) {
+Shards::Shards(std::shared_ptr<const Codec> codec, const Layout& layout, int servers, Ledger* ledger)
+    : codec_(std::move(codec)) {
   for (int s = 0; s < servers; ++s) {
     parts_.push_back(part_of(layout.size(), servers, s));
-    wires_.emplace_back(codec, parts_.back().length, row_ends(layout, parts_.back()), ledger);
+    wires_.emplace_back(*codec_, parts_.back().length, row_ends(layout, parts_.back()), ledger);
   }
 }
 
-PushSide::PushSide(const ExchangeContext& context, const DroppingSettings& settings, const Sparsifier& sparsifier,
-                   const Shards& shards)
+PushSide::PushSide(const ExchangeContext& context, const DroppingSettings& settings, const Shards& shards)
     : context_(context),
+      sparsifier_(settings.push.sparsifier->fresh()),
       shards_(shards),
-      selection_(sparsifier, context.replica.layout),
+      selection_(sparsifier_, context.replica.layout),
       feedback_(settings.push.feedback, context.replica.layout.size(), shards.count()) {}
 
-void PushSide::collect(std::span<const float> g, double density) {
+void PushSide::collect(std::span<const float> g, double epoch, double iterations) {
   const PhaseTimer timer(context_.ledger, Phase::select);
-  accumulate_and_select(feedback_, selection_, g, density, positions_);
+  accumulate_and_select(feedback_, selection_, g, of_iterations(sparsifier_.density(epoch), iterations), positions_);
   if (shards_.count() == 1) all_positions(g.size(), positions_);
   count_events(context_, positions_);
 }
@@ -60,7 +62,7 @@ SparseVector PullSide::select(std::span<const float> master, std::span<const flo
   change_.resize(master.size());
   for (std::size_t i = 0; i < master.size(); ++i) change_[i] = master[i] - copy[i];
   try {
-    if (density_ == 1.0) {
+    if (settings_.pull_density == 1.0) {
       require_finite(change_);
       all_positions(change_.size(), positions_);
     } else {
@@ -77,7 +79,7 @@ SparseVector PullSide::select(std::span<const float> master, std::span<const flo
 
 std::size_t PullSide::most(double epoch, double iterations) const {
   const std::size_t n = shards_.part(context_.peers.rank()).length;
-  return density_ == 1.0 ? n : sparsifier_.selector->most(wanted(epoch, iterations, n), n);
+  return settings_.pull_density == 1.0 ? n : sparsifier_.selector->most(wanted(epoch, iterations, n), n);
 }
 
 }  // namespace hearsay
