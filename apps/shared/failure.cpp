@@ -63,7 +63,7 @@ Failure failure_in_flight() {
   } catch (const std::bad_alloc&) {
     return {static_cast<int>(ExitCode::bug), "out of memory"};
   } catch (const std::exception& bug) {
-    // LibTorch's allocator has an error of its own: a sentence, and then the stack.
+    // LibTorch has one type for all its errors: only its words (a sentence, then the stack) tell that memory was short.
     const std::string_view said = bug.what();
     if (const auto wanted = said.find("you tried to allocate "); wanted != std::string_view::npos)
       return {static_cast<int>(ExitCode::bug),

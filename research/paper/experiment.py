@@ -122,7 +122,7 @@ class Bench:
 @dataclass(frozen=True)
 class Experiment:
     """sweep: the sweep's name, of research/sweeps/NAME.yaml and runs/sweeps/NAME. only: parts of the folders' names
-    that its runs have. scaled: what is smaller here than in the paper. draw: sweep folder → Result; throws DataError
+    that its runs have. scaled: what is smaller here than in the paper. draw: sweep folder → Result; throws NotRun
     where the runs are missing. way: how the runs are made. quick: settings under which they take seconds."""
 
     name: str
@@ -134,6 +134,14 @@ class Experiment:
     draw: Callable[[Path], Result]
     way: Processes | Simulation | Testbed | Bench = Processes()
     quick: tuple = ("train.iterations=60", "report.every_iterations=5")
+
+
+class NotRun(DataError):
+    """Runs that an experiment needs are missing below a folder. `what`: which."""
+
+    def __init__(self, what, folder):
+        super().__init__(f"{what} below {folder}")
+        self.what = what
 
 
 def _ended(folder, method, ranks, axis):
@@ -148,11 +156,11 @@ def _ended(folder, method, ranks, axis):
 
 
 def runs_of(folder, method, ranks, **axis):
-    """The finished runs of a method, one a seed, by seed; axis as in partition="iid". Throws DataError where there are
+    """The finished runs of a method, one a seed, by seed; axis as in partition="iid". Throws NotRun where there are
     none."""
     runs = [run for run in _ended(folder, method, ranks, axis) if run.status == "finished"]
     if not runs:
-        raise DataError(f"no finished run of {method!r} with {ranks} ranks below {folder}")
+        raise NotRun(f"no finished run of {method!r} with {ranks} ranks", folder)
     return runs
 
 
