@@ -9,9 +9,7 @@
 namespace hearsay {
 namespace {
 
-[[noreturn]] void refuse(const std::string& sentence) {
-  throw DivergenceError(sentence, DivergenceError::Place::said);
-}
+[[noreturn]] void refuse(const std::string& sentence) { throw DivergenceError(sentence, DivergenceError::Place::said); }
 
 }  // namespace
 

@@ -16,14 +16,15 @@ namespace hearsay {
 
 class Checkpoints {
  public:
-  Checkpoints(TrainingRank& rank, Evaluations& evaluations);
+  /// All must outlive it.
+  Checkpoints(const Run& run, Learner& learner, Job& job, Evaluations& evaluations);
 
   /// In place of a new diary: from the newest complete checkpoint that all ranks can read. Collective; throws DataError
   /// where there is none.
   void resume();
   /// How many have been written, those of the parts of the run before included; and of a spare, which is told.
   std::uint64_t written() const { return written_; }
-  void go_on_behind(std::uint64_t written) { written_ = written; }
+  void go_on_after(std::uint64_t written) { written_ = written; }
   /// Training begins: from here on checkpoints become due.
   void start();
 
@@ -37,7 +38,7 @@ class Checkpoints {
   void accompany() { meet(Coming::has_ended); }
 
   /// Of this rank, between two iterations; all ranks have met. `write_last`: a signal is about to end the process.
-  void write() { write(Having::met, rank_.stop.received() == 0); }
+  void write() { write(Having::met, run_.stop.received() == 0); }
   void write_last() { write(Having::met, false); }
   /// Asynchronous ranks that a signal has ended; `in_order`: this one between two iterations of its own. Not where one
   /// of them was interrupted within an iteration, nor in a simulation. Collective.
@@ -61,9 +62,11 @@ class Checkpoints {
   std::uint64_t periods() const;
   void begin_with_mean(const Resumption& found);
   void say_resumed(const std::string& words) const;
-  const CheckpointOptions& options() const { return rank_.plan.parts().checkpoint; }
+  const CheckpointOptions& options() const { return run_.plan.parts().checkpoint; }
 
-  TrainingRank& rank_;
+  const Run& run_;
+  Learner& learner_;
+  Job& job_;
   Evaluations& evaluations_;
   CheckpointFolder folder_;
   CheckpointWriter writer_;

@@ -50,6 +50,8 @@ class Trainer {
   Iteration run(const RunLength& length, const Observer& observe, const MayWait& may_wait);
   /// Iterations that are done so far: what `run` would have returned, had it not thrown.
   Iteration iterations_done() const { return done_; }
+  /// Iterations of the job, over its ranks.
+  double job_done() const { return progress(done_); }
   /// Spent behind the last iteration, while other ranks were at work.
   double idle_seconds() const { return std::chrono::duration<double>(idle_).count(); }
   /// `run` goes on behind `done` iterations.

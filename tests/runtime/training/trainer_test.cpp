@@ -141,10 +141,11 @@ TEST_CASE("a loss or a norm that is not finite ends training before the step and
   }
   Rehearsal rehearsal({0.25, 0.75, 1.0});
   rehearsal.record.diverge_at = 2;
-  CHECK_THROWS_WITH_AS(rehearsal.run(5),
-                       doctest::Contains("iteration 2: segment 'w': the norm is nan; in epoch 1, the last finite loss was "
-                                         "0.75 at iteration 1; lower optimizer.learning_rate"),
-                       DivergenceError);
+  CHECK_THROWS_WITH_AS(
+      rehearsal.run(5),
+      doctest::Contains("iteration 2: segment 'w': the norm is nan; in epoch 1, the last finite loss was "
+                        "0.75 at iteration 1; lower optimizer.learning_rate"),
+      DivergenceError);
 }
 
 // Whoever throws says whether the rank and the iteration are named; words like "rank " or "Lower" in a finding, which may
