@@ -1,10 +1,13 @@
 #pragma once
-// How long something takes, and what many such times have in common.
+// How long something takes, what many such times have in common, and on what machine they were taken.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <fstream>
 #include <stdexcept>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,5 +33,18 @@ inline double quantile(std::vector<double> values, double fraction) {
 
 /// An even count has the lower of the two in the middle.
 inline double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
+
+/// The processor as the system calls it and how many cores there are: "Intel(R) Xeon(R) Processor, 2 cores".
+inline std::string processor_name() {
+  std::string name = "unknown processor";
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const auto colon = line.find(": ");
+    if (!line.starts_with("model name") || colon == std::string::npos) continue;
+    name = line.substr(colon + 2);
+    break;
+  }
+  return name + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores";
+}
 
 }  // namespace hearsay

@@ -7,7 +7,7 @@
 
 #include "apps/shared/output.hpp"
 #include "apps/shared/text.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "apps/shared/long_work.hpp"
-#include "base/config/seed.hpp"
+#include "base/config/config.hpp"
 #include "base/random.hpp"
 #include "hearsay_version.hpp"
 #include "runtime/exchange/participant.hpp"

@@ -10,8 +10,7 @@
 #include "base/config/config_document.hpp"
 #include "base/config/nearest.hpp"
 #include "base/error.hpp"
-#include "base/text/plain_text.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {

@@ -128,4 +128,7 @@ class Config {
   Mapping* mapping_;  // owned by the document
 };
 
+/// The key `seed` of the whole configuration: every random number of a run comes from it.
+std::uint64_t read_seed(Config& root);
+
 }  // namespace hearsay

@@ -10,7 +10,7 @@
 #include "base/config/config.hpp"
 #include "base/config/yaml.hpp"
 #include "base/error.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 #include "python/core/member.hpp"
 #include "trigger/trigger.hpp"
 

@@ -8,13 +8,22 @@ from pathlib import Path
 
 from hearsay_analysis import text
 from hearsay_analysis.errors import DataError
-from hearsay_analysis.page.markdown import table as markdown_table  # noqa: F401, for the experiments
 from hearsay_analysis.runs.points import runs_below
 from hearsay_analysis.runs.run_folder import read_run
 
 TOLERANCE = 0.01  # of accuracy: what counts as the same
 ENOUGH_SEEDS = 3  # fewer decide nothing
 NOT_STATED = math.inf  # epochs of a paper that does not say how many
+
+TOLERANCE = 0.01  # of accuracy: what counts as the same
+ENOUGH_SEEDS = 3  # fewer decide nothing
+NOT_STATED = math.inf  # epochs of a paper that does not say how many
+
+
+def markdown_table(heads, rows):
+    """A table with its last line's end. Cells are anything that prints."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(text.shown(cell) for cell in line)} |\n" for line in lines)
 
 
 @dataclass(frozen=True)
@@ -202,3 +211,6 @@ def with_spread(runs, key, decimals=2):
 def points(difference):
     """ "−0.50": a difference of fractions, in points."""
     return f"{100 * difference:+.2f}".replace("-", "−")
+
+
+

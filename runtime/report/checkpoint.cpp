@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
-#include "base/job_size.hpp"
+#include "base/ids.hpp"
 #include "base/regular_file.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/json.hpp"

@@ -11,7 +11,6 @@
 #include "runtime/training/endings.hpp"
 #include "runtime/training/evaluations.hpp"
 #include "runtime/training/process/same_run.hpp"
-#include "runtime/training/process/threads.hpp"
 #include "runtime/training/rank.hpp"
 #include "runtime/training/set_up.hpp"
 

@@ -22,7 +22,7 @@
 // A flush completes what was started before it at the target, so in 2 no byte of `head` is written before the packet is
 // there. A load beside a put, an accumulate or a store finds single bytes, each old or new, in any mixture; it finds
 // the new ones in the end, if MPI_Win_sync is called now and then.
-//   - `head` and `tail` are words that say whether they are whole (shared_position.hpp). A torn one is not believed: j
+//   - `head` and `tail` are words that say whether they are whole (whole_word.hpp). A torn one is not believed: j
 //     goes by the last whole one, which is too small at worst, and looks again. So neither an atomic read is needed,
 //     which would be a message to oneself at every look, nor a processor that loads 64 bits at once.
 //   - A packet is believed if its checksum agrees. In a separate model, or on a machine whose loads overtake each
@@ -52,7 +52,7 @@
 #include "runtime/transport/packet.hpp"
 #include "runtime/transport/remote_memory.hpp"
 #include "runtime/transport/ring_position.hpp"
-#include "runtime/transport/shared_position.hpp"
+#include "runtime/transport/whole_word.hpp"
 #include "topology/places.hpp"
 
 namespace hearsay {

@@ -13,7 +13,6 @@
 #include "runtime/exchange/participant.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/training/model/model.hpp"
-#include "runtime/training/process/threads.hpp"
 #include "runtime/training/set_up.hpp"
 
 namespace hearsay {

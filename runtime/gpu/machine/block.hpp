@@ -21,7 +21,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/gpu/machine/host_device.hpp"
+// The one macro of the project marks what nvcc compiles for the GPU and every other compiler for the processor.
+#if defined(__CUDACC__)
+#define HEARSAY_DEVICE __device__
+#else
+#define HEARSAY_DEVICE
+#endif
 
 namespace hearsay::device {
 
