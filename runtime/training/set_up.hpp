@@ -1,5 +1,6 @@
 #pragma once
-// What a rank trains with, made from a plan: threads, data, model, batches. Private to sessions, dry runs and benchmarks.
+// What a rank trains with, made from a plan: threads, data, model, batches. Private to sessions, dry runs and
+// benchmarks.
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/model.hpp"
@@ -7,8 +8,8 @@
 
 namespace hearsay {
 
-/// Sets how many threads LibTorch computes with, and the BLAS under it, which reads its environment before `main` begins
-/// and would otherwise start one thread a core in every rank.
+/// Sets how many threads LibTorch computes with, and the BLAS under it. That one reads its environment before `main`
+/// begins and would otherwise start one thread a core in every rank.
 void use_threads(int threads);
 
 /// Throws DataError if there is nothing to train or to test on, ConfigError if these examples must not be augmented.

@@ -99,7 +99,8 @@ class HelpTest(unittest.TestCase):
                 self.assertTrue(callable(getattr(_core, item.name)))
 
     def test_problems_are_what_they_were_made_of_whatever_the_message_says(self):
-        error = errors.ConfigError("a.yaml:3:14: no", [("b.yaml", 3, 14, "x.y: must be > 0"), ("set", None, None, "no")])
+        problems = [("b.yaml", 3, 14, "x.y: must be > 0"), ("set", None, None, "no")]
+        error = errors.ConfigError("a.yaml:3:14: no", problems)
         self.assertEqual(error.problems[0], ("b.yaml", 3, 14, "x.y: must be > 0"))
         self.assertEqual(error.problems[1].file, "set")
         self.assertEqual(errors.ConfigError("a.yaml:3:14: no").problems, [("", None, None, "a.yaml:3:14: no")])

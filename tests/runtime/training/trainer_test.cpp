@@ -148,8 +148,8 @@ TEST_CASE("a loss or a norm that is not finite ends training before the step and
       DivergenceError);
 }
 
-// Whoever throws says whether the rank and the iteration are named; words like "rank " or "Lower" in a finding, which may
-// hold a parameter's name, change nothing.
+// Whoever throws says whether the rank and the iteration are named; words like "rank " or "Lower" in a finding, which
+// may hold a parameter's name, change nothing.
 TEST_CASE("a divergence is told of its rank and iteration once, and has one remedy, whatever its words are") {
   for (const auto place : {DivergenceError::Place::missing, DivergenceError::Place::said}) {
     Rehearsal rehearsal({0.25, 0.75});
