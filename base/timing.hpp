@@ -25,8 +25,8 @@ double seconds_taken(Work&& work) {
 inline double quantile(std::vector<double> values, double fraction) {
   if (values.empty() || !(fraction > 0.0 && fraction <= 1.0)) throw std::logic_error("no such quantile");
   // 0.99 · 100 is a little above 99 in floating point; it must stay the 99th.
-  const double place = std::ceil(fraction * static_cast<double>(values.size()) - 1e-9);
-  const auto nth = values.begin() + static_cast<std::ptrdiff_t>(std::max(place, 1.0)) - 1;
+  const double position = std::ceil(fraction * static_cast<double>(values.size()) - 1e-9);
+  const auto nth = values.begin() + static_cast<std::ptrdiff_t>(std::max(position, 1.0)) - 1;
   std::nth_element(values.begin(), nth, values.end());
   return *nth;
 }

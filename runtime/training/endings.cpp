@@ -107,7 +107,8 @@ Summary Endings::summary_of_run(double job_done) {
   summary.ranks_joined = survivors.joined(began_s);
   summary.message = survivors.parts_text();
   if (summary.message.empty() && run_.spares() > 0 && survivors.left_waiting())
-    summary.message = "a place stayed empty though a spare was there: none of its neighbours lived, to give it a model";
+    summary.message =
+        "a vertex stayed empty though a spare was there: none of its neighbours lived, to give it a model";
   return summary;
 }
 

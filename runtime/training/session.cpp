@@ -51,7 +51,7 @@ class Session {
   Evaluations evaluations_;
   Checkpoints checkpoints_;
   Endings endings_;
-  bool told_that_it_mixes_ = false;  // of a spare that has taken a place
+  bool told_that_it_mixes_ = false;  // of a spare that has taken a dead rank's vertex
   // Where there are spares: a reading of the ledger's clock, as if the run had been one part.
   std::chrono::nanoseconds began_{};
   Endings::Stop stop_;
@@ -98,8 +98,8 @@ void Session::share_beginning() {
   began_ = job_.participant.ledger().now() - std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
 }
 
-/// Of a spare: false if it is not needed. Else it trains from now on in the place of a rank that has died, on that
-/// rank's share, where the dead have stopped.
+/// False if a spare is not needed. Else it trains from now on at the vertex of a rank that has died, on that rank's
+/// share, where the dead have stopped.
 bool Session::join() {
   Participant& participant = job_.participant;
   const RunPlan::Parts& plan = run_.plan.parts();
@@ -108,7 +108,7 @@ bool Session::join() {
   const int ranks = participant.edges().topology().ranks();
   learner_.batches = make_batches(plan, run_.data, ranks, job_.vertex());
   for (int process = 0; process < ranks + run_.spares(); ++process)
-    if (failures.place_of(process) == job_.vertex())
+    if (failures.vertex_of(process) == job_.vertex())
       learner_.batches.skip(static_cast<std::int64_t>(participant.members().batches_of(process)));
   evaluations_.join(learner_.trainer->job_done());
   job_.record.diary.open();
@@ -128,7 +128,7 @@ bool Session::observe(Iteration k, double loss) {
   return may_go_on(k + 1);
 }
 
-/// Of a spare that has taken a place.
+/// A spare has taken a vertex.
 void Session::tell_that_it_mixes() {
   if (!run_.options.joined) return;
   const Participant& participant = job_.participant;

@@ -95,7 +95,7 @@ std::size_t checkpoint_bytes(const RunPlan::Parts& plan, Model& model, std::size
 
 void broadcast_other_state(Model& model, mpi::Communicator& communicator) {
   const torch::NoGradGuard no_gradient;
-  const ComputeTurn turn(*model.replica().device);
+  const ComputeSlice slice(*model.replica().device);
   for (const torch::Tensor& tensor : model.other_state()) {
     torch::Tensor copy = tensor.cpu().contiguous();
     communicator.broadcast({static_cast<std::byte*>(copy.data_ptr()), copy.nbytes()}, 0);

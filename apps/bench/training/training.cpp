@@ -140,7 +140,7 @@ class HearsayLoop {
       member_.finish(k_);
       {
         const PhaseTimer timer(member_.ledger(), Phase::optimizer);
-        const ComputeTurn turn(*model_.replica().device);
+        const ComputeSlice slice(*model_.replica().device);
         optimizer_.step();
       }
       member_.stepped(k_);

@@ -129,8 +129,8 @@ std::optional<TrainArguments> continued(TrainArguments arguments, const mpi::Env
 }
 
 void warn(const mpi::Environment& mpi, const std::string& words) {
-  const std::string place = mpi.ranks() > 1 ? "[rank " + std::to_string(mpi.rank()) + "] " : "";
-  say("hearsay: " + place + "warning:", words);
+  const std::string who = mpi.ranks() > 1 ? "[rank " + std::to_string(mpi.rank()) + "] " : "";
+  say("hearsay: " + who + "warning:", words);
 }
 
 /// After all that can be wrong before. `folder`: of rank 0.
