@@ -138,7 +138,7 @@ Summary SyntheticRank::finish(const RankResult& result) {
   return total;
 }
 
-/// Of a spare that nobody has needed.
+/// Nobody has needed this spare.
 Summary SyntheticRank::leave_unused() {
   survivors_.leave();
   hooks_.survived(nullptr);

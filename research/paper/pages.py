@@ -30,7 +30,7 @@ _RULES = (
 
 
 def _versions(experiment, runs):
-    """Of the program that made the experiment's runs."""
+    """Versions of the program that made the experiment's runs."""
     manifests = [
         file
         for file in (runs / experiment.sweep).glob("**/manifest.json")

@@ -28,16 +28,17 @@ class Checkpoints {
   /// Training begins: from here on checkpoints become due.
   void start();
 
-  /// Of lockstep ranks. By iterations all know alike; by the clock they have to agree, and `agreed` says that they did.
+  /// Lockstep ranks: all know alike what is due by iterations; on what is due by the clock they have to agree, and
+  /// `agreed` says that they did.
   bool due_after(Iteration done) const;
   bool due_by_the_clock() const;
   void agreed();
-  /// Of asynchronous ranks, between two iterations.
+  /// Asynchronous ranks, between two iterations.
   void go_on_alone();
-  /// Of those that have ended: as long as others come for a checkpoint, they take part.
+  /// A rank that has ended: as long as others come for a checkpoint, it takes part.
   void accompany() { meet(Coming::has_ended); }
 
-  /// Of this rank, between two iterations; all ranks have met. `write_last`: a signal is about to end the process.
+  /// Writes this rank's, between two iterations; all ranks have met. `write_last`: a signal is about to end the process.
   void write() { write(Having::met, run_.stop.received() == 0); }
   void write_last() { write(Having::met, false); }
   /// Asynchronous ranks that a signal has ended; `in_order`: this one between two iterations of its own. Not where one
@@ -73,8 +74,8 @@ class Checkpoints {
   std::uint64_t written_ = 0;
   double due_s_ = 0.0;  // the next by time
   Iteration due_ = 0;   // the next by iterations; 0: none
-  /// Of ranks that write each for itself: checkpoints when this part of the run began, periods since then of the last
-  /// that was written, periods of the job before.
+  /// Ranks that write each for itself: how many had been written when this part of the run began, in which period since
+  /// then the last one was, and how many periods the job had had before.
   std::uint64_t written_before_ = 0, period_ = 0, periods_before_ = 0;
 };
 

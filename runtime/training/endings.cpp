@@ -98,7 +98,7 @@ double Endings::all_done() {
   return sum[0] / ranks;
 }
 
-/// Of the run, and of who is missing in it.
+/// The summary names who is missing.
 Summary Endings::summary_of_run(double job_done) {
   const Survivors& survivors = job_.survivors;
   Summary summary = job_.record.log->summary("finished", job_done, job_.reports());

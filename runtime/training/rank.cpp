@@ -16,7 +16,7 @@
 namespace hearsay {
 namespace {
 
-/// Of this process.
+/// How this process was started.
 std::string command_line() {
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};

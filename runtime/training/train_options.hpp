@@ -46,7 +46,7 @@ struct TrainOptions {
   std::function<void(const Summary*)> survived{};
   /// Told on a spare that has taken the place of a dead rank, when it first mixes, in a sentence.
   std::function<void(const std::string&)> joined{};
-  /// Of a spare: whether it may take the place of this rank by now. A simulation says when who is there.
+  /// Whether a spare may replace this rank by now. A simulation says when who is there.
   std::function<bool(int rank)> may_take = [](int) { return true; };
   bool shares_process = false;  ///< ranks are threads of one process, of which one runs at a time
 };

@@ -325,7 +325,7 @@ class Reading(FolderTest):
         self.assertEqual(names_of(["runs/a", "runs/a"]), ["a", "a"])
 
     def test_recorded_totals_are_the_summarys(self):
-        """Of a run that ended well, the last records of the metrics and the summary count the same."""
+        """In a run that ended well, the last records of the metrics and the summary count the same."""
         ledger = make_run(self.folder / "run", ranks=4)
         run = read_run(self.folder / "run", "run")
         self.assertEqual(run.metrics.last, ledger.total())

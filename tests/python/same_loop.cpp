@@ -137,7 +137,7 @@ double median_ms(std::vector<double> seconds) {
   return 1e3 * seconds[seconds.size() / 2];
 }
 
-/// Of steps: by the clock, and processor time of the thread that computes.
+/// Times of steps: by the clock, and processor time of the thread that computes.
 struct Times {
   std::vector<double> clock, thread;
 

@@ -46,7 +46,7 @@ def member_step(member, net, optimizer, x, y):
 
 
 class Times:
-    """Of steps: by the clock, and processor time of the thread that computes."""
+    """Times of steps: by the clock, and processor time of the thread that computes."""
 
     def __init__(self):
         self.clock, self.thread = [], []

@@ -1,7 +1,7 @@
 #pragma once
 // The ranks of a job that are still alive, where it goes on without the dead (train.on_failure: continue).
 //
-// Training itself knows no collective operation. What comes behind it, evaluation and reports, has many, and each would
+// Training itself knows no collective operation. What comes after it, evaluation and reports, has many, and each would
 // wait for ever for a rank that dies meanwhile. So they are done among those who are alive, as one attempt: whoever
 // hears of another death gives the attempt up, and all begin it again without that rank, or with one more where a spare
 // has just replaced a dead one. It has succeeded when the rank that writes the summary says that it leaves.
