@@ -41,8 +41,8 @@ struct ConfigProblem {
 
 /// The user asked for something that cannot be: exit code 2. `problems`: in the order of the file, where it has places.
 struct ConfigError : Error {
-  explicit ConfigError(const std::string& message, std::vector<ConfigProblem> problems = {})
-      : Error(ExitCode::configuration, message), problems(std::move(problems)) {}
+  explicit ConfigError(const std::string& message, std::vector<ConfigProblem> all = {})
+      : Error(ExitCode::configuration, message), problems(std::move(all)) {}
   ConfigError(const std::string& message, const Remedy& remedy) : Error(ExitCode::configuration, message, remedy) {}
   std::vector<ConfigProblem> problems;
 };
@@ -68,9 +68,9 @@ inline const Remedy lower_the_learning_rate{"lower the learning rate, or exchang
 struct DivergenceError : Error {
   /// Whether a finding says on which rank and at which iteration it was made, or is still to be told that.
   enum class Place { missing, said };
-  explicit DivergenceError(const std::string& finding, Place place = Place::missing,
+  explicit DivergenceError(const std::string& found, Place its_place = Place::missing,
                            const Remedy& remedy = lower_the_learning_rate)
-      : Error(ExitCode::diverged, finding, remedy), finding(finding), place(place) {}
+      : Error(ExitCode::diverged, found, remedy), finding(found), place(its_place) {}
   std::string finding;  ///< `what()` without its remedy
   Place place;
 };
