@@ -31,7 +31,7 @@ struct SegmentHeader {
   std::uint32_t segment;
   std::uint32_t count;       ///< encoded values, whose positions have 32 bits; of a whole segment 0, its length says it
   std::uint64_t bytes : 40;  ///< positions and values behind this header
-  /// Upper half of a float: how far a gradient moves the sender, where the ends of an edge take turns between two
+  /// Upper half of a float: how far a gradient moves the sender, where the ends of an edge alternate between two
   /// events of the edge; 0: it does not say.
   std::uint64_t gain : 16 = 0;
   /// 1: the segment's values as they are; 0: values, 2: changes encoded by the run's codec; 3: value events of this and
