@@ -60,7 +60,7 @@ struct CommunicationError : Error {
       : Error(ExitCode::communication, message, remedy) {}
 };
 
-/// What a job can do about values that are not finite, where nobody knows better.
+/// The remedy for values that are not finite, where nobody knows a better one.
 inline const Remedy lower_the_learning_rate{"lower the learning rate, or exchange.mixing.gamma if the rule has one",
                                             "lower the learning rate, or exchange.mixing.gamma if the rule has one"};
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a session trains with on one rank, in three parts: the run, the learner and the job. Each of its helpers
+// A session's parts on one rank: the run, the learner and the job. Each of its helpers
 // (evaluations.hpp, checkpoints.hpp, endings.hpp) is given the parts that it uses. Private to sessions.
 #include <atomic>
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace hearsay {
 
-/// What is trained, as this process was told, on which data, and how long.
+/// A run as this process was told of it: the plan, the data, the length.
 struct Run {
   Run(const mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string id);
 
@@ -44,7 +44,7 @@ struct Run {
   const RunLength length;
 };
 
-/// What learns.
+/// The model, and what trains it.
 struct Learner {
   Learner(const mpi::Environment& environment, const Run& run);
 
@@ -55,7 +55,7 @@ struct Learner {
   std::unique_ptr<Trainer> trainer;  ///< when the ranks have one model: set_trainer
 };
 
-/// What a rank says of the run.
+/// The rank's record of the run.
 struct RunRecord {
   Diary diary;
   std::optional<RunLog> log;
