@@ -1,10 +1,10 @@
 #pragma once
 // Which processes of a job are alive: heartbeats in their memories, without a collective and without a process that the
 // others depend on. A failure detector with time-outs, in the sense of Chandra and Toueg (1996).
-//   every beat:            beats ← beats + 1; this process's row (beats, whom it holds for dead) → its row in the memory of
-//                          every process that it holds for alive
-//   who looks at the rows: a process whose beats have not risen for `timeout` is dead, and so is whom a living process holds
-//                          for dead
+//   every beat:            beats ← beats + 1; this process's row (beats, whom it holds for dead) → its row in the memory
+//                          of every process that it holds for alive
+//   who looks at the rows: a process whose beats have not risen for `timeout` is dead, and so is whom a living process
+//                          holds for dead
 // Death is final: whoever is held for dead by a living process and yet alive (it was stopped, or starved) finds out by
 // itself and throws TakenForDead. What it still writes goes to rows that nobody reads any more.
 // A process that has itself not looked for a while believes nobody's silence from before: it may have been the one that
@@ -17,8 +17,8 @@
 //   it takes part                   from when it has a model: then evaluation and reports count on it
 //   who has taken a vertex last     works there: the spare of the highest number, else the one that began there
 // A word says whether it is whole (whole_word.hpp).
-// Cost: 8 (1 + ⌈P / 32⌉) bytes (8 more with spares) to every other process, `beats_in_timeout` times in `timeout`; P times
-// as much memory.
+// Cost: 8 (1 + ⌈P / 32⌉) bytes (8 more with spares) to every other process, `beats_in_timeout` times in `timeout`; P
+// times as much memory.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -59,7 +59,8 @@ class FailureDetector {
   static std::size_t bytes(int processes, int spares = 0) {
     return static_cast<std::size_t>(processes) * row_words(processes, spares) * sizeof(std::uint64_t);
   }
-  /// `offsets`: where the rows begin in the memory of each process. `slots`: which edge of the ledger each of them is, or −1.
+  /// `offsets`: where the rows begin in the memory of each process. `slots`: which edge of the ledger each of them is,
+  /// or −1.
   FailureDetector(RemoteMemory& memory, int process, std::vector<std::size_t> offsets, std::vector<int> slots,
                   std::chrono::nanoseconds timeout, Ledger& ledger, int spares = 0);
 

@@ -162,8 +162,8 @@ std::string as_yaml(std::string key, std::string value) {
   return ", " + key + ": " + value;
 }
 
-/// What an exchange's own keys can be but their defaults: each alone, and the first other values of two sections or keys
-/// together. Asynchronous ranks do not repeat their bits.
+/// An exchange's own keys at other values than their defaults: each alone, and the first other ones of two keys or
+/// sections together. Asynchronous ranks do not repeat their bits.
 std::vector<std::string> other_keys(const ExchangeEntry& exchange) {
   Config root;
   Config section = root.section("exchange");
