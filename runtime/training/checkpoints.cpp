@@ -17,7 +17,7 @@ Checkpoints::Checkpoints(const Run& run, Learner& learner, Job& job, Evaluations
       folder_(checkpoint_directory(options(), run.plan.report().directory, run.id), run.id),
       writer_(folder_, options().keep) {}
 
-/// What a rank is made of: each part says its own state.
+/// Each part of a rank says its own state.
 void Checkpoints::parts(const TellPart& tell) {
   tell("model", [this](Archive& archive) { learner_.model.state(archive); });
   tell("optimizer", [this](Archive& archive) { learner_.optimizer->state(archive); });
@@ -80,8 +80,8 @@ void Checkpoints::prune() const {
   if (options().periodic()) folder_.prune(job_.vertex(), options().keep, job_.survivors.missing());
 }
 
-// What went before was killed if it has left no summary; that is what stays to be read where there is nothing to go on
-// from.
+// The run before was killed if it has left no summary. One is written for it, which stays to be read where there is
+// nothing to go on from.
 void Checkpoints::resume() {
   if (run_.process == 0) job_.record.diary.write([this] { leave_killed_summary(run_.plan.report().directory); });
   const Resumption found = find_checkpoint(job_.participant.communication().engine(), job_.communicator, folder_);

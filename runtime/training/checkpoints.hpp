@@ -52,7 +52,7 @@ class Checkpoints {
   void prune() const;
 
  private:
-  /// Whether all ranks have met before, or each writes for itself what its model is.
+  /// All ranks have met before, or each writes for itself what its model is.
   enum class Having { met, met_nobody };
   enum class Coming { for_a_checkpoint, has_ended };
   using TellPart = std::function<void(const char* name, const std::function<void(Archive&)>& state)>;

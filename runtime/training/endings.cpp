@@ -83,7 +83,7 @@ void Endings::settle() {
     job_.participant.settle();
 }
 
-/// What all ranks have done, over their number: exactly, when training is over. Collective.
+/// The iterations of all ranks, over their number: exactly, when training is over. Collective.
 double Endings::all_done() {
   const int ranks = job_.participant.edges().topology().ranks();
   std::vector<double> sum{static_cast<double>(learner_.trainer->iterations_done())};
@@ -132,7 +132,7 @@ Summary Endings::unused() {
   return {};
 }
 
-/// What is worth most comes first: the launcher may kill the job a second after the signal. That is the checkpoint
+/// The most valuable file comes first: the launcher may kill the job a second after the signal. That is the checkpoint
 /// where all ranks have left after the same iteration, else the replica.
 void Endings::stopped(const Stop& stop) {
   job_.training = false;  // nothing interrupts what follows

@@ -70,7 +70,7 @@ void Evaluations::of_snapshots(double job_done) {
   if (common[0] > 0.0) snapshots_->load(last);
 }
 
-/// What the others had left before this process came.
+/// Counts the models that the others had left before this process came.
 std::size_t Evaluations::missed() const {
   return run_.process == job_.vertex() ? 0 : static_cast<std::size_t>(joined_after_ - before_);
 }

@@ -30,9 +30,9 @@ class Evaluations {
   /// A spare takes a dead rank's vertex after `job_done`: those that were due until then are others'.
   void join(double job_done);
 
-  /// What is due now that the job has done so much. What is due at the end is evaluated there.
+  /// Makes the evaluations that are due after so much; those at the end are made by `at_end`.
   void after(double job_done);
-  /// After training, collective: what asynchronous ranks have left on their way. Leaves the model as it is. `job_done`:
+  /// After training, collective: evaluates the models that asynchronous ranks have left. Leaves the model as it is. `job_done`:
   /// as far as this rank knows.
   void of_snapshots(double job_done);
   /// After it, collective: the model at the end.
@@ -40,7 +40,7 @@ class Evaluations {
   /// The last evaluation of the averaged model.
   const Evaluator::MeanModel& mean_model() const { return mean_model_; }
 
-  /// What a checkpoint keeps of them: how many there were, and the models that were left.
+  /// State for checkpoints: how many there were, and the models that were left.
   void count_state(Archive& archive) { archive.value("evaluations", done_); }
   void snapshots_state(Archive& archive) {
     if (snapshots_) snapshots_->state(archive);
@@ -50,7 +50,7 @@ class Evaluations {
     if (snapshots_) snapshots_->keep_file(false);
   }
   void remove_snapshots() { snapshots_.reset(); }
-  /// What the dead have left of theirs. By the rank that reports.
+  /// Removes the models that the dead have left. By the rank that reports.
   void remove_snapshots_of_dead() const;
 
  private:

@@ -83,7 +83,7 @@ void Session::prepare() {
   if (run_.spares() > 0) share_beginning();
 }
 
-/// What spares have to know of where the others begin, from rank 0. Collective over all processes.
+/// Rank 0 tells spares where the others begin. Collective over all processes.
 void Session::share_beginning() {
   std::vector<std::int64_t> counts{static_cast<std::int64_t>(checkpoints_.written()), job_.record.before.iterations,
                                    evaluations_.done()};

@@ -1,5 +1,5 @@
 #pragma once
-// What a rank trains with, made from a plan: threads, data, model, batches. Private to sessions, dry runs and
+// Makes a rank's parts from a plan: threads, data, model, batches. Private to sessions, dry runs and
 // benchmarks.
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/training/model/batches.hpp"

@@ -11,7 +11,7 @@
 namespace hearsay {
 namespace {
 
-/// What a rank has come upon in iteration k, with what its training loop knows beside it.
+/// Adds what the training loop knows to what the rank has come upon in iteration k.
 DivergenceError told_of_loop(const DivergenceError& error, int rank, Iteration k, double epoch, double last_loss) {
   std::ostringstream text;
   if (error.place == DivergenceError::Place::missing) text << "rank " << rank << " diverged at iteration " << k << ": ";
