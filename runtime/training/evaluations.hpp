@@ -32,8 +32,8 @@ class Evaluations {
 
   /// Makes the evaluations that are due after so much; those at the end are made by `at_end`.
   void after(double job_done);
-  /// After training, collective: evaluates the models that asynchronous ranks have left. Leaves the model as it is. `job_done`:
-  /// as far as this rank knows.
+  /// After training, collective: evaluates the models that asynchronous ranks have left. Leaves the model as it is.
+  /// `job_done`: as far as this rank knows.
   void of_snapshots(double job_done);
   /// After it, collective: the model at the end.
   void at_end(double job_done, double time_s);

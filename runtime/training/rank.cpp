@@ -101,8 +101,8 @@ std::vector<int> Job::first_processes() const {
   return first;
 }
 
-/// True where waits are to end. Lockstep ranks end training in the same iteration: until they are there, they go on; a rank that
-/// waits for so long waits for somebody who does not come.
+/// True where waits are to end. Lockstep ranks end training in the same iteration: until they are there, they go on; a
+/// rank that waits for so long waits for somebody who does not come.
 bool Job::interrupted(const Run& run) {
   constexpr std::int64_t patience_ns = 15'000'000'000;
   if (!training || run.stop.received() == 0) return false;
