@@ -38,7 +38,7 @@ class Checkpoints {
   /// A rank that has ended: as long as others come for a checkpoint, it takes part.
   void accompany() { meet(Coming::has_ended); }
 
-  /// Writes this rank's, between two iterations; all ranks have met. `write_last`: a signal is about to end the process.
+  /// Writes this rank's, between two iterations; all ranks have met. `write_last`: a signal is about to end it.
   void write() { write(Having::met, run_.stop.received() == 0); }
   void write_last() { write(Having::met, false); }
   /// Asynchronous ranks that a signal has ended; `in_order`: this one between two iterations of its own. Not where one

@@ -26,7 +26,7 @@ class Endings {
   /// The model is evaluated and saved, the report written. Collective. Where ranks may die it may not return: the
   /// program is told, and ends the process (TrainOptions::survived).
   Summary finished();
-  /// The end of a spare that nobody has needed, or that has come too late. Throws Stopped if a signal has ended its wait.
+  /// Ends a spare that nobody has needed, or that has come too late. Throws Stopped if a signal has ended its wait.
   Summary unused();
   struct Stop {
     int signal = 0;         ///< that ranks have agreed to end at; 0: each has received its own

@@ -1,8 +1,8 @@
 #pragma once
 // Which processes of a job are alive: heartbeats in their memories, without a collective and without a process that the
 // others depend on. A failure detector with time-outs, in the sense of Chandra and Toueg (1996).
-//   every beat:            beats ← beats + 1; this process's row (beats, whom it holds for dead) → its row in the memory
-//                          of every process that it holds for alive
+//   every beat:            beats ← beats + 1; this process's row (beats, whom it holds for dead) → its row in the
+//                          memory of every process that it holds for alive
 //   who looks at the rows: a process whose beats have not risen for `timeout` is dead, and so is whom a living process
 //                          holds for dead
 // Death is final: whoever is held for dead by a living process and yet alive (it was stopped, or starved) finds out by
