@@ -73,8 +73,8 @@ class Diary {
 
   /// New files of this rank. Throws DataError.
   void open();
-  /// The files of a run that goes on: its `state` is loaded before anything is recorded, or `begin_anew` says that there
-  /// is none.
+  /// The files of a run that goes on: its `state` is loaded before anything is recorded, or `begin_anew` says that
+  /// there is none.
   void reopen();
   void begin_anew();
   /// manifest.json and config.yaml, by rank 0. `resumed_at`: iterations of this rank, so far. Collective; calls MPI.

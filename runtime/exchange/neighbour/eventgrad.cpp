@@ -165,8 +165,8 @@ Sparsifier read_segment_sparsifier(Config sparsify, const TriggerPlan& trigger) 
                                     .quantiser = trigger.policy->by_values() ? "dead_zone" : "none"});
 }
 
-/// A rule that keeps the mean over ranks, unless the paper's is asked for: `stale` loses points of accuracy. With a delay
-/// it is the one that has a γ for that.
+/// A rule that keeps the mean over ranks, unless the paper's is asked for: `stale` loses points of accuracy. With a
+/// delay it is the one that has a γ for that.
 std::shared_ptr<const MixingRule> read_mixing(Config mixing, Iteration delay) {
   const char* const usual = delay == 0 ? "arrival" : "difference";
   return chosen_entry(mixing_rules(), mixing, usual,
