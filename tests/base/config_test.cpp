@@ -492,7 +492,7 @@ TEST_CASE("an invalid configuration has its problems as values: file, line, colu
     CHECK(error.problems[0].column == 4);
     CHECK(error.problems[0].message == "a: must be > 0, got -1");
     CHECK(error.problems[1].message == "b.c and a go together");
-    CHECK(error.problems[2].message.starts_with("b.c: expected a number, got 'x:3:4: y'"));
+    CHECK(error.problems[2].message.starts_with("b.c: expected a number, got "));
   }
 }
 
