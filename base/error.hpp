@@ -4,6 +4,8 @@
 // 1.
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hearsay {
 
@@ -30,10 +32,19 @@ class Error : public std::runtime_error {
   std::string in_python_;
 };
 
-/// The user asked for something that cannot be: exit code 2.
+/// One thing that is wrong with a configuration. `line` and `column` count from 1; an argument has neither: 0.
+struct ConfigProblem {
+  std::string source;  ///< the file, or the argument as it was given
+  int line = 0, column = 0;
+  std::string message;  ///< without its place
+};
+
+/// The user asked for something that cannot be: exit code 2. `problems`: in the order of the file, where it has places.
 struct ConfigError : Error {
-  explicit ConfigError(const std::string& message) : Error(ExitCode::configuration, message) {}
+  explicit ConfigError(const std::string& message, std::vector<ConfigProblem> all = {})
+      : Error(ExitCode::configuration, message), problems(std::move(all)) {}
   ConfigError(const std::string& message, const Remedy& remedy) : Error(ExitCode::configuration, message, remedy) {}
+  std::vector<ConfigProblem> problems;
 };
 
 /// A file is missing, truncated, malformed or cannot be written: exit code 3.
@@ -49,10 +60,19 @@ struct CommunicationError : Error {
       : Error(ExitCode::communication, message, remedy) {}
 };
 
+/// The remedy for values that are not finite, where nobody knows a better one.
+inline const Remedy lower_the_learning_rate{"lower the learning rate, or exchange.mixing.gamma if the rule has one",
+                                            "lower the learning rate, or exchange.mixing.gamma if the rule has one"};
+
 /// The training produced a non-finite loss, gradient or norm: exit code 5.
 struct DivergenceError : Error {
-  explicit DivergenceError(const std::string& message) : Error(ExitCode::diverged, message) {}
-  DivergenceError(const std::string& message, const Remedy& remedy) : Error(ExitCode::diverged, message, remedy) {}
+  /// Whether a finding says on which rank and at which iteration it was made, or is still to be told that.
+  enum class Place { missing, said };
+  explicit DivergenceError(const std::string& found, Place its_place = Place::missing,
+                           const Remedy& remedy = lower_the_learning_rate)
+      : Error(ExitCode::diverged, found, remedy), finding(found), place(its_place) {}
+  std::string finding;  ///< `what()` without its remedy
+  Place place;
 };
 
 }  // namespace hearsay

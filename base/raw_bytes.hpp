@@ -14,12 +14,12 @@ struct LeavesUnwritten : std::allocator<T> {
     using other = LeavesUnwritten<U>;
   };
   template <class U>
-  void construct(U* place) noexcept {
-    ::new (static_cast<void*>(place)) U;
+  void construct(U* memory) noexcept {
+    ::new (static_cast<void*>(memory)) U;
   }
   template <class U, class... Arguments>
-  void construct(U* place, Arguments&&... arguments) {
-    ::new (static_cast<void*>(place)) U(std::forward<Arguments>(arguments)...);
+  void construct(U* memory, Arguments&&... arguments) {
+    ::new (static_cast<void*>(memory)) U(std::forward<Arguments>(arguments)...);
   }
 };
 

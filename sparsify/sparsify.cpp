@@ -32,8 +32,7 @@ void Selector::add_and_select(std::span<float> values, std::span<const float> ad
 
 void refuse_value(std::size_t position, std::size_t n, float value) {
   std::ostringstream message;
-  message << "value " << position << " of " << n << " is " << value
-          << ": the training has diverged. Lower the learning rate, or exchange.mixing.gamma if the rule has one.";
+  message << "value " << position << " of " << n << " is " << value;
   throw DivergenceError(message.str());
 }
 

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <string>
 
-#include "tests/support/case_counter.hpp"
 #include "tests/support/mpi_environment.hpp"
+#include "tests/support/run.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/text/plain_text.hpp"
+#include "base/text/foreign_text.hpp"
 #include "topology/graph_tools.hpp"
 
 namespace hearsay {

@@ -98,33 +98,33 @@ Operator sparse(const MixingMatrix& matrix) {
 }
 
 /// AᵀA of a period's product A.
-Operator squared(std::span<const Turn> turns, double weight) {
-  const auto size = turns[0].size();
+Operator squared(std::span<const GraphPhase> phases, double weight) {
+  const auto size = phases[0].size();
   return {static_cast<int>(size), 1.0, [=, z = std::vector<double>(size)](auto x, auto y) mutable {
             std::ranges::copy(x, y.begin());
-            for (const Turn& turn : turns) {
+            for (const GraphPhase& phase : phases) {
               for (std::size_t from = 0; from < size; ++from)
-                z[static_cast<std::size_t>(turn[from])] =
-                    (1.0 - weight) * y[static_cast<std::size_t>(turn[from])] + weight * y[from];
+                z[static_cast<std::size_t>(phase[from])] =
+                    (1.0 - weight) * y[static_cast<std::size_t>(phase[from])] + weight * y[from];
               std::ranges::copy(z, y.begin());
             }
-            for (std::size_t t = turns.size(); t-- > 0;) {
+            for (std::size_t t = phases.size(); t-- > 0;) {
               for (std::size_t from = 0; from < size; ++from)
-                z[from] = (1.0 - weight) * y[from] + weight * y[static_cast<std::size_t>(turns[t][from])];
+                z[from] = (1.0 - weight) * y[from] + weight * y[static_cast<std::size_t>(phases[t][from])];
               std::ranges::copy(z, y.begin());
             }
           }};
 }
 
 /// Singular values on differences, of W_{τ−1} ⋯ W_0 written out.
-Ends dense_singular_values(std::span<const Turn> turns, double weight) {
-  const auto size = static_cast<Eigen::Index>(turns[0].size());
+Ends dense_singular_values(std::span<const GraphPhase> phases, double weight) {
+  const auto size = static_cast<Eigen::Index>(phases[0].size());
   Eigen::MatrixXd product = Eigen::MatrixXd::Identity(size, size);
-  for (const Turn& turn : turns) {
+  for (const GraphPhase& phase : phases) {
     const Eigen::MatrixXd before = product;
-    for (std::size_t from = 0; from < turn.size(); ++from)
-      product.row(turn[from]) =
-          (1.0 - weight) * before.row(turn[from]) + weight * before.row(static_cast<Eigen::Index>(from));
+    for (std::size_t from = 0; from < phase.size(); ++from)
+      product.row(phase[from]) =
+          (1.0 - weight) * before.row(phase[from]) + weight * before.row(static_cast<Eigen::Index>(from));
   }
   product.array() -= 1.0 / static_cast<double>(size);  // the mean, whose singular value 1 becomes the 0 at the end
   // ±σ are the eigenvalues of [0 A; Aᵀ 0]. Eigen's own singular values would take twice as long to compile as all else
@@ -209,9 +209,9 @@ Spectrum spectrum(const MixingMatrix& matrix) {
   return spectrum_of(matrix.size() == 1 ? Ends{0.0, 0.0} : ends_on_differences(matrix));
 }
 
-Spectrum product_spectrum(std::span<const Turn> turns, double weight) {
-  if (turns[0].size() <= most_dense) return spectrum_of(dense_singular_values(turns, weight));
-  const Ends squares = lanczos(squared(turns, weight));
+Spectrum product_spectrum(std::span<const GraphPhase> phases, double weight) {
+  if (phases[0].size() <= most_dense) return spectrum_of(dense_singular_values(phases, weight));
+  const Ends squares = lanczos(squared(phases, weight));
   return spectrum_of({.least = root(squares.least), .most = root(squares.most)});
 }
 

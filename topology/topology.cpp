@@ -24,14 +24,14 @@ Neighbourhood all_but(int rank, int ranks) {
 
 double& MixingMatrix::operator()(int i, int j) {
   std::vector<Weight>& row = rows_[static_cast<std::size_t>(i)];
-  const auto place = std::ranges::lower_bound(row, j, {}, &Weight::column);
-  if (place != row.end() && place->column == j) return place->value;
-  return row.insert(place, {j, 0.0})->value;
+  const auto found = std::ranges::lower_bound(row, j, {}, &Weight::column);
+  if (found != row.end() && found->column == j) return found->value;
+  return row.insert(found, {j, 0.0})->value;
 }
 
 double MixingMatrix::operator()(int i, int j) const {
-  const auto place = std::ranges::lower_bound(row(i), j, {}, &Weight::column);
-  return place != row(i).end() && place->column == j ? place->value : 0.0;
+  const auto found = std::ranges::lower_bound(row(i), j, {}, &Weight::column);
+  return found != row(i).end() && found->column == j ? found->value : 0.0;
 }
 
 Neighbourhood Topology::neighbourhood(int rank) const {
@@ -45,10 +45,10 @@ Neighbourhood Topology::neighbourhood(int rank) const {
   for (const int j : row.neighbours) row.weights.push_back(matrix(rank, j));
   if (directed())
     for (const int j : row.neighbours) row.shares.push_back(matrix(j, rank));
-  row.turn_weight = turn_weight;
-  for (const Turn& turn : turns) {
-    const auto from = static_cast<int>(std::ranges::find(turn, rank) - turn.begin());
-    row.turns.push_back({.to = row.slot(turn[vertex]), .from = row.slot(from)});
+  row.turn_weight = phase_weight;
+  for (const GraphPhase& phase : phases) {
+    const auto from = static_cast<int>(std::ranges::find(phase, rank) - phase.begin());
+    row.turns.push_back({.to = row.slot(phase[vertex]), .from = row.slot(from)});
   }
   return row;
 }
@@ -69,7 +69,7 @@ const Spectrum& Topology::spectrum() const {
   const auto solve = [this]() -> Spectrum {
     if (everybody) return {.second = 0.0, .smallest = 0.0, .contraction = 0.0, .gap = 1.0};
     if (directed()) return share_spectrum(matrix);
-    return changes() ? product_spectrum(turns, turn_weight) : hearsay::spectrum(matrix);
+    return changes() ? product_spectrum(phases, phase_weight) : hearsay::spectrum(matrix);
   };
   const std::scoped_lock lock(solved->mutex);
   if (!solved->spectrum) solved->spectrum = solve();

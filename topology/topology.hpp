@@ -19,9 +19,9 @@ namespace hearsay {
 /// Undirected, simple, without self-loops; vertex = rank. An edge {i, j} stands for the two directed edges i→j and j→i.
 using Graph = boost::adjacency_list<boost::setS, boost::vecS, boost::undirectedS>;
 
-/// One iteration of a graph that changes: rank i sends to rank `turn[i]` and to nobody else. A permutation without
+/// One iteration of a graph that changes: rank i sends to rank `phase[i]` and to nobody else. A permutation without
 /// fixed points, so that W_t = (1 − w) I + w Π_t is doubly stochastic whatever the weight w is.
-using Turn = std::vector<int>;
+using GraphPhase = std::vector<int>;
 
 /// Whom every rank of a directed graph sends to, ascending, itself left out.
 using Targets = std::vector<std::vector<int>>;
@@ -32,9 +32,9 @@ class GraphFamily {
   virtual ~GraphFamily() = default;
   /// Throws ConfigError if this family has no graph of that size (a torus of 7) or it is not connected.
   virtual Graph build(int ranks) const = 0;
-  /// One period of a graph that changes from iteration to iteration; `build` is then the union of its turns. Empty
+  /// One period of a graph that changes from iteration to iteration; `build` is then the union of its phases. Empty
   /// where the graph stays as it is, and for one rank.
-  virtual std::vector<Turn> turns(int ranks) const {
+  virtual std::vector<GraphPhase> phases(int ranks) const {
     static_cast<void>(ranks);
     return {};
   }
@@ -93,19 +93,19 @@ struct Spectrum {
 Spectrum spectrum(const MixingMatrix& matrix);
 /// The same of a product W_{τ−1} ⋯ W_0, which need not be symmetric: its singular values on differences, `contraction`
 /// being what a whole period does.
-Spectrum product_spectrum(std::span<const Turn> turns, double weight);
+Spectrum product_spectrum(std::span<const GraphPhase> phases, double weight);
 /// The same of the shares of a directed graph: magnitudes of its complex eigenvalues but the 1. `contraction` is the
 /// rate in the long run; at first differences may grow.
 Spectrum share_spectrum(const MixingMatrix& shares);
 
-// turns.cpp; `weight` is w.
-MixingMatrix turn_matrix(const Turn& turn, double weight);
+// phases.cpp; `weight` is w.
+MixingMatrix phase_matrix(const GraphPhase& phase, double weight);
 /// The mean of a period, made symmetric: both directions of an edge together.
-MixingMatrix mean_matrix(std::span<const Turn> turns, double weight);
-/// Throws std::logic_error unless `turn` is a permutation without fixed points.
-void require_permutation(const Turn& turn);
+MixingMatrix mean_matrix(std::span<const GraphPhase> phases, double weight);
+/// Throws std::logic_error unless `phase` is a permutation without fixed points.
+void require_permutation(const GraphPhase& phase);
 
-/// Whom a rank sends to and hears of in one iteration of a graph that changes, as places in its list of neighbours.
+/// Whom a rank sends to and hears of in one iteration of a graph that changes, as positions in its list of neighbours.
 struct Peer {
   std::size_t to, from;
 };
@@ -151,8 +151,9 @@ struct Topology {
   Graph graph;          ///< without edges where `everybody` is set; of a directed graph both ways together
   MixingMatrix matrix;  ///< of a graph that changes: mean_matrix; empty where `everybody` is set
   std::string graph_name, weights_name;
-  std::vector<Turn> turns{};  ///< iteration k mixes with W_t = turn_matrix(turns[t], turn_weight), t = k mod period
-  double turn_weight = 0.0;
+  /// Iteration k mixes with W_t = phase_matrix(phases[t], phase_weight), t = k mod period.
+  std::vector<GraphPhase> phases{};
+  double phase_weight = 0.0;
   bool everybody = false;              ///< the complete graph with weights 1/P, of which nothing is stored
   std::optional<std::int64_t> arcs{};  ///< of a directed graph how many: `matrix` holds shares
   std::shared_ptr<SolvedOnce> solved = std::make_shared<SolvedOnce>();  ///< of this graph and its copies
@@ -166,8 +167,8 @@ struct Topology {
     if (arcs) return *arcs;
     return everybody ? std::int64_t{ranks()} * (ranks() - 1) : 2 * static_cast<std::int64_t>(boost::num_edges(graph));
   }
-  bool changes() const { return !turns.empty(); }
-  std::int64_t period() const { return changes() ? static_cast<std::int64_t>(turns.size()) : 1; }
+  bool changes() const { return !phases.empty(); }
+  std::int64_t period() const { return changes() ? static_cast<std::int64_t>(phases.size()) : 1; }
   /// Directed edges that an iteration sends along.
   std::int64_t edges_in_use() const { return changes() ? ranks() : directed_edges(); }
   Neighbourhood neighbourhood(int rank) const;
@@ -193,7 +194,7 @@ class TopologyPlan {
   Topology build(int ranks) const;
   const std::string& graph_name() const { return graph_name_; }
   /// Whether the graph changes from iteration to iteration.
-  bool changes() const { return family_ && !family_->turns(2).empty(); }
+  bool changes() const { return family_ && !family_->phases(2).empty(); }
   /// Whether its edges count one way only: then W is column-stochastic and no more.
   bool directed() const { return family_ && family_->directed(); }
 

@@ -124,15 +124,15 @@ bool surely_contracts(const MixingMatrix& w) {
   return true;
 }
 
-/// The same of a period: with both weights positive the turns' union decides, which is connected.
-bool surely_contracts(std::span<const Turn> turns, double weight) {
-  const double least = 0.5 / static_cast<double>(turns[0].size());
+/// The same of a period: with both weights positive the phases' union decides, which is connected.
+bool surely_contracts(std::span<const GraphPhase> phases, double weight) {
+  const double least = 0.5 / static_cast<double>(phases[0].size());
   return std::min(weight, 1.0 - weight) >= least;
 }
 
 /// Throws ConfigError unless differences between replicas die out.
 void require_gap(const Topology& t) {
-  if (t.changes() ? surely_contracts(t.turns, t.turn_weight) : surely_contracts(t.matrix)) return;
+  if (t.changes() ? surely_contracts(t.phases, t.phase_weight) : surely_contracts(t.matrix)) return;
   const Spectrum& s = t.spectrum();
   if (s.gap < smallest_gap)
     throw ConfigError("topology.weights '" + t.weights_name + "': the spectral gap of W is " + number(s.gap) +
@@ -205,12 +205,12 @@ Topology TopologyPlan::build(int ranks) const {
   if (directed()) return build_directed(ranks);
   Graph graph = family_->build(ranks);
   require_connected(graph, "topology.graph '" + graph_name_ + "'");
-  std::vector<Turn> turns = family_->turns(ranks);
-  std::ranges::for_each(turns, require_permutation);
-  const double weight = turns.empty() ? 0.0 : pair_weight(*rule_);
-  MixingMatrix matrix = turns.empty() ? rule_->weigh(graph) : mean_matrix(turns, weight);
+  std::vector<GraphPhase> phases = family_->phases(ranks);
+  std::ranges::for_each(phases, require_permutation);
+  const double weight = phases.empty() ? 0.0 : pair_weight(*rule_);
+  MixingMatrix matrix = phases.empty() ? rule_->weigh(graph) : mean_matrix(phases, weight);
   matrix.check(graph);
-  Topology topology{std::move(graph), std::move(matrix), graph_name_, weights_name_, std::move(turns), weight};
+  Topology topology{std::move(graph), std::move(matrix), graph_name_, weights_name_, std::move(phases), weight};
   require_gap(topology);
   return topology;
 }

@@ -18,8 +18,7 @@ void require_finite(Iteration k, const char* measure, std::span<const double> me
     if (std::isfinite(measures[s])) continue;
     std::ostringstream message;
     message << "the " << measure << " of parameter " << s << " (from 0, in the model's order) at iteration " << k
-            << " is " << measures[s]
-            << ": the training has diverged. Lower the learning rate, or exchange.mixing.gamma if the rule has one.";
+            << " is " << measures[s];
     throw DivergenceError(message.str());
   }
 }

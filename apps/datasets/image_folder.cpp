@@ -142,10 +142,10 @@ class ImageFolder final : public DatasetSource {
 
  private:
   /// A picture has one class: a link must not make it an example of another one, too.
-  static void require_one_class(const FolderEntry& entry, const fs::path& place) {
+  static void require_one_class(const FolderEntry& entry, const fs::path& class_folder) {
     if (!entry.is_link) return;
     std::error_code unknown;
-    const fs::path own = fs::canonical(place, unknown), home = entry.real.parent_path();
+    const fs::path own = fs::canonical(class_folder, unknown), home = entry.real.parent_path();
     if (home != own && home.parent_path() == own.parent_path())
       throw DataError(entry.path.string() + ": is a link to a picture of another class, " + entry.real.string() +
                       "; take one of them away");
@@ -155,18 +155,18 @@ class ImageFolder final : public DatasetSource {
   void collect(const fs::path& folder, const std::vector<std::string>& classes, std::vector<File>& files,
                std::vector<File>* others) const {
     for (std::uint32_t label = 0; label < classes.size(); ++label) {
-      const fs::path place = folder / classes[label];
+      const fs::path class_folder = folder / classes[label];
       std::size_t count = 0;
-      if (others == nullptr && !is_folder(place)) continue;  // a class that is not tested on
-      for (const FolderEntry& entry : entries_of(place)) {
+      if (others == nullptr && !is_folder(class_folder)) continue;  // a class that is not tested on
+      for (const FolderEntry& entry : entries_of(class_folder)) {
         if (entry.is_folder || !is_picture(entry.path)) continue;
-        require_one_class(entry, place);
+        require_one_class(entry, class_folder);
         const bool is_other = others != nullptr && std::floor((count + 1.0) * test_fraction_) >
                                                        std::floor(static_cast<double>(count) * test_fraction_);
         (is_other ? *others : files).push_back({entry.path, label});
         ++count;
       }
-      if (count == 0) throw DataError(place.string() + ": has no picture, .png, .jpg or .jpeg");
+      if (count == 0) throw DataError(class_folder.string() + ": has no picture, .png, .jpg or .jpeg");
     }
   }
 

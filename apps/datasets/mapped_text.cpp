@@ -12,7 +12,7 @@
 #include "apps/datasets/file_reader.hpp"
 #include "apps/datasets/folders.hpp"
 #include "base/error.hpp"
-#include "base/text/plain_text.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {

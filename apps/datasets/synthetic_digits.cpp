@@ -85,13 +85,13 @@ void Pen::ink(const DigitStyle& style, Canvas& canvas, Random& random) const {
   const double top = side / 2.0 + within(most_.translation_px, random);
   const double radius_px = 1.3 * std::exp(within(most_.thickness_log, random));
   const double cosine = std::cos(angle), sine = std::sin(angle);
-  const auto place = [&](StrokePoint p) {
+  const auto placed = [&](StrokePoint p) {
     const double y = height * (p.y - 0.5), x = width * (p.x - 0.5) + shear * y;
     return StrokePoint{left + cosine * x - sine * y, top + sine * x + cosine * y};
   };
   const double jitter = difficulty_ * most_.jitter;
   for (Stroke stroke : style) {
-    for (auto& p : stroke.points) p = place({p.x + jitter * random.normal(), p.y + jitter * random.normal()});
+    for (auto& p : stroke.points) p = placed({p.x + jitter * random.normal(), p.y + jitter * random.normal()});
     const auto corners = flatten(stroke, 4);
     for (std::size_t i = 1; i < corners.size(); ++i) segment(corners[i - 1], corners[i], radius_px, canvas);
   }

@@ -5,12 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "apps/shared/output.hpp"
 #include "base/config/config.hpp"
 
 namespace hearsay {
-
-/// Writes the notes of a configuration that was read to stderr, on rank 0.
-void say_notes(const Config& config);
 
 /// What `read` makes of `file` with `assignments` (key=value) set on top of it. Notes go to stderr, on rank 0. `read`
 /// is called twice, the first time for the file alone; it must have no effect before its `throw_if_invalid`, which ends

@@ -63,7 +63,7 @@ Failure failure_in_flight() {
   } catch (const std::bad_alloc&) {
     return {static_cast<int>(ExitCode::bug), "out of memory"};
   } catch (const std::exception& bug) {
-    // LibTorch's allocator has an error of its own: a sentence, and then the stack.
+    // LibTorch has one type for all its errors: only its words (a sentence, then the stack) tell that memory was short.
     const std::string_view said = bug.what();
     if (const auto wanted = said.find("you tried to allocate "); wanted != std::string_view::npos)
       return {static_cast<int>(ExitCode::bug),
@@ -106,8 +106,8 @@ int report_failure(const Failure& failure, const mpi::Environment* mpi) {
   const bool stopped = failure.code > signal_base;
   // Where all ranks fail alike, rank 0 speaks for them and is given the time to finish its reports.
   const bool speaks = rank == 0 || (in_a_job && !stopped);
-  const std::string place = in_a_job && !stopped ? " [rank " + std::to_string(rank) + "]" : "";
-  if (speaks) say("hearsay:" + place, failure.message);
+  const std::string who = in_a_job && !stopped ? " [rank " + std::to_string(rank) + "]" : "";
+  if (speaks) say("hearsay:" + who, failure.message);
   std::fflush(nullptr);
   note_exit_code(failure.code);
   if (!speaks && in_a_job) std::this_thread::sleep_for(time_for_rank_0);

@@ -6,8 +6,9 @@
 #include <string>
 #include <system_error>
 
+#include "apps/shared/launch.hpp"
 #include "base/error.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 
@@ -19,6 +20,11 @@ void print(std::string_view text) {
 void say(std::string_view head, std::string_view message) {
   const std::string line = std::string(head) + " " + shown_message(message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void say_notes(const Config& config) {
+  if (launched_rank() != 0) return;
+  for (const std::string& note : config.notes()) say("note:", note);
 }
 
 void require_printed() {

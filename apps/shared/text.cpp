@@ -1,5 +1,5 @@
 #include "apps/shared/text.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 #include <algorithm>
 #include <array>

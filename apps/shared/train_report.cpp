@@ -7,7 +7,7 @@
 
 #include "apps/shared/output.hpp"
 #include "apps/shared/text.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {
@@ -48,13 +48,12 @@ std::string memory_text(const DryRun& run) {
 }  // namespace
 
 std::string dry_run_text(const DryRun& run, const Topology& topology) {
-  const std::string place = topology.graph_name + " of " + counted(run.ranks, "rank") + ", " + topology.weights_name;
-  const std::string turns =
+  const std::string graph = topology.graph_name + " of " + counted(run.ranks, "rank") + ", " + topology.weights_name;
+  const std::string in_use =
       topology.changes() ? ", of which an iteration uses " + std::to_string(topology.edges_in_use()) : "";
-  return "dry run: nothing is trained\n" + line("graph", place + " weights") +
-         (run.spares == 0 ? ""
-                          : line("spares", std::to_string(run.spares) + " more, for the places of ranks that die")) +
-         line("directed edges", std::to_string(run.directed_edges) + turns) +
+  return "dry run: nothing is trained\n" + line("graph", graph + " weights") +
+         (run.spares == 0 ? "" : line("spares", std::to_string(run.spares) + " more, to replace ranks that die")) +
+         line("directed edges", std::to_string(run.directed_edges) + in_use) +
          line("spectral gap", significant(run.spectral_gap, 6) + (topology.changes() ? " of a period" : "")) +
          line("parameters",
               with_separators(run.parameters) + " in " + counted(static_cast<std::int64_t>(run.segments), "segment")) +

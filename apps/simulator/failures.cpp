@@ -49,7 +49,7 @@ Storm read_storm(Config& simulate) {
                                          "one is spared");
   const double back_after_s = section.real("back_after_s", 0.0, Range::at_least(0.0),
                                            "how long after a failure one of the spares (train.spares) is there to take "
-                                           "the place, as long as there are any; 0: nobody comes back");
+                                           "the vertex, as long as there are any; 0: nobody comes back");
   if (back_after_s > 0.0) storm.back_after_s = back_after_s;
   storm.seed =
       static_cast<std::uint64_t>(section.integer("seed", 1, Range::at_least(0.0), "another one is another storm"));
@@ -118,7 +118,7 @@ void SimulatedFailures::settle(int processes, int spares) {
                         " fails, and there are ranks 0 to " + std::to_string(ranks_ - 1));
   fails_.assign(static_cast<std::size_t>(processes), std::nullopt);
   returns_.clear();
-  std::vector<int> holder(static_cast<std::size_t>(ranks_));  // of a place
+  std::vector<int> holder(static_cast<std::size_t>(ranks_));  // of a vertex
   std::iota(holder.begin(), holder.end(), 0);
   int living = ranks_;
   for (const Event& event : events_of(listed_.empty() ? drawn_failures(storm_, ranks_, spares) : listed_)) {

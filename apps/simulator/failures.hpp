@@ -1,7 +1,7 @@
 #pragma once
 // Which ranks of a simulated job fail, and which come back: `simulate.failures` and `simulate.storm`.
 //
-// A rank that has failed stays silent, and a process that is new comes back in its place: one of the spares
+// A rank that has failed stays silent, and a new process comes back at its vertex: one of the spares
 // (train.spares), which are the last processes of the job. Until then that spare only says that it lives. Spares come
 // in the order of their numbers; the i-th of them is the i-th to come back.
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace hearsay {
 /// A rank fails; seconds since training began.
 struct SimulatedFailure {
   static constexpr double never = std::numeric_limits<double>::infinity();
-  int rank = 0;  ///< its place in the graph
+  int rank = 0;  ///< its vertex of the graph
   double at_s = 0.0;
   double back_at_s = never;
 };

@@ -26,7 +26,7 @@ class Fate {
   /// `failures` must outlive it.
   Fate(const SimulatedFailures& failures, int process) : failures_(failures), process_(process) {}
   void began();
-  /// Whether this spare is there by now, to take the place of `rank`.
+  /// Whether this spare is there by now, to replace `rank`.
   bool may_take(int rank) const;
 
  private:

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "apps/shared/long_work.hpp"
-#include "base/config/seed.hpp"
+#include "base/config/config.hpp"
 #include "base/random.hpp"
 #include "hearsay_version.hpp"
 #include "runtime/exchange/participant.hpp"
@@ -138,7 +138,7 @@ Summary SyntheticRank::finish(const RankResult& result) {
   return total;
 }
 
-/// Of a spare that nobody has needed.
+/// Nobody has needed this spare.
 Summary SyntheticRank::leave_unused() {
   survivors_.leave();
   hooks_.survived(nullptr);

@@ -2,7 +2,7 @@
 #include "apps/shared/text.hpp"
 #include "apps/tools/comparison.hpp"
 #include "apps/tools/tools.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 #include "runtime/report/json.hpp"
 
 namespace hearsay {

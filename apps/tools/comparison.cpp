@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "apps/shared/text.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {
@@ -44,7 +44,7 @@ std::string number_of_percent(double fraction) {
   return x >= 99999.5 ? ">99999" : fixed(x, x < 9.995 ? 2 : x < 999.95 ? 1 : 0);
 }
 
-/// Of all that D-PSGD would send.
+/// Bits that were sent for each value that D-PSGD would have sent.
 std::string bits_a_value(const Summary& run) {
   return significant(run.replica_hashes.empty() ? not_a_number : bits_of_float * run.bytes_fraction(), 3);
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "apps/shared/text.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {

@@ -77,7 +77,6 @@ WatchedRun::WatchedRun(fs::path directory) : directory_(std::move(directory)) {
 void WatchedRun::read_manifest() {
   const fs::path file = directory_ / "manifest.json";
   constexpr std::size_t most_bytes = std::size_t{1} << 30;
-  constexpr std::int64_t most_ranks = 1'000'000;
   std::error_code unknown;
   newest_ = changed(file);
   if (!fs::exists(file, unknown))

@@ -10,11 +10,14 @@
 #include "base/config/config_document.hpp"
 #include "base/config/nearest.hpp"
 #include "base/error.hpp"
-#include "base/text/plain_text.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {
+
+[[noreturn]] void refuse_argument(const std::string& argument, const std::string& message) {
+  throw ConfigError(argument + ": " + message, {{.source = argument, .message = message}});
+}
 
 /// The mapping that a dotted key's last word belongs to; null values on the way become mappings.
 /// Throws ConfigError at a word that holds something else.
@@ -25,8 +28,8 @@ YamlValue& mapping_around(YamlValue& root, const std::vector<std::string>& words
   for (std::size_t i = 0;; ++i) {
     if (value->kind == YamlValue::Kind::null) value->kind = YamlValue::Kind::mapping;
     if (value->kind != YamlValue::Kind::mapping)
-      throw ConfigError(argument + ": '" + path + "' is " + value->shown() + ", not a mapping; set '" + path +
-                        "' itself or choose another key");
+      refuse_argument(argument, "'" + path + "' is " + value->shown() + ", not a mapping; set '" + path +
+                                    "' itself or choose another key");
     if (i + 1 == words.size()) return *value;
     path += (i == 0 ? "" : ".") + words[i];
     if (value->find(words[i]) == nullptr)
@@ -197,11 +200,11 @@ Config Config::from_text(const std::string& yaml, const std::string& origin) {
   try {
     document->root = parse_yaml(yaml, 0, document->problems);
   } catch (const YamlProblem& problem) {
-    throw ConfigError(document->line(problem));
+    document->refuse(problem);
   }
   const YamlValue& root = document->root;
   if (root.kind != YamlValue::Kind::null && root.kind != YamlValue::Kind::mapping)
-    throw ConfigError(document->place(root.position) + ": expected `key: value` lines, got " + root.shown());
+    document->refuse({root.position, "", "expected `key: value` lines, got " + root.shown()});
   document->mappings.push_back({*document, "", &root, root.position});
   Mapping* mapping = &document->mappings.front();
   return {std::move(document), mapping};
@@ -214,7 +217,7 @@ void Config::override_with(const std::string& assignment, const std::string& pla
   const std::vector<std::string> words = split_at_dots(assignment.substr(0, equals));
   const std::string argument = shown(place.empty() ? "--set " + assignment : place);
   if (equals == std::string::npos || std::find(words.begin(), words.end(), "") != words.end())
-    throw ConfigError(argument + ": expected key=value, such as trigger.horizon=0.95");
+    refuse_argument(argument, "expected key=value, such as trigger.horizon=0.95");
   if (document_->overrides.empty()) document_->plain_root = document_->root;
   document_->overrides.push_back(argument);
   const Position position{static_cast<int>(document_->overrides.size()), 1, 1};
@@ -225,7 +228,7 @@ void Config::override_with(const std::string& assignment, const std::string& pla
   } catch (const YamlProblem& problem) {
     problems.push_back(problem);
   }
-  if (!problems.empty()) throw ConfigError(document_->line(problems.front()));
+  if (!problems.empty()) document_->refuse(problems.front());
   YamlValue& mapping = mapping_around(document_->root, words, position, argument);
   if (YamlMember* member = mapping.find(words.back()))
     *member = {words.back(), position, std::move(value)};
@@ -300,9 +303,11 @@ bool Config::has(std::string_view key) const { return mapping_->find(key) != nul
 bool Config::asked(std::string_view key) const { return mapping_->find_asked(key) != nullptr; }
 
 void Config::require(bool holds, std::string_view key, const std::string& message) {
-  if (holds) return;
-  const YamlMember* member = mapping_->find(key);
-  mapping_->complain(member == nullptr ? mapping_->position : member->position, mapping_->full(key), message);
+  if (!holds) mapping_->complain(mapping_->position_of(key), mapping_->full(key), message);
+}
+
+void Config::refuse(std::string_view key, const std::string& message) {
+  mapping_->complain(mapping_->position_of(key), "", message);
 }
 
 void Config::provide(const std::string& name, std::any thing) { document_->provided[name] = std::move(thing); }
@@ -350,7 +355,9 @@ void Config::throw_if_invalid() const {
     message += "\n  " + document_->line(problems[i]);
   if (problems.size() > most_shown)
     message += "\n  and " + std::to_string(problems.size() - most_shown) + " more, in the same order";
-  throw ConfigError(message);
+  std::vector<ConfigProblem> all;
+  for (const YamlProblem& problem : problems) all.push_back(document_->problem(problem));
+  throw ConfigError(message, std::move(all));
 }
 
 std::string Config::dump() const {

@@ -88,6 +88,8 @@ class Config {
 
   /// Records an error at `key`'s place (or at the mapping's, if the key is absent) unless `holds`.
   void require(bool holds, std::string_view key, const std::string& message);
+  /// The same, unconditionally, of a message that names the key itself.
+  void refuse(std::string_view key, const std::string& message);
 
   /// What to say of `key` if the document has it and nobody asks for it: why that is so and what to do.
   void explain_unknown(std::string_view key, const std::string& reason);
@@ -125,5 +127,8 @@ class Config {
   std::shared_ptr<Document> document_;
   Mapping* mapping_;  // owned by the document
 };
+
+/// The key `seed` of the whole configuration: every random number of a run comes from it.
+std::uint64_t read_seed(Config& root);
 
 }  // namespace hearsay

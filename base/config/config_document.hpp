@@ -9,7 +9,8 @@
 
 #include "base/config/config.hpp"
 #include "base/config/yaml.hpp"
-#include "base/text/shown.hpp"
+#include "base/error.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 
@@ -36,9 +37,16 @@ struct Config::Document {
     if (p.source > 0) return shown(shortened(overrides[static_cast<std::size_t>(p.source) - 1]));
     return origin + ":" + std::to_string(p.line) + ":" + std::to_string(p.column);
   }
-  std::string line(const YamlProblem& p) const {
-    return place(p.position) + ": " + (p.path.empty() ? "" : shown(shortened(p.path)) + ": ") + p.message;
+  static std::string message(const YamlProblem& p) {
+    return (p.path.empty() ? "" : shown(shortened(p.path)) + ": ") + p.message;
   }
+  std::string line(const YamlProblem& p) const { return place(p.position) + ": " + message(p); }
+  ConfigProblem problem(const YamlProblem& p) const {
+    if (p.position.source > 0) return {.source = place(p.position), .message = message(p)};
+    return {.source = origin, .line = p.position.line, .column = p.position.column, .message = message(p)};
+  }
+  /// One problem, after which nothing more is read.
+  [[noreturn]] void refuse(const YamlProblem& p) const { throw ConfigError(line(p), {problem(p)}); }
   /// Whether `key` of the mapping `path` was asked for.
   bool was_asked(std::string_view path, std::string_view key) const;
 };
@@ -62,6 +70,10 @@ struct Config::Mapping {
   std::vector<std::string> disregarded{};        // keys for another program
 
   const YamlMember* find(std::string_view key) const { return value == nullptr ? nullptr : value->find(key); }
+  Position position_of(std::string_view key) const {
+    const YamlMember* member = find(key);
+    return member == nullptr ? position : member->position;
+  }
   std::string full(std::string_view key) const {
     return path.empty() ? std::string(key) : path + "." + std::string(key);
   }

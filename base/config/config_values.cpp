@@ -9,7 +9,7 @@
 
 #include "base/config/config_document.hpp"
 #include "base/config/nearest.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {
@@ -230,6 +230,11 @@ std::vector<double> Config::reals(std::string_view key, std::vector<double> fall
   return mapping_->ask<std::vector<double>>(
       {std::string(key), "list of numbers", write(fallback), range.description(), std::string(meaning)},
       std::move(fallback), read, write);
+}
+
+std::uint64_t read_seed(Config& root) {
+  return static_cast<std::uint64_t>(
+      root.integer("seed", 1, Range::at_least(0), "every random number of the run comes from it"));
 }
 
 }  // namespace hearsay

@@ -12,7 +12,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {
@@ -145,18 +145,18 @@ class Builder final : public YAML::EventHandler {
   }
 
   void begin_member(Open& in, const YAML::Mark& mark, YamlValue key) {
-    const Position place = position_of(mark, source_);
+    const Position position = position_of(mark, source_);
     in.key_is_word = key.kind == YamlValue::Kind::scalar;
-    if (!in.key_is_word) return complain(place, path(), "a key must be a word");
-    const auto [first, is_new] = in.lines.try_emplace(key.scalar, place.line);
+    if (!in.key_is_word) return complain(position, path(), "a key must be a word");
+    const auto [first, is_new] = in.lines.try_emplace(key.scalar, position.line);
     in.key_is_new = is_new;
-    in.member = {std::move(key.scalar), place, {}};
-    if (!is_new) complain(place, path(true), "duplicate key, first given in line " + std::to_string(first->second));
+    in.member = {std::move(key.scalar), position, {}};
+    if (!is_new) complain(position, path(true), "duplicate key, first given in line " + std::to_string(first->second));
   }
 
-  void complain(const Position& place, std::string path, std::string message) {
-    if (problems_.size() >= most_problems) throw YamlProblem{place, std::move(path), std::move(message)};
-    problems_.push_back({place, std::move(path), std::move(message)});
+  void complain(const Position& position, std::string path, std::string message) {
+    if (problems_.size() >= most_problems) throw YamlProblem{position, std::move(path), std::move(message)};
+    problems_.push_back({position, std::move(path), std::move(message)});
   }
 
   /// Dotted, of the innermost open value; with the key of its next member if `with_key`.

@@ -12,7 +12,7 @@ namespace hearsay {
 /// wherever the file says.
 inline void random_state(Archive& archive, Random& random) {
   constexpr const char* name = "random numbers";
-  std::array<std::uint64_t, std::mt19937_64::state_size + 1> numbers{};  // and the place of the next one
+  std::array<std::uint64_t, std::mt19937_64::state_size + 1> numbers{};  // and the position of the next one
   std::stringstream text;
   if (!archive.loads()) {
     text << random.engine();

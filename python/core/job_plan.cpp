@@ -53,8 +53,7 @@ std::shared_ptr<const Topology> JobPlan::topology(int ranks) const {
     try {
       work();
     } catch (const ConfigError& error) {
-      const std::string place = std::string(section) + '.' + key + ' ', said = error.in_python();
-      root.section(section).require(false, key, said.starts_with(place) ? said.substr(place.size()) : said);
+      root.section(section).refuse(key, error.in_python());
       root.throw_if_invalid();
     }
   };

@@ -24,7 +24,7 @@ constexpr std::array<const char*, 11> names{"",
                                             "member.leave()",
                                             "the program's end"};
 
-std::string place(const Presence& at, bool names_member) {
+std::string whereabouts(const Presence& at, bool names_member) {
   if (at.call == Call::step) return "in step " + std::to_string(at.steps + 1);
   const bool at_end = at.call == Call::program_end;
   std::string text = (at_end ? "at " : "in ") + name_of(at.call);
@@ -47,8 +47,8 @@ std::string remedy(Call here, Call there) {
 
 std::string sentence(const Presence& here, int rank, const Presence& there) {
   const bool several = here.member != there.member;
-  return "rank " + std::to_string(rank) + " is " + place(there, several) + ", and this rank waits for it " +
-         place(here, several) + "; " + remedy(here.call, there.call);
+  return "rank " + std::to_string(rank) + " is " + whereabouts(there, several) + ", and this rank waits for it " +
+         whereabouts(here, several) + "; " + remedy(here.call, there.call);
 }
 
 constexpr const char *joins = "joins", *has_ended = "has ended";

@@ -36,8 +36,8 @@ Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<Meetings> meetings
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
   diary_.emplace(description(program), *plan_->exchange, participant_, host, [this](const std::string& words) {
-    const std::string place = this->ranks() > 1 ? "[rank " + std::to_string(rank()) + "] " : "";
-    std::fprintf(stderr, "hearsay: %swarning: %s\n", place.c_str(), words.c_str());
+    const std::string who = this->ranks() > 1 ? "[rank " + std::to_string(rank()) + "] " : "";
+    std::fprintf(stderr, "hearsay: %swarning: %s\n", who.c_str(), words.c_str());
   });
   participant_.communication().run([this] { diary_->begin(communicator_); });
   diary_->open();

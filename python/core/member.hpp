@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/config/seed.hpp"
+#include "base/config/config.hpp"
 #include "base/state/archive.hpp"
 #include "python/core/interruption.hpp"
 #include "python/core/meetings.hpp"

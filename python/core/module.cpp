@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 #include "python/core/member.hpp"
 #include "trigger/trigger.hpp"
 
@@ -225,12 +225,30 @@ std::unique_ptr<MemberHandle> joined(std::optional<int> communicator, const Meet
 }
 
 template <class Error>
+py::object in_python(const py::object& type, const Error& error) {
+  return type(shown_message(error.in_python()));
+}
+
+/// With its problems: (the file or the argument, line or None, column or None, message).
+py::object in_python(const py::object& type, const ConfigError& error) {
+  py::list problems;
+  for (const ConfigProblem& p : error.problems) {
+    const bool has_place = p.line > 0;
+    // An argument's own name is all of it that stands before what it was set to.
+    problems.append(py::make_tuple(has_place ? p.source : p.source.substr(0, p.source.find('=')),
+                                   has_place ? std::optional(p.line) : std::nullopt,
+                                   has_place ? std::optional(p.column) : std::nullopt, shown_message(p.message)));
+  }
+  return type(shown_message(error.in_python()), problems);
+}
+
+template <class Error>
 void translated(const std::exception_ptr& thrown, const char* name) {
   try {
     if (thrown) std::rethrow_exception(thrown);
   } catch (const Error& error) {
     const py::object type = py::module_::import("hearsay.errors").attr(name);
-    PyErr_SetString(type.ptr(), shown_message(error.in_python()).c_str());
+    PyErr_SetObject(type.ptr(), in_python(type, error).ptr());
   }
 }
 

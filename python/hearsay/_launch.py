@@ -24,21 +24,21 @@ def fail(code: int, text: str) -> int:
 
 def command(words: List[str], open_mpi: bool) -> List[str]:
     """The command line of mpirun. Raises ValueError."""
-    place = next((i for i, word in enumerate(words) if word in ("-n", "-np", "--n", "--np")), None)
-    if place is None or len(words) < place + 3:
+    index = next((i for i, word in enumerate(words) if word in ("-n", "-np", "--n", "--np")), None)
+    if index is None or len(words) < index + 3:
         raise ValueError("which program, how many processes? launch -n P PROGRAM, see --help")
-    ranks, program = words[place + 1], words[place + 2]
+    ranks, program = words[index + 1], words[index + 2]
     if not ranks.isdecimal() or int(ranks) < 1:
         raise ValueError(f"-n must be a whole number from 1 up, not '{ranks}'")
     if program.startswith("-"):
         raise ValueError(f"'{program}' stands where the program should: options of mpirun come before -n")
     ours = ["--oversubscribe", "--bind-to", "none"] if open_mpi else []
     python = [sys.executable] if program.endswith(".py") else []
-    return ["mpirun", *ours, *words[: place + 2], *python, *words[place + 2 :]]
+    return ["mpirun", *ours, *words[: index + 2], *python, *words[index + 2 :]]
 
 
 def main(words: List[str]) -> int:
-    """Never returns where a job is started: mpirun takes this process's place."""
+    """Never returns where a job is started: mpirun replaces this process."""
     if not words or words[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if words else 2

@@ -106,7 +106,7 @@ class Steps:
             self._told = responses
 
     def _responses(self, optimizer: Any, learning_rate: Rate) -> List[Response]:
-        """Of every parameter."""
+        """The response of every parameter."""
         if _rule_of(optimizer) is None and _rule_of(self._optimizer) is not None:
             optimizer = self._optimizer  # a function applies the update, or something that wraps the optimizer
         rule = _rule_of(optimizer)

@@ -136,8 +136,8 @@ class Deals:
         return [sampler.epoch for sampler in self.samplers] + self.begun[len(self.samplers) :]
 
     def mark(self):
-        """Of what samplers of the loop's own have drawn: the same on all ranks where they have drawn the same. None
-        where none has."""
+        """A mark of what samplers of the loop's own have drawn: the same on all ranks where they have drawn the same.
+        None where none has."""
         marks = [sampler.mark for sampler in self.samplers if getattr(sampler, "mark", None) is not None]
         return marks[0] if marks else None
 

@@ -278,7 +278,7 @@ class FloatBuffers:
         self.before = [tensor.clone() for tensor in self.tensors]
 
     def values(self):
-        """Of all of them, as float64."""
+        """The values of all tensors, as float64."""
         flat = [t.to("cpu", self.torch.float64).reshape(-1).numpy() for t in self.tensors]
         return np.concatenate(flat or [np.empty(0)])
 
@@ -303,7 +303,7 @@ def _distinct(tensor):
 
 
 def _bytes(torch, tensor):
-    """Of a contiguous one; a single value may have any stride."""
+    """The bytes of a contiguous tensor; a single value may have any stride."""
     return tensor.as_strided((tensor.numel(),), (1,)).view(torch.uint8).numpy()
 
 

@@ -17,7 +17,7 @@ STEPS_COMPARED = 4  # whose inputs are: fewer may agree by chance where a batch 
 
 
 class Watch:
-    """Of one member's loop. A step costs it 0.1 µs a parameter."""
+    """Watches one member's loop. A step costs it 0.1 µs a parameter."""
 
     def __init__(self, block, rank, ranks):
         self.block, self.rank, self.ranks = block, rank, ranks

@@ -1,8 +1,7 @@
 """What can go wrong, by cause. Every class has the exit code that the program `hearsay` ends with in that case."""
 from __future__ import annotations
 
-import re
-from typing import List, NamedTuple, Optional
+from typing import Iterable, List, NamedTuple, Optional, Tuple
 
 
 class Problem(NamedTuple):
@@ -30,17 +29,14 @@ class ConfigError(Error):
 
     code = 2
 
+    def __init__(self, message: str, problems: Iterable[Tuple[str, Optional[int], Optional[int], str]] = ()):
+        super().__init__(message)
+        self._problems = [Problem(*problem) for problem in problems]
+
     @property
     def problems(self) -> List[Problem]:
         """One entry for everything that is wrong, in the order of the file."""
-        found = []
-        for line in str(self).splitlines():
-            place = re.match(r"\s*(?P<file>[^\n]*?):(?P<line>\d+):(?P<column>\d+): (?P<message>.*)", line)
-            if place:
-                found.append(Problem(place["file"], int(place["line"]), int(place["column"]), place["message"]))
-            elif argument := re.match(r"\s*(set|name|data|trigger|graph)=", line):
-                found.append(Problem(argument[1], None, None, line.strip()))
-        return found or [Problem("", None, None, str(self))]
+        return self._problems or [Problem("", None, None, str(self))]
 
 
 class DataError(Error):

@@ -15,7 +15,6 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "apps/bench/probe/machine.hpp"
 #include "base/timing.hpp"
 #include "hearsay_version.hpp"
 #include "runtime/mpi/communicator.hpp"

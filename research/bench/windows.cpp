@@ -4,7 +4,7 @@
 //
 // The same two processes have a window of each kind: MPI's, one over sockets as members of one host have it (shared
 // memory), one over sockets as members of different hosts have it (TCP, here over the loopback). In turns, blocks of
-// round trips: a put of so many bytes with its flush, then a word behind it that the other one polls for. Times are one
+// round trips: a put of so many bytes with its flush, then a word after it that the other one polls for. Times are one
 // way. The word's value and the last byte of each block are compared.
 #include <stdlib.h>
 

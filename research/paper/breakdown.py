@@ -14,8 +14,8 @@ _HOSTS, _RATE, _BYTES_PER_S = 4, "100mbit", 12.5e6
 
 
 def _parts_ms(run):
-    """Of an iteration, mean over ranks, in the order of _PARTS; the rest is the optimizer and waiting for the slowest
-    rank."""
+    """Milliseconds of an iteration, mean over ranks, in the order of _PARTS. The rest is the optimizer and waiting for
+    the slowest rank."""
     of = {name: 1e3 * run.summary[name] / run.iterations for name in ("compute_s", "select_s", "encode_s", "wait_s")}
     parts = [of["compute_s"], of["select_s"] + of["encode_s"], of["wait_s"]]
     return [*parts, max(0.0, 1e3 * run.summary["time_per_iteration_s"] - sum(parts))]
@@ -89,7 +89,7 @@ def _draw_lkgs(folder):
         )
     text = (
         f"{' '.join(verdicts)} Four ranks share two cores here. A communication thread takes time from the "
-        "backward pass behind which it works, and that time counts as computing.\n"
+        "backward pass beside which it works, and that time counts as computing.\n"
     )
     figure = _bars("breakdown", "Time of an iteration: dense, top-k, LKGS", times)
     return Result(f"{_table(times)}\n{text}", [figure], claims)

@@ -8,13 +8,22 @@ from pathlib import Path
 
 from hearsay_analysis import text
 from hearsay_analysis.errors import DataError
-from hearsay_analysis.page.markdown import table as markdown_table  # noqa: F401, for the experiments
 from hearsay_analysis.runs.points import runs_below
 from hearsay_analysis.runs.run_folder import read_run
 
 TOLERANCE = 0.01  # of accuracy: what counts as the same
 ENOUGH_SEEDS = 3  # fewer decide nothing
 NOT_STATED = math.inf  # epochs of a paper that does not say how many
+
+TOLERANCE = 0.01  # of accuracy: what counts as the same
+ENOUGH_SEEDS = 3  # fewer decide nothing
+NOT_STATED = math.inf  # epochs of a paper that does not say how many
+
+
+def markdown_table(heads, rows):
+    """A table with its last line's end. Cells are anything that prints."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(text.shown(cell) for cell in line)} |\n" for line in lines)
 
 
 @dataclass(frozen=True)
@@ -122,7 +131,7 @@ class Bench:
 @dataclass(frozen=True)
 class Experiment:
     """sweep: the sweep's name, of research/sweeps/NAME.yaml and runs/sweeps/NAME. only: parts of the folders' names
-    that its runs have. scaled: what is smaller here than in the paper. draw: sweep folder → Result; throws DataError
+    that its runs have. scaled: what is smaller here than in the paper. draw: sweep folder → Result; throws NotRun
     where the runs are missing. way: how the runs are made. quick: settings under which they take seconds."""
 
     name: str
@@ -134,6 +143,14 @@ class Experiment:
     draw: Callable[[Path], Result]
     way: Processes | Simulation | Testbed | Bench = Processes()
     quick: tuple = ("train.iterations=60", "report.every_iterations=5")
+
+
+class NotRun(DataError):
+    """Runs that an experiment needs are missing below a folder. `what`: which."""
+
+    def __init__(self, what, folder):
+        super().__init__(f"{what} below {folder}")
+        self.what = what
 
 
 def _ended(folder, method, ranks, axis):
@@ -148,11 +165,11 @@ def _ended(folder, method, ranks, axis):
 
 
 def runs_of(folder, method, ranks, **axis):
-    """The finished runs of a method, one a seed, by seed; axis as in partition="iid". Throws DataError where there are
+    """The finished runs of a method, one a seed, by seed; axis as in partition="iid". Throws NotRun where there are
     none."""
     runs = [run for run in _ended(folder, method, ranks, axis) if run.status == "finished"]
     if not runs:
-        raise DataError(f"no finished run of {method!r} with {ranks} ranks below {folder}")
+        raise NotRun(f"no finished run of {method!r} with {ranks} ranks", folder)
     return runs
 
 
@@ -194,3 +211,6 @@ def with_spread(runs, key, decimals=2):
 def points(difference):
     """ "−0.50": a difference of fractions, in points."""
     return f"{100 * difference:+.2f}".replace("-", "−")
+
+
+

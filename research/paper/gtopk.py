@@ -1,10 +1,10 @@
 """gTop-k's convergence (shi2019gtopk) and who should keep what a merge cuts off."""
-from hearsay_analysis.errors import DataError
 from paper.eventgrad_curves import loss_figure
 from paper.experiment import (
     TOLERANCE,
     Claim,
     Experiment,
+    NotRun,
     Result,
     accuracy_or_state,
     markdown_table,
@@ -58,7 +58,7 @@ def _draw_residual(folder):
             ]
             rows.append([feedback, rate, *cells])
     if all(cell == "not run" for row in rows for cell in row[2:]):
-        raise DataError(f"no run of 4 ranks and density 0.01 below {folder}")
+        raise NotRun("no run of 4 ranks and density 0.01", folder)
     heads = ["feedback", "learning rate", *(f"{rule}, %" for rule in _RULES)]
     text = (
         "Accuracy of the model after 300 iterations at 1 %. `published` is the paper's rule, which loses what merges "

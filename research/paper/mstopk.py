@@ -9,6 +9,7 @@ from paper.experiment import (
     Bench,
     Claim,
     Experiment,
+    NotRun,
     Result,
     Simulation,
     markdown_table,
@@ -25,7 +26,7 @@ def _read_times(folder):
     """The benchmark's lines as a table. Throws DataError."""
     file = folder / BENCH_FILE
     if not file.exists():
-        raise DataError(f"no {BENCH_FILE} below {folder}; `research/papers run mstopk-operator` measures")
+        raise NotRun(f"no {BENCH_FILE} of `research/papers run mstopk-operator`", folder)
     table = pd.DataFrame(read_lines(file))
     for column in ("selector", "values", "density", "repeats", "median_s", "mass_of_exact", "processor", "hearsay"):
         if column not in table:

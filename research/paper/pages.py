@@ -2,10 +2,9 @@
 import collections
 
 from hearsay_analysis.drawing import output
-from hearsay_analysis.errors import DataError
 from hearsay_analysis.runs.json_files import read_object
 from paper import EXPERIMENTS, NOT_HERE, SEEN_ELSEWHERE
-from paper.experiment import markdown_table
+from paper.experiment import NotRun, markdown_table
 from hearsay_analysis.text import counted
 
 # Citation → name of its page and its heading.
@@ -31,7 +30,7 @@ _RULES = (
 
 
 def _versions(experiment, runs):
-    """Of the program that made the experiment's runs."""
+    """Versions of the program that made the experiment's runs."""
     manifests = [
         file
         for file in (runs / experiment.sweep).glob("**/manifest.json")
@@ -44,8 +43,8 @@ def _drawn(experiment, runs):
     """The Result, or None where runs are missing, and the section's text without figures."""
     try:
         result = experiment.draw(runs / experiment.sweep)
-    except DataError as error:
-        return None, f"Not run yet: {str(error).split(' below ')[0]}.\n\n"
+    except NotRun as error:
+        return None, f"Not run yet: {error.what}.\n\n"
     versions = _versions(experiment, runs)
     made = f"Runs of hearsay {', '.join(versions)}.\n" if versions else ""
     return result, f"{result.markdown}\n{made}\n"

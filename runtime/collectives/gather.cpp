@@ -48,7 +48,7 @@ void unpack(std::span<const std::byte> packed, std::size_t count, int from, std:
   if (!packed.empty())
     throw CommunicationError("all-gather: the message of rank " + std::to_string(from) + " has " +
                              std::to_string(packed.size()) +
-                             " bytes behind its last part. The ranks run different configurations or versions");
+                             " bytes after its last part. The ranks run different configurations or versions");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ float when(std::uint32_t one_or_zero, float x) {
 }
 
 /// How many of the ascending `indices` are below `index`.
-std::size_t place(std::span<const std::uint32_t> indices, std::uint32_t index) {
+std::size_t position_of(std::span<const std::uint32_t> indices, std::uint32_t index) {
   return static_cast<std::size_t>(std::ranges::lower_bound(indices, index) - indices.begin());
 }
 
@@ -60,7 +60,7 @@ SparseVector merged(const SparseVector& a, const SparseVector& b, Combine combin
     for (; m.i < m.i_end; ++m.i) append(m, a.indices[m.i], combine(a.values[m.i], 0.0F));
     for (; m.j < m.j_end; ++m.j) append(m, b.indices[m.j], combine(0.0F, b.values[m.j]));
   };
-  const std::size_t i = a.size() / 2, j = a.empty() ? 0 : place(b.indices, a.indices[i]);
+  const std::size_t i = a.size() / 2, j = a.empty() ? 0 : position_of(b.indices, a.indices[i]);
   Merge lower{0, i, 0, j, 0}, upper{i, a.size(), j, b.size(), i + j};
   while (const std::size_t steps = std::min(lower.safe_steps(), upper.safe_steps())) {
     for (std::size_t s = 0; s < steps; ++s) {
@@ -145,7 +145,7 @@ SparseVector Truncation::keep_largest(SparseVector& v, std::size_t k) {
   if (v.size() <= k) return {};
   selector_->select(v.values, k, kept_);
   is_kept_.assign(v.size(), 0);
-  for (const std::uint32_t place : kept_) is_kept_[place] = 1;
+  for (const std::uint32_t i : kept_) is_kept_[i] = 1;
   SparseVector kept, dropped;
   kept.resize(k + 1);  // every entry is written to both; the one too many of each falls off
   dropped.resize(v.size() - k + 1);

@@ -7,13 +7,17 @@
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {
+namespace {
+
+[[noreturn]] void refuse(const std::string& sentence) { throw DivergenceError(sentence, DivergenceError::Place::said); }
+
+}  // namespace
 
 void FiniteCheck::rethrow(Iteration k, const DivergenceError& error) const {
-  if (found_ && found_->last < k) throw DivergenceError(sentence(*found_));  // it began there
-  const std::string said = error.what();
-  if (said.starts_with("rank ")) throw;
-  throw DivergenceError("rank " + std::to_string(edges_.rank()) + " diverged at iteration " + std::to_string(k) + ": " +
-                        said);
+  if (found_ && found_->last < k) refuse(sentence(*found_));  // it began there
+  if (error.place == DivergenceError::Place::said) throw;
+  refuse("rank " + std::to_string(edges_.rank()) + " diverged at iteration " + std::to_string(k) + ": " +
+         error.finding);
 }
 
 void FiniteCheck::stepped(Iteration k) {
@@ -25,8 +29,7 @@ std::string FiniteCheck::sentence(const NotFinite& found) const {
   const std::string when = found.first >= found.last ? "at iteration " + std::to_string(found.last)
                                                      : "between iterations " + std::to_string(found.first) + " and " +
                                                            std::to_string(found.last);
-  return "rank " + std::to_string(edges_.rank()) + " diverged " + when + ": " + found.what +
-         "; lower the learning rate";
+  return "rank " + std::to_string(edges_.rank()) + " diverged " + when + ": " + found.what;
 }
 
 std::optional<FiniteCheck::Finding> FiniteCheck::own() {
@@ -78,17 +81,17 @@ std::optional<FiniteCheck::Finding> FiniteCheck::of_all(const std::optional<Find
 }
 
 void FiniteCheck::require_so_far() const {
-  if (found_) throw DivergenceError(sentence(*found_));
+  if (found_) refuse(sentence(*found_));
 }
 
 void FiniteCheck::require_here() {
-  if (const auto found = own()) throw DivergenceError(found->text);
+  if (const auto found = own()) refuse(found->text);
 }
 
 void FiniteCheck::require() {
   std::optional<Finding> first = own();
   if (communication_.members().failures() == nullptr && edges_.topology().ranks() > 1) first = of_all(first);
-  if (first) throw DivergenceError(first->text);
+  if (first) refuse(first->text);
 }
 
 }  // namespace hearsay

@@ -109,11 +109,11 @@ class CudaBackend {
     }
     return {memory.data(), [](void* registered) { cudaHostUnregister(registered); }};
   }
-  void read(const std::byte* there, std::span<std::byte> place) {
-    check(cudaMemcpyAsync(place.data(), there, place.size(), cudaMemcpyDeviceToHost, stream_.handle()));
+  void read(const std::byte* there, std::span<std::byte> here) {
+    check(cudaMemcpyAsync(here.data(), there, here.size(), cudaMemcpyDeviceToHost, stream_.handle()));
   }
-  void write(std::span<const std::byte> place, std::byte* there) {
-    check(cudaMemcpyAsync(there, place.data(), place.size(), cudaMemcpyHostToDevice, stream_.handle()));
+  void write(std::span<const std::byte> here, std::byte* there) {
+    check(cudaMemcpyAsync(there, here.data(), here.size(), cudaMemcpyHostToDevice, stream_.handle()));
   }
   void copy(const void* from, void* to, std::size_t bytes) {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_.handle()));

@@ -5,9 +5,9 @@
 //   auto use()                        to be held while the device is spoken to
 //   block(n)                          n zeros, a FloatBlock
 //   Pinned pinned(bytes)              processor memory for copies; span()
-//   read(there, place), write(place, there), copy(from, to, bytes), clear(to, bytes)
+//   read(there, here), write(here, there), copy(from, to, bytes), clear(to, bytes)
 //                                     in the order of the kernels; do not wait
-//   pin(here)                         such memory may be the place of a read or write as long as the shared_ptr lives
+//   pin(here)                         such memory may be `here` of a read or write as long as the shared_ptr lives
 //                                     that comes back; null: it may not
 //   wait()                            for all of it
 //   begin_compute(), end_compute()    as Device's

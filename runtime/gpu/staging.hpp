@@ -21,41 +21,41 @@ class Staging {
   void bring(const void* there, std::span<std::byte> here) {
     const auto* source = static_cast<const std::byte*>(there);
     for (std::size_t done = 0; done < here.size();) {
-      const std::span<std::byte> place = room(here.size() - done);
-      backend_.read(source + done, place);
-      arriving_.push_back({place, here.subspan(done, place.size())});
-      done += place.size();
+      const std::span<std::byte> staged = room(here.size() - done);
+      backend_.read(source + done, staged);
+      arriving_.push_back({staged, here.subspan(done, staged.size())});
+      done += staged.size();
     }
   }
   /// there ← here, which is free again when the call returns.
   void send(std::span<const std::byte> here, void* there) {
     auto* target = static_cast<std::byte*>(there);
     for (std::size_t done = 0; done < here.size();) {
-      const std::span<std::byte> place = room(here.size() - done);
-      std::memcpy(place.data(), here.data() + done, place.size());
-      backend_.write(place, target + done);
-      done += place.size();
+      const std::span<std::byte> staged = room(here.size() - done);
+      std::memcpy(staged.data(), here.data() + done, staged.size());
+      backend_.write(staged, target + done);
+      done += staged.size();
     }
   }
   void wait() {
     backend_.wait();
-    for (const Arriving& part : arriving_) std::memcpy(part.here.data(), part.place.data(), part.place.size());
+    for (const Arriving& part : arriving_) std::memcpy(part.here.data(), part.staged.data(), part.staged.size());
     arriving_.clear();
     used_ = 0;
   }
 
  private:
   struct Arriving {
-    std::span<const std::byte> place;
+    std::span<const std::byte> staged;
     std::span<std::byte> here;
   };
   /// At least one byte, and up to `wanted`, that nobody uses.
   std::span<std::byte> room(std::size_t wanted) {
     const std::span<std::byte> all = memory_.span();
     if (used_ == all.size()) wait();
-    const auto place = all.subspan(used_, std::min(wanted, all.size() - used_));
-    used_ += place.size();
-    return place;
+    const auto staged = all.subspan(used_, std::min(wanted, all.size() - used_));
+    used_ += staged.size();
+    return staged;
   }
 
   Backend& backend_;

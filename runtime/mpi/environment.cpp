@@ -8,7 +8,7 @@
 #include <string>
 
 #include "runtime/mpi/check.hpp"
-#include "runtime/mpi/process.hpp"
+#include "runtime/mpi/driver.hpp"
 
 namespace hearsay::mpi {
 CommunicatorHandle all_ranks() { return CommunicatorHandle::of(MPI_COMM_WORLD); }

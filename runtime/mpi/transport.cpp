@@ -1,9 +1,9 @@
 #include "runtime/mpi/transport.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include "runtime/mpi/driver.hpp"
-#include "runtime/mpi/process.hpp"
 
 namespace hearsay::mpi {
 
@@ -21,6 +21,16 @@ std::unique_ptr<CommunicationEngine> Transport::make_engine(ProgressStep step) {
   return mpi::make_engine(std::move(step), *window_);
 }
 
-void Transport::pass_time(double seconds, CommunicationEngine& engine) { mpi::pass_time(seconds, engine, *window_); }
+void Transport::pass_time(double seconds, CommunicationEngine& engine) {
+  const auto rest = [end = mpi::clock()() + std::chrono::duration<double>(seconds)] {
+    return std::chrono::duration<double>(end - mpi::clock()()).count();
+  };
+  constexpr double resolution_s = 1e-9;  // of a Clock
+  engine.poll();
+  for (double left = rest(); left >= resolution_s; left = rest()) {
+    window_->wait(left);
+    engine.poll();
+  }
+}
 
 }  // namespace hearsay::mpi

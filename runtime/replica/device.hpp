@@ -160,19 +160,19 @@ class View {
   std::shared_ptr<void> pin_;  // of the copy
 };
 
-/// The model's or the optimizer's turn on a device.
-class ComputeTurn {
+/// The model's or the optimizer's time slice on a device.
+class ComputeSlice {
  public:
-  explicit ComputeTurn(Device& device) : device_(device) { device_.begin_compute(); }
-  ~ComputeTurn() {
+  explicit ComputeSlice(Device& device) : device_(device) { device_.begin_compute(); }
+  ~ComputeSlice() {
     try {
       device_.end_compute();
     } catch (const CommunicationError&) {
       // As in wait_before_leaving.
     }
   }
-  ComputeTurn(const ComputeTurn&) = delete;
-  ComputeTurn& operator=(const ComputeTurn&) = delete;
+  ComputeSlice(const ComputeSlice&) = delete;
+  ComputeSlice& operator=(const ComputeSlice&) = delete;
 
  private:
   Device& device_;

@@ -16,7 +16,7 @@ void name_segment(const Layout& layout, std::size_t offset, std::span<const floa
     try {
       require_finite(values.subspan(from - offset, to - from));
     } catch (const DivergenceError& found) {
-      throw DivergenceError(std::string(what) + " of parameter '" + segment.name + "': " + found.what());
+      throw DivergenceError(std::string(what) + " of parameter '" + segment.name + "': " + found.finding);
     }
   }
   throw error;

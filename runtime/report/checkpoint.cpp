@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
-#include "base/job_size.hpp"
+#include "base/ids.hpp"
 #include "base/regular_file.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/json.hpp"
@@ -88,18 +88,18 @@ fs::path CheckpointFolder::state_file(std::uint64_t number, int rank) const {
 }
 
 void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::byte> state, bool durable) const {
-  const fs::path place = folder(manifest.number);
+  const fs::path of_number = folder(manifest.number);
   for (int attempt = 0;; ++attempt) {
     constexpr int most_attempts = 10;
     std::error_code error;
     try {
-      return write_files(place, manifest, state, durable);
+      return write_files(of_number, manifest, state, durable);
     } catch (const DataError&) {
       // Another rank that had no room may have removed the folder while it was empty.
-      const bool was_there = fs::exists(fs::symlink_status(place, error));
-      if (is_folder(directory_) && is_folder(place)) {
+      const bool was_there = fs::exists(fs::symlink_status(of_number, error));
+      if (is_folder(directory_) && is_folder(of_number)) {
         fs::remove(state_file(manifest.number, manifest.rank), error);
-        fs::remove(place, error);  // where they are empty
+        fs::remove(of_number, error);  // where they are empty
       }
       if (is_folder(directory_)) fs::remove(directory_, error);
       if (was_there || attempt == most_attempts) throw;
@@ -107,12 +107,12 @@ void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::b
   }
 }
 
-void CheckpointFolder::write_files(const fs::path& place, CheckpointManifest manifest, std::span<const std::byte> state,
-                                   bool durable) const {
+void CheckpointFolder::write_files(const fs::path& of_number, CheckpointManifest manifest,
+                                   std::span<const std::byte> state, bool durable) const {
   std::error_code error;
-  fs::create_directories(place, error);
-  if (error) throw DataError(place.string() + ": cannot be made (" + error.message() + ")");
-  for (const fs::path& made : {directory_, place})
+  fs::create_directories(of_number, error);
+  if (error) throw DataError(of_number.string() + ": cannot be made (" + error.message() + ")");
+  for (const fs::path& made : {directory_, of_number})
     if (fs::is_symlink(fs::symlink_status(made, error)))
       throw DataError(made.string() + ": is a link, and checkpoints stay in their folder; remove the link");
   const std::string first_line = heading();
@@ -131,7 +131,7 @@ void CheckpointFolder::write_files(const fs::path& place, CheckpointManifest man
   write_file(state_file(manifest.number, manifest.rank),
              {first_line, {reinterpret_cast<const char*>(state.data()), state.size()}}, durable);
   const std::string text = json.dump() + "\n";
-  write_file(place / rank_name(manifest.rank, manifest_ending), {text}, durable);
+  write_file(of_number / rank_name(manifest.rank, manifest_ending), {text}, durable);
 }
 
 std::vector<std::uint64_t> CheckpointFolder::numbers() const {

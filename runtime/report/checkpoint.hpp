@@ -84,8 +84,8 @@ class CheckpointFolder {
 
  private:
   std::filesystem::path folder(std::uint64_t number) const;
-  void write_files(const std::filesystem::path& place, CheckpointManifest manifest, std::span<const std::byte> state,
-                   bool durable) const;
+  void write_files(const std::filesystem::path& of_number, CheckpointManifest manifest,
+                   std::span<const std::byte> state, bool durable) const;
   std::string heading() const { return "hearsay checkpoint of run " + run_id_ + "\n"; }
 
   std::filesystem::path directory_;

@@ -73,7 +73,8 @@ class Diary {
 
   /// New files of this rank. Throws DataError.
   void open();
-  /// Of a run that goes on: its `state` is loaded before anything is recorded, or `begin_anew` says that there is none.
+  /// The files of a run that goes on: its `state` is loaded before anything is recorded, or `begin_anew` says that
+  /// there is none.
   void reopen();
   void begin_anew();
   /// manifest.json and config.yaml, by rank 0. `resumed_at`: iterations of this rank, so far. Collective; calls MPI.
@@ -106,7 +107,7 @@ class Diary {
   /// Adds what only all ranks together know, and writes the tables, on rank 0 of `communicator`. `reports`: this rank
   /// writes summary.json, and that is rank 0 of the communicator. Collective; calls MPI.
   void finish(Summary& summary, mpi::Communicator& communicator, const RankResult& result, bool reports);
-  /// Of a rank that ends without the others: writes summary.json as it is.
+  /// A rank ends without the others: writes summary.json as it is.
   void end(Summary& summary);
 
   /// How far the files of the rank are and what they do not have yet; loading cuts them there.

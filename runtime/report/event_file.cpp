@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "runtime/report/events/record_frame.hpp"
+#include "runtime/report/events/encoding.hpp"
 
 namespace hearsay {
 namespace {

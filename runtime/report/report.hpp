@@ -187,7 +187,7 @@ struct Summary {
   /// The same in seconds, to a tenth.
   std::optional<double> staleness_median_s, staleness_p99_s;
   std::pair<std::int64_t, std::int64_t> rank_iterations{};  ///< the fewest and the most of a rank
-  double idle_s = 0.0;  ///< mean over ranks: behind a rank's last iteration, while others were computing
+  double idle_s = 0.0;  ///< mean over ranks: after a rank's last iteration, while others were computing
   std::map<std::string, double> shares{};  ///< fractions that the algorithm reports, over all ranks
   double wall_time_s = 0.0, time_per_iteration_s = 0.0;
   std::vector<double> phase_seconds;          ///< mean over ranks, in the order of phase_names

@@ -151,8 +151,8 @@ void require_no_links(const fs::path& directory) {
     if (fs::is_symlink(fs::symlink_status(folder, error)))
       throw ConfigError(
           folder.string() + ": is a link, and a run writes and removes in its own folder only",
-          {.program = "remove the link; train.checkpoint.directory is the place for checkpoints elsewhere",
-           .python = "remove the link"});
+          Remedy{.program = "remove the link; train.checkpoint.directory is the place for checkpoints elsewhere",
+                 .python = "remove the link"});
 }
 
 /// Removes the files of an earlier run: all of them, or none and throws.
@@ -165,9 +165,11 @@ void clear_folder(const ReportOptions& options) {
     if (!options.overwrite)
       throw ConfigError(
           options.directory.string() + " already holds a run (" + file.filename().string() + ")",
-          {.program = "go on with it with --resume, replace it with --overwrite (report.overwrite: true) or choose "
-                      "another folder with --output DIR (report.directory)",
-           .python = "replace it with `report: {overwrite: true}` (or set={'report.overwrite': True}), or choose "
+          Remedy{.program =
+                     "go on with it with --resume, replace it with --overwrite (report.overwrite: true) or choose "
+                     "another folder with --output DIR (report.directory)",
+                 .python =
+                     "replace it with `report: {overwrite: true}` (or set={'report.overwrite': True}), or choose "
                      "another `report: {directory: …}`; to go on with a training that was stopped, start into another "
                      "folder and give member.load_state_dict what member.state_dict() has saved"});
   }

@@ -136,8 +136,8 @@ void Connection::forget(std::uint32_t channel) {
     out.kept.assign(out.frame.bytes, std::byte{});
     out.body = out.kept;
   }
-  if (!incoming_ || incoming_->frame.channel != channel || !incoming_->place) return;
-  incoming_->place.reset();
+  if (!incoming_ || incoming_->frame.channel != channel || !incoming_->destination) return;
+  incoming_->destination.reset();
   incoming_->body.resize(incoming_->done);
 }
 
@@ -175,7 +175,7 @@ std::size_t Connection::receive_body() {
 std::span<std::byte> Connection::room_for_body() {
   constexpr std::size_t first_room = std::size_t{1} << 20;
   Incoming& in = *incoming_;
-  if (in.place) return in.place->subspan(in.done);
+  if (in.destination) return in.destination->subspan(in.done);
   if (in.body.size() == in.done)
     in.body.resize(std::min<std::size_t>(in.frame.bytes, std::max(first_room, 2 * in.done)));
   return std::span(in.body).subspan(in.done);
@@ -207,13 +207,14 @@ void Connection::consume(Receiver& receiver) {
 }
 
 void Connection::begin(Receiver& receiver) {
-  Incoming in{.frame = {}, .place = std::nullopt};
+  Incoming in{.frame = {}, .destination = std::nullopt};
   std::memcpy(&in.frame, buffer_.data() + begin_, sizeof in.frame);
   begin_ += sizeof in.frame;
   if (in.frame.kind < FrameKind::message || in.frame.kind > FrameKind::goodbye || in.frame.bytes > longest_body)
     throw ConnectionLost("it sends what no member sends");
-  in.place = receiver.place_for(in.frame);
-  if (in.place && in.place->size() != in.frame.bytes) throw ConnectionLost("it sends more than there is room for");
+  in.destination = receiver.destination_of(in.frame);
+  if (in.destination && in.destination->size() != in.frame.bytes)
+    throw ConnectionLost("it sends more than there is room for");
   incoming_ = std::move(in);
 }
 

@@ -23,10 +23,10 @@ struct ConnectionLost : std::runtime_error {
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  /// Where the body of a frame is to lie, as long as it is; nothing where the receiver has no place of its own for it.
+  /// Where the body of a frame is to lie, as long as it is; nothing where the receiver has no memory of its own for it.
   /// Throws ConnectionLost for a frame that no member sends.
-  virtual std::optional<std::span<std::byte>> place_for(const Frame& frame) = 0;
-  /// `body` is empty where it had a place. `file`: what came with it.
+  virtual std::optional<std::span<std::byte>> destination_of(const Frame& frame) = 0;
+  /// `body` is empty where it had one. `file`: what came with it.
   virtual void arrived(const Frame& frame, RawBytes body, Descriptor file) = 0;
 };
 
@@ -48,7 +48,7 @@ class Connection {
   bool pull(Receiver& receiver);
   /// False once `pull` has thrown.
   bool is_open() const { return open_; }
-  /// The channel goes, and bodies that have not gone, and the place for one that comes, went before it. What was not
+  /// The channel goes, and bodies that have not gone, and the memory for one that comes, went before it. What was not
   /// sent is sent empty; of a body that is half gone the rest is zeros.
   void forget(std::uint32_t channel);
 
@@ -62,7 +62,7 @@ class Connection {
   };
   struct Incoming {
     Frame frame;
-    std::optional<std::span<std::byte>> place;
+    std::optional<std::span<std::byte>> destination;
     RawBytes body{};
     std::size_t done = 0;  // of the body
     std::size_t rest() const { return frame.bytes - done; }

@@ -7,19 +7,19 @@ namespace hearsay::sockets {
 
 enum class FrameKind : std::uint32_t {
   message = 1,  ///< body: one message
-  window,       ///< place: the sender's memory has so many bytes; with its file where the members share a host
-  put,          ///< body: to byte `place` of the receiver's memory
-  flush,        ///< the receiver says `flushed` with the same place, when all before this is in its memory
+  window,       ///< number: the sender's memory has so many bytes; with its file where the members share a host
+  put,          ///< body: to byte `number` of the receiver's memory
+  flush,        ///< the receiver says `flushed` with the same number, when all before this is in its memory
   flushed,
-  get,      ///< place: of the word that the sender wants
-  word,     ///< place: that word
+  get,      ///< number: the offset of the word that the sender wants
+  word,     ///< number: that word
   goodbye,  ///< nothing follows
 };
 
 struct Frame {
   FrameKind kind{};
   std::uint32_t channel = 0;
-  std::uint64_t place = 0;
+  std::uint64_t number = 0;
   std::uint64_t bytes = 0;  ///< of the body, which follows
 };
 static_assert(sizeof(Frame) == 24);

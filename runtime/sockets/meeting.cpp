@@ -19,8 +19,8 @@ std::string key_of(int rank) { return members_key + std::to_string(rank); }
 
 class Meeting {
  public:
-  Meeting(Rendezvous& place, const Seat& seat, const Identity& identity, const MeetingOptions& options)
-      : place_(place),
+  Meeting(Rendezvous& rendezvous, const Seat& seat, const Identity& identity, const MeetingOptions& options)
+      : rendezvous_(rendezvous),
         options_(options),
         until_(std::chrono::steady_clock::now() + options.patience),
         secret_(token(), options.job),
@@ -35,8 +35,8 @@ class Meeting {
               .addresses = {},
               .identity = identity} {}
   ~Meeting() {
-    if (announced_) place_.remove(key_of(self_.rank));
-    if (left_token_) place_.remove(token_key);
+    if (announced_) rendezvous_.remove(key_of(self_.rank));
+    if (left_token_) rendezvous_.remove(token_key);
   }
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
@@ -54,14 +54,14 @@ class Meeting {
   std::string token() {
     if (!options_.token.empty()) return options_.token;
     const std::string drawn = new_token();
-    std::string there = place_.put_if_absent(token_key, drawn);
+    std::string there = rendezvous_.put_if_absent(token_key, drawn);
     left_token_ = there == drawn;
     return there;
   }
   std::optional<MemberRecord>& found(int rank) { return found_[static_cast<std::size_t>(rank)]; }
   Descriptor& socket(int rank) { return sockets_[static_cast<std::size_t>(rank)]; }
   bool too_late() const { return std::chrono::steady_clock::now() > until_; }
-  void wait() { place_.watch(std::chrono::milliseconds(50)); }
+  void wait() { rendezvous_.watch(std::chrono::milliseconds(50)); }
 
   void announce();
   void find_all();
@@ -75,7 +75,7 @@ class Meeting {
   CommunicationError nobody_came(const std::string& what) const;
   std::vector<Member> members();
 
-  Rendezvous& place_;
+  Rendezvous& rendezvous_;
   const MeetingOptions& options_;
   const Deadline until_;
   bool left_token_ = false, announced_ = false;
@@ -88,29 +88,29 @@ class Meeting {
 };
 
 void Meeting::announce() {
-  if (const auto before = place_.get(key_of(self_.rank)))
+  if (const auto before = rendezvous_.get(key_of(self_.rank)))
     if (const auto other = read_record(*before, secret_); other && answers(other->record, self_))
       throw ConfigError("rank " + std::to_string(self_.rank) + " of job '" + options_.job + "' is another process on " +
                         other->record.host_name +
                         " already; give every process a rank of its own (HEARSAY_RANK), or the job another name "
                         "(HEARSAY_JOB)");
-  place_.put(key_of(self_.rank), sealed(self_, secret_));
+  rendezvous_.put(key_of(self_.rank), sealed(self_, secret_));
   announced_ = true;
   found(self_.rank) = self_;
 }
 
 void Meeting::find_all() {
   for (;;) {
-    for (const std::string& key : place_.list(members_key)) look_at(key);
+    for (const std::string& key : rendezvous_.list(members_key)) look_at(key);
     if (std::ranges::all_of(found_, [](const auto& member) { return member.has_value(); })) return;
-    if (too_late()) throw nobody_came("has come to " + place_.name());
+    if (too_late()) throw nobody_came("has come to " + rendezvous_.name());
     wait();
   }
 }
 
 /// Takes the record of one who is like this process.
 void Meeting::look_at(const std::string& key) {
-  const auto text = place_.get(key);
+  const auto text = rendezvous_.get(key);
   const auto there = text ? read_record(*text, secret_) : std::nullopt;
   if (!there) return;
   const MemberRecord& record = there->record;
@@ -168,13 +168,13 @@ std::optional<std::string> Meeting::unlike(const FoundRecord& there) const {
 /// Those who share a host never open a port.
 void Meeting::meet_other_hosts() {
   self_.addresses = door_.open_port(options_.interface);
-  place_.put(key_of(self_.rank), sealed(self_, secret_));
+  rendezvous_.put(key_of(self_.rank), sealed(self_, secret_));
   found(self_.rank) = self_;
   const auto can_be_reached = [&](const auto& member) {
     return member->host == self_.host || !member->addresses.empty();
   };
   for (;;) {
-    for (const std::string& key : place_.list(members_key)) look_at(key);
+    for (const std::string& key : rendezvous_.list(members_key)) look_at(key);
     if (std::ranges::all_of(found_, can_be_reached)) return;
     if (too_late()) throw nobody_came("has said how it is reached");
     wait();
@@ -239,9 +239,9 @@ std::vector<Member> Meeting::members() {
 
 }  // namespace
 
-std::shared_ptr<Network> meet(Rendezvous& place, const Seat& seat, const Identity& identity,
+std::shared_ptr<Network> meet(Rendezvous& rendezvous, const Seat& seat, const Identity& identity,
                               const MeetingOptions& options) {
-  return Meeting(place, seat, identity, options).run();
+  return Meeting(rendezvous, seat, identity, options).run();
 }
 
 }  // namespace hearsay::sockets

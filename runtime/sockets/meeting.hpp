@@ -29,7 +29,7 @@ struct MeetingOptions {
 
 /// Returns when all are connected. Throws ConfigError for a member that is not like this one, or a seat that is taken;
 /// CommunicationError where somebody does not come.
-std::shared_ptr<Network> meet(Rendezvous& place, const Seat& seat, const Identity& identity,
+std::shared_ptr<Network> meet(Rendezvous& rendezvous, const Seat& seat, const Identity& identity,
                               const MeetingOptions& options = {});
 
 }  // namespace hearsay::sockets

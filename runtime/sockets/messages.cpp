@@ -16,7 +16,7 @@ Messages::Messages(std::shared_ptr<Network> network)
 
 void Messages::arrived(int from, const Frame& frame, RawBytes body, Descriptor /*file*/) {
   if (frame.kind != FrameKind::message) throw ConnectionLost("it sends to memory where there are messages only");
-  boxes_[static_cast<std::size_t>(from)].push_back({.tag = frame.place, .bytes = std::move(body)});
+  boxes_[static_cast<std::size_t>(from)].push_back({.tag = frame.number, .bytes = std::move(body)});
 }
 
 RawBytes Messages::exchange(int to, std::span<const std::byte> out, int from, const Network::Idle& idle,
@@ -54,19 +54,19 @@ void Messages::barrier(const Network::Idle& idle) {
 
 // A binomial tree: who has it tells the one that is half as far again away.
 void Messages::broadcast(std::span<std::byte> bytes, int root, const Network::Idle& idle) {
-  const int place = (rank() - root + ranks()) % ranks();
+  const int number = (rank() - root + ranks()) % ranks();
   int distance = 1;
   while (distance < ranks()) distance *= 2;
-  bool has = place == 0;
+  bool has = number == 0;
   for (distance /= 2; distance > 0; distance /= 2) {
-    const bool in_round = place % distance == 0;
-    const int partner = (place ^ distance);
+    const bool in_round = number % distance == 0;
+    const int partner = (number ^ distance);
     if (!in_round || partner >= ranks()) continue;
     if (has) {
       exchange((partner + root) % ranks(), bytes, nobody, idle);
       continue;
     }
-    if (partner > place) continue;
+    if (partner > number) continue;
     const RawBytes came = exchange(nobody, {}, (partner + root) % ranks(), idle);
     if (came.size() != bytes.size())
       throw CommunicationError("rank " + std::to_string(root) + " tells all ranks " + std::to_string(came.size()) +

@@ -36,9 +36,9 @@ struct Network::Peer {
 class Network::Inbox final : public Receiver {
  public:
   Inbox(Network& network, int from) : network_(network), from_(from) {}
-  std::optional<std::span<std::byte>> place_for(const Frame& frame) override {
+  std::optional<std::span<std::byte>> destination_of(const Frame& frame) override {
     const auto channel = network_.channels_.find(frame.channel);
-    return channel == network_.channels_.end() ? std::nullopt : channel->second->place_for(from_, frame);
+    return channel == network_.channels_.end() ? std::nullopt : channel->second->destination_of(from_, frame);
   }
   void arrived(const Frame& frame, RawBytes body, Descriptor file) override {
     network_.deliver(from_, frame, std::move(body), std::move(file));
@@ -264,6 +264,8 @@ void Channel::open() {
   }
 }
 
-std::optional<std::span<std::byte>> Channel::place_for(int /*from*/, const Frame& /*frame*/) { return std::nullopt; }
+std::optional<std::span<std::byte>> Channel::destination_of(int /*from*/, const Frame& /*frame*/) {
+  return std::nullopt;
+}
 
 }  // namespace hearsay::sockets

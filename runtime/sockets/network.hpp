@@ -110,15 +110,15 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
   /// See Receiver.
-  virtual std::optional<std::span<std::byte>> place_for(int from, const Frame& frame);
+  virtual std::optional<std::span<std::byte>> destination_of(int from, const Frame& frame);
   virtual void arrived(int from, const Frame& frame, RawBytes body, Descriptor file) = 0;
 
  protected:
   /// To be called at the end of the constructor of what derives from this: frames may be there already.
   void open();
   Network& network() const { return *network_; }
-  Frame frame(FrameKind kind, std::uint64_t place = 0, std::uint64_t bytes = 0) const {
-    return {.kind = kind, .channel = number_, .place = place, .bytes = bytes};
+  Frame frame(FrameKind kind, std::uint64_t number = 0, std::uint64_t bytes = 0) const {
+    return {.kind = kind, .channel = number_, .number = number, .bytes = bytes};
   }
 
  private:

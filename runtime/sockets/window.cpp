@@ -10,8 +10,8 @@
 namespace hearsay::sockets {
 namespace {
 
-std::atomic_ref<std::uint64_t> word_of(std::span<std::byte> place) {
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place.data()));
+std::atomic_ref<std::uint64_t> word_of(std::span<std::byte> bytes) {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(bytes.data()));
 }
 
 }  // namespace
@@ -44,23 +44,23 @@ void Window::meet(int from, std::size_t bytes, Descriptor file) {
   other(from).bytes = bytes;
 }
 
-void Window::require_place(int target, std::size_t offset, std::size_t bytes) {
+void Window::require_within(int target, std::size_t offset, std::size_t bytes) {
   const std::size_t room = *other(target).bytes;
   if (offset > room || bytes > room - offset)
     throw std::logic_error("window: a write beyond the end of the target's memory");
 }
 
 /// Memory of a member that shares this host, or of this one.
-std::span<std::byte> Window::place_at(int target, std::size_t offset, std::size_t bytes) {
+std::span<std::byte> Window::bytes_at(int target, std::size_t offset, std::size_t bytes) {
   const auto memory = target == network().rank() ? own_.bytes() : other(target).here->bytes();
   return memory.subspan(offset, bytes);
 }
 
 void Window::put(std::span<const std::byte> bytes, int target, std::size_t offset) {
-  require_place(target, offset, bytes.size());
+  require_within(target, offset, bytes.size());
   if (bytes.empty()) return;
   if (network().shares_host(target)) {
-    std::memcpy(place_at(target, offset, bytes.size()).data(), bytes.data(), bytes.size());
+    std::memcpy(bytes_at(target, offset, bytes.size()).data(), bytes.data(), bytes.size());
     return;
   }
   const auto alone = network().lock();
@@ -69,9 +69,9 @@ void Window::put(std::span<const std::byte> bytes, int target, std::size_t offse
 }
 
 void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
-  require_place(target, offset, sizeof word);
+  require_within(target, offset, sizeof word);
   if (network().shares_host(target)) {
-    word_of(place_at(target, offset, sizeof word)).store(word, std::memory_order_release);
+    word_of(bytes_at(target, offset, sizeof word)).store(word, std::memory_order_release);
     return;
   }
   const auto alone = network().lock();
@@ -108,9 +108,9 @@ void Window::sync() {
 int Window::patience() const { return 64; }
 
 std::optional<std::uint64_t> Window::peek(int target, std::size_t offset) {
-  require_place(target, offset, sizeof(std::uint64_t));
+  require_within(target, offset, sizeof(std::uint64_t));
   if (network().shares_host(target))
-    return word_of(place_at(target, offset, sizeof(std::uint64_t))).load(std::memory_order_acquire);
+    return word_of(bytes_at(target, offset, sizeof(std::uint64_t))).load(std::memory_order_acquire);
   const auto alone = network().lock();
   Other& there = other(target);
   if (there.asks_for_word && !there.word) return std::nullopt;
@@ -121,15 +121,15 @@ std::optional<std::uint64_t> Window::peek(int target, std::size_t offset) {
 }
 
 /// What others write must lie in this memory; what they say of it is not believed.
-std::span<std::byte> Window::own_place(std::uint64_t offset, std::uint64_t bytes) {
+std::span<std::byte> Window::own_bytes(std::uint64_t offset, std::uint64_t bytes) {
   const auto memory = own_.bytes();
   if (offset > memory.size() || bytes > memory.size() - offset)
     throw ConnectionLost("it writes beyond the end of this process's memory");
   return memory.subspan(offset, bytes);
 }
 
-std::optional<std::span<std::byte>> Window::place_for(int /*from*/, const Frame& frame) {
-  if (frame.kind == FrameKind::put) return own_place(frame.place, frame.bytes);
+std::optional<std::span<std::byte>> Window::destination_of(int /*from*/, const Frame& frame) {
+  if (frame.kind == FrameKind::put) return own_bytes(frame.number, frame.bytes);
   if (frame.bytes > 0) throw ConnectionLost("it sends a message where there is memory only");
   return std::nullopt;
 }
@@ -139,22 +139,22 @@ void Window::arrived(int from, const Frame& come, RawBytes /*body*/, Descriptor 
   switch (come.kind) {
     case FrameKind::window:
       if (there.bytes) throw ConnectionLost("it says twice how much memory it has");
-      return meet(from, come.place, std::move(file));
+      return meet(from, come.number, std::move(file));
     case FrameKind::put:
       return std::atomic_thread_fence(std::memory_order_release);
     case FrameKind::flush:
-      network().send(from, frame(FrameKind::flushed, come.place));
+      network().send(from, frame(FrameKind::flushed, come.number));
       return;
     case FrameKind::flushed:
-      if (come.place != there.asked) throw ConnectionLost("it answers what was not asked");
-      there.done = come.place;
+      if (come.number != there.asked) throw ConnectionLost("it answers what was not asked");
+      there.done = come.number;
       return;
     case FrameKind::get:
-      if (come.place % sizeof(std::uint64_t) != 0) throw ConnectionLost("it asks for a word where there is none");
-      network().send(from, frame(FrameKind::word, word_of(own_place(come.place, sizeof(std::uint64_t))).load()));
+      if (come.number % sizeof(std::uint64_t) != 0) throw ConnectionLost("it asks for a word where there is none");
+      network().send(from, frame(FrameKind::word, word_of(own_bytes(come.number, sizeof(std::uint64_t))).load()));
       return;
     case FrameKind::word:
-      there.word = come.place;
+      there.word = come.number;
       return;
     case FrameKind::message:
     case FrameKind::goodbye:

@@ -1,6 +1,6 @@
 #pragma once
 // The memories of all members. Where members share a host, a put is a copy into the other's memory, which is there when
-// the call returns, and a store is a released one. Between hosts it is a frame, which the receiver writes to its place
+// the call returns, and a store is a released one. Between hosts it is a frame, which the receiver writes to its offset
 // while it polls; the answer to a flush comes after all that was sent before.
 #include <map>
 #include <memory>
@@ -26,7 +26,7 @@ class Window final : public Channel, public RemoteMemory {
   int patience() const override;
   std::optional<std::uint64_t> peek(int target, std::size_t offset) override;
 
-  std::optional<std::span<std::byte>> place_for(int from, const Frame& frame) override;
+  std::optional<std::span<std::byte>> destination_of(int from, const Frame& frame) override;
   void arrived(int from, const Frame& frame, RawBytes body, Descriptor file) override;
 
  private:
@@ -41,9 +41,9 @@ class Window final : public Channel, public RemoteMemory {
   };
 
   Other& other(int target) { return others_[static_cast<std::size_t>(target)]; }
-  std::span<std::byte> place_at(int target, std::size_t offset, std::size_t bytes);
-  void require_place(int target, std::size_t offset, std::size_t bytes);
-  std::span<std::byte> own_place(std::uint64_t offset, std::uint64_t bytes);
+  std::span<std::byte> bytes_at(int target, std::size_t offset, std::size_t bytes);
+  void require_within(int target, std::size_t offset, std::size_t bytes);
+  std::span<std::byte> own_bytes(std::uint64_t offset, std::uint64_t bytes);
   void meet(int from, std::size_t bytes, Descriptor file);
 
   SharedBlock own_;

@@ -9,26 +9,28 @@
 
 namespace hearsay {
 
-Checkpoints::Checkpoints(TrainingRank& rank, Evaluations& evaluations)
-    : rank_(rank),
+Checkpoints::Checkpoints(const Run& run, Learner& learner, Job& job, Evaluations& evaluations)
+    : run_(run),
+      learner_(learner),
+      job_(job),
       evaluations_(evaluations),
-      folder_(checkpoint_directory(options(), rank.plan.report().directory, rank.run_id), rank.run_id),
+      folder_(checkpoint_directory(options(), run.plan.report().directory, run.id), run.id),
       writer_(folder_, options().keep) {}
 
-/// What a rank is made of: each part says its own state.
+/// Each part of a rank says its own state.
 void Checkpoints::parts(const TellPart& tell) {
-  tell("model", [this](Archive& archive) { rank_.model.state(archive); });
-  tell("optimizer", [this](Archive& archive) { rank_.optimizer->state(archive); });
-  tell("participant", [this](Archive& archive) { rank_.participant.state(archive); });
-  tell("log", [this](Archive& archive) { rank_.log->state(archive); });
+  tell("model", [this](Archive& archive) { learner_.model.state(archive); });
+  tell("optimizer", [this](Archive& archive) { learner_.optimizer->state(archive); });
+  tell("participant", [this](Archive& archive) { job_.participant.state(archive); });
+  tell("log", [this](Archive& archive) { job_.record.log->state(archive); });
   tell("training", [this](Archive& archive) {
     constexpr std::size_t most_resumptions = 1'000'000;
-    rank_.trainer->state(archive);
-    if (archive.loads()) rank_.batches.skip(rank_.trainer->iterations_done());
-    rank_.batches.state(archive);
-    rank_.random.state(archive, rank_.plan.parts().device != "cpu");
+    learner_.trainer->state(archive);
+    if (archive.loads()) learner_.batches.skip(learner_.trainer->iterations_done());
+    learner_.batches.state(archive);
+    learner_.random.state(archive, run_.plan.parts().device != "cpu");
     evaluations_.count_state(archive);
-    archive.list("iterations of resumptions", rank_.resumed_at, most_resumptions);
+    archive.list("iterations of resumptions", job_.record.resumed_at, most_resumptions);
     evaluations_.snapshots_state(archive);
   });
 }
@@ -36,11 +38,11 @@ void Checkpoints::parts(const TellPart& tell) {
 // The bytes are gathered here and written while training goes on. What a rank remembers of others would not fit what
 // they remember of it where they have not met: it is left out.
 void Checkpoints::write(Having having, bool durable) {
-  const Topology& topology = rank_.participant.edges().topology();
-  const Layout& layout = rank_.model.replica().layout;
+  const Topology& topology = job_.participant.edges().topology();
+  const Layout& layout = learner_.model.replica().layout;
   RawBytes& bytes = writer_.buffer();
-  bytes.reserve(checkpoint_bytes(rank_.plan.parts(), rank_.model,
-                                 rank_.participant.edges().neighbourhood().neighbours.size(), topology.ranks()));
+  bytes.reserve(checkpoint_bytes(run_.plan.parts(), learner_.model,
+                                 job_.participant.edges().neighbourhood().neighbours.size(), topology.ranks()));
   Archive archive = Archive::saving(bytes);
   const bool settled = having == Having::met;
   parts([&](const std::string_view name, const std::function<void(Archive&)>& state) {
@@ -48,25 +50,25 @@ void Checkpoints::write(Having having, bool durable) {
   });
   archive.part("residual", [&](Archive& part) {
     std::vector<float> owed(layout.size());
-    add_residual(rank_.participant.exchange(), owed);
+    add_residual(job_.participant.exchange(), owed);
     if (std::ranges::all_of(owed, [](float value) { return value == 0.0F; })) owed.clear();
     part.list("residual", owed, owed.size());
   });
   writer_.write({.number = ++written_,
-                 .iteration = rank_.trainer->iterations_done(),
-                 .epoch = rank_.length.epoch(rank_.job_done()),
-                 .rank = rank_.place(),
+                 .iteration = learner_.trainer->iterations_done(),
+                 .epoch = run_.length.epoch(learner_.trainer->job_done()),
+                 .rank = job_.vertex(),
                  .ranks = topology.ranks(),
                  .settled = settled,
-                 .lost = rank_.survivors.missing()},
+                 .lost = job_.survivors.missing()},
                 durable);
   note_unwritten();
 }
 
 void Checkpoints::note_unwritten() {
   for (const std::string& problem : writer_.problems())
-    rank_.diary.note_unwritten("a checkpoint: " + problem,
-                               "a checkpoint could not be written: " + problem + "; training goes on");
+    job_.record.diary.note_unwritten("a checkpoint: " + problem,
+                                     "a checkpoint could not be written: " + problem + "; training goes on");
 }
 
 void Checkpoints::wait() {
@@ -75,48 +77,48 @@ void Checkpoints::wait() {
 }
 
 void Checkpoints::prune() const {
-  if (options().periodic()) folder_.prune(rank_.place(), options().keep, rank_.survivors.missing());
+  if (options().periodic()) folder_.prune(job_.vertex(), options().keep, job_.survivors.missing());
 }
 
-// What went before was killed if it has left no summary; that is what stays to be read where there is nothing to go on
-// from.
+// The run before was killed if it has left no summary. One is written for it, which stays to be read where there is
+// nothing to go on from.
 void Checkpoints::resume() {
-  if (rank_.process == 0) rank_.diary.write([this] { leave_killed_summary(rank_.plan.report().directory); });
-  const Resumption found = find_checkpoint(rank_.participant.communication().engine(), rank_.communicator, folder_);
-  const auto an_epoch = static_cast<double>(rank_.length.iterations_per_epoch);
-  rank_.before.iterations = static_cast<Iteration>(std::llround(found.epoch * an_epoch));
+  if (run_.process == 0) job_.record.diary.write([this] { leave_killed_summary(run_.plan.report().directory); });
+  const Resumption found = find_checkpoint(job_.participant.communication().engine(), job_.communicator, folder_);
+  const auto an_epoch = static_cast<double>(run_.length.iterations_per_epoch);
+  job_.record.before.iterations = static_cast<Iteration>(std::llround(found.epoch * an_epoch));
   written_ = found.number;
-  if (found.ranks != rank_.participant.edges().topology().ranks() || !found.settled) return begin_with_mean(found);
-  const std::string file = folder_.state_file(found.number, rank_.process).string();
-  rank_.diary.reopen();
-  rank_.log.emplace(rank_.sources());
+  if (found.ranks != job_.participant.edges().topology().ranks() || !found.settled) return begin_with_mean(found);
+  const std::string file = folder_.state_file(found.number, run_.process).string();
+  job_.record.diary.reopen();
+  job_.begin_log(run_);
   parts([&](const char* name, const std::function<void(Archive&)>& state) {
     load_part(found.states.front(), name, file, state);
   });
-  rank_.resumed_at.push_back(rank_.trainer->iterations_done());
+  job_.record.resumed_at.push_back(learner_.trainer->iterations_done());
   say_resumed("goes on from checkpoint " + std::to_string(found.number) + ", iteration " +
-              std::to_string(rank_.trainer->iterations_done()));
+              std::to_string(learner_.trainer->iterations_done()));
 }
 
 /// On another number of ranks, or where ranks wrote each for itself. What a rank alone remembers has no place any more.
 void Checkpoints::begin_with_mean(const Resumption& found) {
   const std::vector<float> owed =
-      load_mean(found, rank_.participant.communication().engine(), rank_.communicator, folder_, rank_.model);
-  const Iteration done = rank_.before.iterations;
-  rank_.participant.begin_at(done, *rank_.plan.parts().exchange, owed);
-  rank_.trainer->begin_at(done);
-  rank_.batches.skip(done);
-  rank_.diary.reopen();
-  rank_.log.emplace(rank_.sources());
-  if (!found.of.empty() && found.of.front() == rank_.process)
-    load_part(found.states.front(), "log", folder_.state_file(found.number, rank_.process).string(),
-              [this](Archive& archive) { rank_.log->state(archive); });
+      load_mean(found, job_.participant.communication().engine(), job_.communicator, folder_, learner_.model);
+  const Iteration done = job_.record.before.iterations;
+  job_.participant.begin_at(done, *run_.plan.parts().exchange, owed);
+  learner_.trainer->begin_at(done);
+  learner_.batches.skip(done);
+  job_.record.diary.reopen();
+  job_.begin_log(run_);
+  if (!found.of.empty() && found.of.front() == run_.process)
+    load_part(found.states.front(), "log", folder_.state_file(found.number, run_.process).string(),
+              [this](Archive& archive) { job_.record.log->state(archive); });
   else
-    rank_.diary.begin_anew();
-  evaluations_.begin_behind_iterations(done);
-  rank_.resumed_at.push_back(done);
+    job_.record.diary.begin_anew();
+  evaluations_.begin_after_iterations(done);
+  job_.record.resumed_at.push_back(done);
   say_resumed("checkpoint " + std::to_string(found.number) + " is of " + std::to_string(found.living) +
-              (found.settled ? " ranks, and there are " + std::to_string(rank_.participant.edges().topology().ranks())
+              (found.settled ? " ranks, and there are " + std::to_string(job_.participant.edges().topology().ranks())
                              : " ranks that wrote each for itself") +
               ": all ranks start from the mean of their models at iteration " + std::to_string(done) +
               (owed.empty() ? "" : ", residuals are handed out") +
@@ -124,40 +126,41 @@ void Checkpoints::begin_with_mean(const Resumption& found) {
 }
 
 void Checkpoints::say_resumed(const std::string& words) const {
-  if (rank_.process == 0 && rank_.options.resumed) rank_.options.resumed(words);
+  if (run_.process == 0 && run_.options.resumed) run_.options.resumed(words);
 }
 
 void Checkpoints::start() {
   const Iteration every = options().every_iterations;
-  due_s_ = rank_.before.seconds + options().every_s;
+  due_s_ = job_.record.before.seconds + options().every_s;
   written_before_ = written_;
   if (every > 0) {
-    periods_before_ = static_cast<std::uint64_t>(rank_.before.iterations / every);
-    due_ = (static_cast<Iteration>(rank_.job_done()) / every + 1) * every;
+    periods_before_ = static_cast<std::uint64_t>(job_.record.before.iterations / every);
+    due_ = (static_cast<Iteration>(learner_.trainer->job_done()) / every + 1) * every;
   }
-  if (rank_.survivors.may_die()) period_ = periods();
+  if (job_.survivors.may_die()) period_ = periods();
 }
 
 bool Checkpoints::due_after(Iteration done) const {
   return options().every_iterations > 0 && done % options().every_iterations == 0;
 }
 
-bool Checkpoints::due_by_the_clock() const { return options().every_s > 0.0 && rank_.log->seconds() >= due_s_; }
+bool Checkpoints::due_by_the_clock() const { return options().every_s > 0.0 && job_.record.log->seconds() >= due_s_; }
 
-void Checkpoints::agreed() { due_s_ = rank_.log->seconds() + options().every_s; }
+void Checkpoints::agreed() { due_s_ = job_.record.log->seconds() + options().every_s; }
 
 void Checkpoints::go_on_alone() {
-  if (rank_.survivors.may_die()) return write_alone();
-  const bool by_iterations = due_ > 0 && rank_.job_done() >= static_cast<double>(due_);
-  if (rank_.stop.received() == 0 && (due_by_the_clock() || by_iterations)) meet(Coming::for_a_checkpoint);
+  if (job_.survivors.may_die()) return write_alone();
+  const bool by_iterations = due_ > 0 && learner_.trainer->job_done() >= static_cast<double>(due_);
+  if (run_.stop.received() == 0 && (due_by_the_clock() || by_iterations)) meet(Coming::for_a_checkpoint);
 }
 
 /// How often a checkpoint was due since this part of the run began.
 std::uint64_t Checkpoints::periods() const {
   if (options().every_s > 0.0)
-    return static_cast<std::uint64_t>((rank_.log->seconds() - rank_.before.seconds) / options().every_s);
+    return static_cast<std::uint64_t>((job_.record.log->seconds() - job_.record.before.seconds) / options().every_s);
   if (options().every_iterations == 0) return 0;
-  return static_cast<std::uint64_t>(rank_.job_done()) / static_cast<std::uint64_t>(options().every_iterations) -
+  return static_cast<std::uint64_t>(learner_.trainer->job_done()) /
+             static_cast<std::uint64_t>(options().every_iterations) -
          periods_before_;
 }
 
@@ -165,10 +168,10 @@ std::uint64_t Checkpoints::periods() const {
 /// that a rank has missed is not complete.
 void Checkpoints::write_alone() {
   const std::uint64_t due = periods();
-  if (due <= period_ || rank_.stop.received() != 0) return;
+  if (due <= period_ || run_.stop.received() != 0) return;
   period_ = due;
   written_ = written_before_ + due - 1;
-  write(Having::met_nobody, rank_.stop.received() == 0);
+  write(Having::met_nobody, run_.stop.received() == 0);
 }
 
 /// Nothing is under way when all have come, and none goes on before all have finished what they are at.
@@ -177,27 +180,27 @@ void Checkpoints::meet(Coming coming) {
   const bool wants_one = coming == Coming::for_a_checkpoint;
   for (bool again = true; again;) {
     double wanted = wants_one ? 1.0 : 0.0;
-    rank_.participant.communication().flush();
-    rank_.participant.communication().run([&] { rank_.communicator.maximum({&wanted, 1}); });
+    job_.participant.communication().flush();
+    job_.participant.communication().run([&] { job_.communicator.maximum({&wanted, 1}); });
     if (wanted == 0.0) return;
     again = !wants_one;
-    rank_.participant.settle();
+    job_.participant.settle();
     write();
-    if (options().every_s > 0.0) due_s_ = std::max(due_s_, rank_.log->seconds()) + options().every_s;
+    if (options().every_s > 0.0) due_s_ = std::max(due_s_, job_.record.log->seconds()) + options().every_s;
     if (options().every_iterations > 0) due_ += options().every_iterations;
   }
 }
 
 void Checkpoints::write_when_settled(bool in_order) {
-  if (rank_.lockstep() || rank_.options.shares_process) return;
+  if (run_.lockstep() || run_.options.shares_process) return;
   double all_in_order = in_order ? 1.0 : 0.0, newest = static_cast<double>(written_);
-  rank_.participant.communication().flush();
-  rank_.participant.communication().run([&] {
-    rank_.farewell.minimum({&all_in_order, 1});
-    rank_.farewell.maximum({&newest, 1});
+  job_.participant.communication().flush();
+  job_.participant.communication().run([&] {
+    job_.farewell.minimum({&all_in_order, 1});
+    job_.farewell.maximum({&newest, 1});
   });
   if (all_in_order == 0.0) return;
-  rank_.participant.settle([this] { rank_.farewell.barrier(); });
+  job_.participant.settle([this] { job_.farewell.barrier(); });
   written_ = static_cast<std::uint64_t>(newest);
   write_last();
 }

@@ -16,28 +16,30 @@ namespace hearsay {
 
 class Checkpoints {
  public:
-  Checkpoints(TrainingRank& rank, Evaluations& evaluations);
+  /// All must outlive it.
+  Checkpoints(const Run& run, Learner& learner, Job& job, Evaluations& evaluations);
 
   /// In place of a new diary: from the newest complete checkpoint that all ranks can read. Collective; throws DataError
   /// where there is none.
   void resume();
   /// How many have been written, those of the parts of the run before included; and of a spare, which is told.
   std::uint64_t written() const { return written_; }
-  void go_on_behind(std::uint64_t written) { written_ = written; }
+  void go_on_after(std::uint64_t written) { written_ = written; }
   /// Training begins: from here on checkpoints become due.
   void start();
 
-  /// Of lockstep ranks. By iterations all know alike; by the clock they have to agree, and `agreed` says that they did.
+  /// Lockstep ranks: all know alike what is due by iterations; on what is due by the clock they have to agree, and
+  /// `agreed` says that they did.
   bool due_after(Iteration done) const;
   bool due_by_the_clock() const;
   void agreed();
-  /// Of asynchronous ranks, between two iterations.
+  /// Asynchronous ranks, between two iterations.
   void go_on_alone();
-  /// Of those that have ended: as long as others come for a checkpoint, they take part.
+  /// A rank that has ended: as long as others come for a checkpoint, it takes part.
   void accompany() { meet(Coming::has_ended); }
 
-  /// Of this rank, between two iterations; all ranks have met. `write_last`: a signal is about to end the process.
-  void write() { write(Having::met, rank_.stop.received() == 0); }
+  /// Writes this rank's, between two iterations; all ranks have met. `write_last`: a signal is about to end it.
+  void write() { write(Having::met, run_.stop.received() == 0); }
   void write_last() { write(Having::met, false); }
   /// Asynchronous ranks that a signal has ended; `in_order`: this one between two iterations of its own. Not where one
   /// of them was interrupted within an iteration, nor in a simulation. Collective.
@@ -50,7 +52,7 @@ class Checkpoints {
   void prune() const;
 
  private:
-  /// Whether all ranks have met before, or each writes for itself what its model is.
+  /// All ranks have met before, or each writes for itself what its model is.
   enum class Having { met, met_nobody };
   enum class Coming { for_a_checkpoint, has_ended };
   using TellPart = std::function<void(const char* name, const std::function<void(Archive&)>& state)>;
@@ -61,17 +63,19 @@ class Checkpoints {
   std::uint64_t periods() const;
   void begin_with_mean(const Resumption& found);
   void say_resumed(const std::string& words) const;
-  const CheckpointOptions& options() const { return rank_.plan.parts().checkpoint; }
+  const CheckpointOptions& options() const { return run_.plan.parts().checkpoint; }
 
-  TrainingRank& rank_;
+  const Run& run_;
+  Learner& learner_;
+  Job& job_;
   Evaluations& evaluations_;
   CheckpointFolder folder_;
   CheckpointWriter writer_;
   std::uint64_t written_ = 0;
   double due_s_ = 0.0;  // the next by time
   Iteration due_ = 0;   // the next by iterations; 0: none
-  /// Of ranks that write each for itself: checkpoints when this part of the run began, periods since then of the last
-  /// that was written, periods of the job before.
+  /// Ranks that write each for itself: how many had been written when this part of the run began, in which period since
+  /// then the last one was, and how many periods the job had had before.
   std::uint64_t written_before_ = 0, period_ = 0, periods_before_ = 0;
 };
 

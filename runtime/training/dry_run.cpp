@@ -6,7 +6,6 @@
 
 #include "base/timing.hpp"
 #include "runtime/exchange/participant.hpp"
-#include "runtime/training/process/threads.hpp"
 #include "runtime/training/set_up.hpp"
 
 namespace hearsay {

@@ -11,15 +11,22 @@ namespace hearsay {
 
 class Endings {
  public:
-  Endings(TrainingRank& rank, Evaluations& evaluations, Checkpoints& checkpoints)
-      : rank_(rank), evaluations_(evaluations), checkpoints_(checkpoints) {}
+  /// All must outlive it.
+  Endings(const Run& run, Learner& learner, Job& job, Evaluator& evaluator, Evaluations& evaluations,
+          Checkpoints& checkpoints)
+      : run_(run),
+        learner_(learner),
+        job_(job),
+        evaluator_(evaluator),
+        evaluations_(evaluations),
+        checkpoints_(checkpoints) {}
 
   /// The last iteration is done: what the report says of time ends here.
   void note_times();
   /// The model is evaluated and saved, the report written. Collective. Where ranks may die it may not return: the
   /// program is told, and ends the process (TrainOptions::survived).
   Summary finished();
-  /// Of a spare that nobody has needed, or that has come too late. Throws Stopped if a signal has ended its wait.
+  /// Ends a spare that nobody has needed, or that has come too late. Throws Stopped if a signal has ended its wait.
   Summary unused();
   struct Stop {
     int signal = 0;         ///< that ranks have agreed to end at; 0: each has received its own
@@ -39,7 +46,10 @@ class Endings {
   Summary summary_of_run(double job_done);
   RankResult result() const;
 
-  TrainingRank& rank_;
+  const Run& run_;
+  Learner& learner_;
+  Job& job_;
+  Evaluator& evaluator_;
   Evaluations& evaluations_;
   Checkpoints& checkpoints_;
   RunTimes times_{};

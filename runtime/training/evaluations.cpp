@@ -8,62 +8,61 @@
 namespace hearsay {
 
 void Evaluations::keep_snapshots() {
-  if (!rank_.lockstep()) snapshots_.emplace(rank_.model, rank_.plan.report().directory, rank_.process, rank_.run_id);
+  if (!run_.lockstep()) snapshots_.emplace(model_, run_.plan.report().directory, run_.process, run_.id);
 }
 
 void Evaluations::remove_snapshots_of_dead() const {
-  for (const LostRank& lost : rank_.survivors.lost(0.0))
-    Snapshots::remove_file(rank_.plan.report().directory, lost.process);
+  for (const LostRank& lost : job_.survivors.lost(0.0))
+    Snapshots::remove_file(run_.plan.report().directory, lost.process);
 }
 
-void Evaluations::begin_behind_iterations(Iteration done) {
+void Evaluations::begin_after_iterations(Iteration done) {
   if (period() > 0) done_ = done / period();
 }
 
-void Evaluations::join() {
+void Evaluations::join(double job_done) {
   keep_snapshots();
-  if (period() > 0) done_ = std::max(done_, static_cast<std::int64_t>(rank_.job_done()) / period());
-  joined_behind_ = done_;
+  if (period() > 0) done_ = std::max(done_, static_cast<std::int64_t>(job_done) / period());
+  joined_after_ = done_;
 }
 
 void Evaluations::after(double job_done) {
   const Iteration every = period();
   if (every == 0) return;
-  for (Iteration due = (done_ + 1) * every; static_cast<double>(due) <= job_done && due < rank_.length.iterations;
+  for (Iteration due = (done_ + 1) * every; static_cast<double>(due) <= job_done && due < run_.length.iterations;
        due = (done_ + 1) * every) {
     ++done_;
     if (snapshots_)
       leave_snapshot(static_cast<double>(due));
     else
-      evaluate(static_cast<double>(due), rank_.log->seconds());
+      evaluate(static_cast<double>(due), job_.record.log->seconds());
   }
 }
 
 // A rank that stopped early has left fewer than others.
-void Evaluations::of_snapshots() {
+void Evaluations::of_snapshots(double job_done) {
   if (!snapshots_ || period() == 0) return;
   if (last_snapshot_) {  // of an attempt before this one, which may have ended with another model
     if (snapshots_->taken().size() > *last_snapshot_) snapshots_->load(*last_snapshot_);
   } else {
     last_snapshot_ = snapshots_->taken().size();
-    leave_snapshot(rank_.job_done());
+    leave_snapshot(job_done);
   }
   const std::size_t last = *last_snapshot_;
   const bool whole = snapshots_->taken().size() > last;
   std::vector<double> common{whole ? static_cast<double>(missed() + last) : 0.0};
   std::vector<double> lost{static_cast<double>(std::max(snapshots_->lost(), snapshots_evaluated_))};
-  std::vector<double> missed_by(
-      static_cast<std::size_t>(rank_.participant.edges().topology().ranks() + rank_.spares()));
-  missed_by[static_cast<std::size_t>(rank_.process)] = static_cast<double>(missed());
-  rank_.participant.communication().run([&] {
-    rank_.communicator.minimum(common);
-    rank_.communicator.maximum(lost);
-    if (rank_.spares() > 0) rank_.communicator.maximum(missed_by);
+  std::vector<double> missed_by(static_cast<std::size_t>(job_.participant.edges().topology().ranks() + run_.spares()));
+  missed_by[static_cast<std::size_t>(run_.process)] = static_cast<double>(missed());
+  job_.participant.communication().run([&] {
+    job_.communicator.minimum(common);
+    job_.communicator.maximum(lost);
+    if (run_.spares() > 0) job_.communicator.maximum(missed_by);
   });
-  if (snapshots_->lost() > 0 && rank_.process == 0 && rank_.options.warned)
-    rank_.options.warned("the models before the resumption were evaluated and removed: they are not evaluated again");
+  if (snapshots_->lost() > 0 && run_.process == 0 && run_.options.warned)
+    run_.options.warned("the models before the resumption were evaluated and removed: they are not evaluated again");
   for (auto i = static_cast<std::size_t>(lost[0]); i < static_cast<std::size_t>(common[0]); ++i) {
-    rank_.survivors.among(
+    job_.survivors.among(
         [&](int process) { return missed_by[static_cast<std::size_t>(process)] <= static_cast<double>(i); },
         [&] { evaluate_snapshot(i - missed()); });
     snapshots_evaluated_ = i + 1;
@@ -71,16 +70,16 @@ void Evaluations::of_snapshots() {
   if (common[0] > 0.0) snapshots_->load(last);
 }
 
-/// What the others had left before this process came.
+/// Counts the models that the others had left before this process came.
 std::size_t Evaluations::missed() const {
-  return rank_.process == rank_.place() ? 0 : static_cast<std::size_t>(joined_behind_ - before_);
+  return run_.process == job_.vertex() ? 0 : static_cast<std::size_t>(joined_after_ - before_);
 }
 
 /// With those who have one of that time.
 void Evaluations::evaluate_snapshot(std::size_t i) {
   const Snapshots::Taken& taken = snapshots_->taken()[i];
   std::vector<double> when{taken.time_s};
-  rank_.participant.communication().run([&] { rank_.communicator.maximum(when); });
+  job_.participant.communication().run([&] { job_.communicator.maximum(when); });
   snapshots_->load(i);
   take_from_servers();
   evaluate(taken.job_iterations, when[0]);
@@ -89,9 +88,9 @@ void Evaluations::evaluate_snapshot(std::size_t i) {
 /// Where ranks serve a part of the model each, that is the model: what they hold of other parts is a little older.
 /// Collective.
 void Evaluations::take_from_servers() {
-  if (!rank_.participant.service().is_sharded() || !snapshots_) return;
-  Parameters& replica = rank_.model.replica();
-  const std::vector<float> x = rank_.participant.service().servers_model();
+  if (!job_.participant.service().is_sharded() || !snapshots_) return;
+  Parameters& replica = model_.replica();
+  const std::vector<float> x = job_.participant.service().servers_model();
   replica.device->put(std::as_bytes(std::span(x)), replica.values.span());
 }
 
@@ -99,8 +98,8 @@ void Evaluations::take_from_servers() {
 void Evaluations::leave_snapshot(double job_iterations) {
   if (snapshots_over_) return;
   snapshots_over_ = true;
-  rank_.diary.write([&] {
-    snapshots_->leave({.job_iterations = job_iterations, .time_s = rank_.log->seconds()});
+  job_.record.diary.write([&] {
+    snapshots_->leave({.job_iterations = job_iterations, .time_s = job_.record.log->seconds()});
     snapshots_over_ = false;
   });
 }
@@ -111,11 +110,11 @@ void Evaluations::at_end(double job_done, double time_s) {
 }
 
 void Evaluations::evaluate(double job_done, double time_s) {
-  rank_.participant.communication().flush();  // in a simulation nobody sends while a rank is in a collective
-  mean_model_ = rank_.evaluator.mean_model();
-  if (!std::isfinite(mean_model_.consensus_distance)) rank_.participant.finite().require();
-  if (!rank_.reports()) return;
-  rank_.log->evaluation(job_done, time_s, mean_model_.metrics, mean_model_.loss, mean_model_.consensus_distance);
+  job_.participant.communication().flush();  // in a simulation nobody sends while a rank is in a collective
+  mean_model_ = evaluator_.mean_model();
+  if (!std::isfinite(mean_model_.consensus_distance)) job_.participant.finite().require();
+  if (!job_.reports()) return;
+  job_.record.log->evaluation(job_done, time_s, mean_model_.metrics, mean_model_.loss, mean_model_.consensus_distance);
 }
 
 }  // namespace hearsay

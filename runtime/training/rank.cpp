@@ -4,6 +4,7 @@
 #include <hearsay_version.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -15,7 +16,7 @@
 namespace hearsay {
 namespace {
 
-/// Of this process.
+/// How this process was started.
 std::string command_line() {
   std::ifstream in("/proc/self/cmdline", std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -24,36 +25,56 @@ std::string command_line() {
   return text;
 }
 
-RunDescription description(const RunPlan& plan, const TrainOptions& options, const std::string& run_id,
-                           const RunLength& length) {
-  const RunPlan::Parts& parts = plan.parts();
+RunDescription description(const Run& run) {
+  const RunPlan::Parts& parts = run.plan.parts();
   return {.report = parts.report,
-          .run_id = run_id,
-          .command = options.command.empty() ? command_line() : options.command,
-          .config_yaml = plan.config_yaml(),
+          .run_id = run.id,
+          .command = run.options.command.empty() ? command_line() : run.options.command,
+          .config_yaml = run.plan.config_yaml(),
           .versions = {{"hearsay", std::string(full_version)}, {"libtorch", TORCH_VERSION}},
           .seed = parts.seed,
-          .iterations = length.iterations,
+          .iterations = run.length.iterations,
           .model = parts.task.model_name,
           .dataset = parts.task.dataset_name,
           .exchange = parts.exchange_name};
 }
 
+/// Alone, nobody dies.
+std::chrono::nanoseconds failure_timeout(const Run& run, int processes) {
+  return processes > 1 ? run.plan.parts().on_failure.going_on() : std::chrono::nanoseconds{0};
+}
+
+/// Forward and backward at x_k. The time that it is to take passes first: no gradient is ready before it is over.
+double compute(Learner& learner, const Run& run, Participant& participant) {
+  const Iteration k = learner.trainer->iterations_done();
+  if (run.options.compute_s) participant.communication().compute_for(run.options.compute_s(k));
+  learner.random.use();
+  const Batch batch = learner.batches.next();
+  const double loss = learner.model.loss_and_gradient(batch);
+  learner.random.keep();
+  if (!std::isfinite(loss)) require_finite_inputs(batch, run.process, k);
+  return loss;
+}
+
 }  // namespace
 
-TrainingRank::TrainingRank(mpi::Environment& environment, const RunPlan& of, const TrainOptions& with, std::string id)
+Run::Run(const mpi::Environment& environment, const RunPlan& of, const TrainOptions& with, std::string run_id)
     : plan(of),
       options(with),
       process(environment.rank()),
-      host(environment.host()),
-      run_id(std::move(id)),
+      id(std::move(run_id)),
       data(load_data(plan.parts())),
-      model(started_model(plan.parts(), data, process, environment.rank_on_host())),
-      random(options.shares_process),
-      batches(
-          make_batches(plan.parts(), data, plan.ranks(environment.ranks()), process % plan.ranks(environment.ranks()))),
-      length(plan.length(data.train->size(), plan.ranks(environment.ranks()))),
-      communicator(
+      length(plan.length(data.train->size(), plan.ranks(environment.ranks()))) {}
+
+Learner::Learner(const mpi::Environment& environment, const Run& run)
+    : model(started_model(run.plan.parts(), run.data, run.process, environment.rank_on_host())),
+      random(run.options.shares_process),
+      batches(make_batches(run.plan.parts(), run.data, run.plan.ranks(environment.ranks()),
+                           run.process % run.plan.ranks(environment.ranks()))),
+      optimizer(run.plan.parts().optimizer->build(model)) {}
+
+Job::Job(mpi::Environment& environment, const Run& run, Parameters& replica)
+    : communicator(
           [this] {
             participant.communication().serve();
             survivors.require_all_alive();
@@ -61,72 +82,57 @@ TrainingRank::TrainingRank(mpi::Environment& environment, const RunPlan& of, con
           environment.communicator()),
       agreement(communicator),
       farewell([this] { participant.communication().progress(); }, environment.communicator()),
-      diary(description(plan, options, run_id, length), *plan.parts().exchange, participant, host, options.warned),
-      participant(
-          environment.communicator(), std::make_shared<const Topology>(plan.topology(environment.ranks())),
-          *plan.parts().exchange, model.replica(),
-          {.iterations_per_epoch = length.iterations_per_epoch,
-           .failure_timeout = failure_timeout(),
-           .spares = spares(),
-           .may_take = options.may_take,
-           .stall_timeout = options.shares_process ? std::chrono::nanoseconds{0} : plan.parts().on_failure.ending(),
-           .interrupted = [this] { return interrupted(); }}),
-      survivors(participant, communicator),
-      evaluator(model, test_set(data), communicator, participant.communication().engine(), participant.ledger()),
-      optimizer(plan.parts().optimizer->build(model)) {}
+      record{Diary(description(run), *run.plan.parts().exchange, participant, environment.host(), run.options.warned),
+             std::nullopt},
+      participant(environment.communicator(), std::make_shared<const Topology>(run.plan.topology(environment.ranks())),
+                  *run.plan.parts().exchange, replica,
+                  {.iterations_per_epoch = run.length.iterations_per_epoch,
+                   .failure_timeout = failure_timeout(run, communicator.size()),
+                   .spares = run.spares(),
+                   .may_take = run.options.may_take,
+                   .stall_timeout =
+                       run.options.shares_process ? std::chrono::nanoseconds{0} : run.plan.parts().on_failure.ending(),
+                   .interrupted = [this, &run] { return interrupted(run); }}),
+      survivors(participant, communicator) {}
 
-std::vector<int> TrainingRank::first_processes() const {
+std::vector<int> Job::first_processes() const {
   std::vector<int> first(static_cast<std::size_t>(participant.edges().topology().ranks()));
   std::iota(first.begin(), first.end(), 0);
   return first;
 }
 
-/// Whether waits end. Lockstep ranks end training in the same iteration: until they are there, they go on; a rank that
-/// waits for so long waits for somebody who does not come.
-bool TrainingRank::interrupted() {
+/// True where waits are to end. Lockstep ranks end training in the same iteration: until they are there, they go on; a
+/// rank that waits for so long waits for somebody who does not come.
+bool Job::interrupted(const Run& run) {
   constexpr std::int64_t patience_ns = 15'000'000'000;
-  if (!training || stop.received() == 0) return false;
-  if (!ends_together()) return true;
+  if (!training || run.stop.received() == 0) return false;
+  if (!run.ends_together()) return true;
   const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
   std::int64_t none = 0;
   // mpirun ends ranks that are left over with SIGTERM, and a second later for good: that may be all there is time for.
-  if (signal_seen_ns_.compare_exchange_strong(none, now) && process == 0) {
+  if (signal_seen_ns_.compare_exchange_strong(none, now) && run.process == 0) {
     std::vector<std::string> unwritten;
-    write_if_possible(unwritten, [this] { leave_killed_summary(plan.report().directory); });
+    write_if_possible(unwritten, [&run] { leave_killed_summary(run.plan.report().directory); });
   }
   return now - signal_seen_ns_ > patience_ns;
 }
 
-/// Alone, nobody dies.
-std::chrono::nanoseconds TrainingRank::failure_timeout() const {
-  return communicator.size() > 1 ? plan.parts().on_failure.going_on() : std::chrono::nanoseconds{0};
-}
-
-void TrainingRank::make_trainer() {
+void set_trainer(Learner& learner, const Run& run, Job& job) {
+  Participant& participant = job.participant;
   if (participant.spare() == nullptr && participant.exchange().capabilities().layer_wise) {
-    model.on_gradient([this](SegmentId s) {
-      if (Trace* trace = diary.trace()) trace->gradient(s, participant.ledger().now());
-      random.keep();
+    learner.model.on_gradient([&learner, &job, &participant](SegmentId s) {
+      if (Trace* trace = job.record.diary.trace()) trace->gradient(s, participant.ledger().now());
+      learner.random.keep();
       participant.gradient_ready(s);
-      random.use();
+      learner.random.use();
     });
   }
-  trainer = std::make_unique<Trainer>(Trainer::Parts{.participant = participant,
-                                                     .loss_and_gradient = [this] { return compute(); },
-                                                     .optimizer = *optimizer,
-                                                     .learning_rate = *plan.parts().learning_rate,
-                                                     .rank = process});
-}
-
-/// Forward and backward at x_k. The time that it is to take passes first: no gradient is ready before it is over.
-double TrainingRank::compute() {
-  if (options.compute_s) participant.communication().compute_for(options.compute_s(trainer->iterations_done()));
-  random.use();
-  const Batch batch = batches.next();
-  const double loss = model.loss_and_gradient(batch);
-  random.keep();
-  if (!std::isfinite(loss)) require_finite_inputs(batch, process, trainer->iterations_done());
-  return loss;
+  learner.trainer = std::make_unique<Trainer>(
+      Trainer::Parts{.participant = participant,
+                     .loss_and_gradient = [&learner, &run, &participant] { return compute(learner, run, participant); },
+                     .optimizer = *learner.optimizer,
+                     .learning_rate = *run.plan.parts().learning_rate,
+                     .rank = run.process});
 }
 
 }  // namespace hearsay

@@ -1,9 +1,8 @@
 #pragma once
-// Everything that trains on one rank: data, model, optimizer, the participant that learns from the others, and what
-// the rank says of itself. Private to sessions.
+// A session's parts on one rank: the run, the learner and the job. Each of its helpers
+// (evaluations.hpp, checkpoints.hpp, endings.hpp) is given the parts that it uses. Private to sessions.
 #include <atomic>
-#include <filesystem>
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +14,6 @@
 #include "runtime/report/diary.hpp"
 #include "runtime/training/failure/survivors.hpp"
 #include "runtime/training/model/batches.hpp"
-#include "runtime/training/model/evaluator.hpp"
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/process/agreement.hpp"
 #include "runtime/training/process/rank_generator.hpp"
@@ -23,54 +21,43 @@
 #include "runtime/training/run_log.hpp"
 #include "runtime/training/run_plan.hpp"
 #include "runtime/training/train_options.hpp"
+#include "runtime/training/trainer.hpp"
 
 namespace hearsay {
 
-/// Made in the order of its members: each may use those before it. What a session does with them is in session.cpp,
-/// when they are evaluated in evaluations.hpp, what is saved of them in checkpoints.hpp, how it ends in
-/// endings.hpp.
-struct TrainingRank {
-  TrainingRank(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string run_id);
+/// A run as this process was told of it: the plan, the data, the length.
+struct Run {
+  Run(const mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string id);
 
-  /// This process's place in the graph.
-  int place() const { return participant.edges().rank(); }
   int spares() const { return plan.parts().on_failure.spares; }
   bool lockstep() const { return plan.parts().exchange->schedule() == Schedule::lockstep; }
   /// Lockstep ranks end after the same iteration. Where ranks are threads of a process all see the same signal, at
   /// times of their own.
   bool ends_together() const { return lockstep() && !options.shares_process; }
-  /// Whether this rank writes what one rank writes.
-  bool reports() const { return survivors.reports(); }
-  /// Iterations of the job, over its ranks.
-  double job_done() const { return participant.members().job_iterations(trainer->iterations_done()); }
-
-  /// The processes that begin at a place: those that are no spares.
-  std::vector<int> first_processes() const;
-  /// Fills `trainer`; layer-wise exchanges are told of gradients from then on.
-  void make_trainer();
-  RunLog::Sources sources() { return {plan, options, participant, length, diary}; }
 
   const RunPlan& plan;
   const TrainOptions& options;
   const int process;  ///< of MPI
-  const std::string host;
-  const std::string run_id;
+  const std::string id;
   const StopSignal stop;
   const DataSet data;
+  const RunLength length;
+};
+
+/// The model, and what trains it.
+struct Learner {
+  Learner(const mpi::Environment& environment, const Run& run);
+
   Model model;
   RankGenerator random;
   TrainingBatches batches;
-  const RunLength length;
-  std::atomic<bool> training{false};  ///< a signal ends waits from then on
-  mpi::Communicator communicator;     ///< not to be used any more after that
-  Agreement agreement;                ///< lockstep ranks only
-  mpi::Communicator farewell;         ///< for ranks that a signal has stopped
-  Diary diary;
-  Participant participant;  ///< from now on MPI belongs to its engine
-  Survivors survivors;
-  Evaluator evaluator;
   std::unique_ptr<Optimizer> optimizer;
-  std::unique_ptr<Trainer> trainer;
+  std::unique_ptr<Trainer> trainer;  ///< when the ranks have one model: set_trainer
+};
+
+/// The rank's record of the run.
+struct RunRecord {
+  Diary diary;
   std::optional<RunLog> log;
   std::vector<Iteration> resumed_at{};
   /// What the job had done when this part of the run began.
@@ -78,13 +65,37 @@ struct TrainingRank {
     Iteration iterations = 0;
     double seconds = 0.0;
   } before{};
+};
+
+/// The other ranks, and this one's end of what they have in common. Made in the order of its members.
+struct Job {
+  Job(mpi::Environment& environment, const Run& run, Parameters& replica);
+
+  /// This process's vertex of the graph.
+  int vertex() const { return participant.edges().rank(); }
+  /// Whether this rank writes what one rank writes.
+  bool reports() const { return survivors.reports(); }
+  /// The processes that begin at a vertex: those that are no spares.
+  std::vector<int> first_processes() const;
+  void begin_log(const Run& run) {
+    record.log.emplace(RunLog::Sources{run.plan, run.options, participant, run.length, record.diary});
+  }
+
+  std::atomic<bool> training{false};  ///< a signal ends waits from then on
+  mpi::Communicator communicator;     ///< not to be used any more after that
+  Agreement agreement;                ///< lockstep ranks only
+  mpi::Communicator farewell;         ///< for ranks that a signal has stopped
+  RunRecord record;                   ///< outlives the participant, whose communication thread draws the time line
+  Participant participant;            ///< from now on MPI belongs to its engine
+  Survivors survivors;
 
  private:
-  double compute();
-  bool interrupted();
-  std::chrono::nanoseconds failure_timeout() const;
+  bool interrupted(const Run& run);
 
   std::atomic<std::int64_t> signal_seen_ns_{0};
 };
+
+/// Fills `learner.trainer`; a layer-wise exchange is told of gradients from then on. All must outlive it.
+void set_trainer(Learner& learner, const Run& run, Job& job);
 
 }  // namespace hearsay

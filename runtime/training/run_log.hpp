@@ -32,12 +32,12 @@ class RunLog {
   void iteration(Iteration k, double job_done, double loss, bool reports);
   /// No iteration will follow.
   void last_iteration(Iteration k, double job_done);
-  /// Of the rank that reports. The averaged model after `job_done` iterations, at `time_s`.
+  /// On the rank that reports: the averaged model after `job_done` iterations, at `time_s`.
   void evaluation(double job_done, double time_s, const std::vector<MetricValue>& metrics, double loss,
                   double consensus_distance);
   /// The fields that every rank knows; totals and times are zero. `writes`: this rank writes it.
   Summary summary(const std::string& status, double job_done, bool writes) const;
-  /// Of the clock and of the diary.
+  /// The state of the clock and of the diary.
   void state(Archive& archive);
 
  private:

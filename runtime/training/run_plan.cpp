@@ -8,7 +8,7 @@
 namespace hearsay {
 namespace {
 
-/// What a program of one's own trains stands in its config.yaml, too, so that no other program takes it for something
+/// The model of a program of one's own stands in its config.yaml, too, so that no other program takes it for something
 /// else. A program that chooses by name has read the name already.
 void name_task(Config& root, const Task& task) {
   for (const auto& [key, name] : {std::pair{"model", task.model_name}, {"data", task.dataset_name}}) {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "base/config/seed.hpp"
+#include "base/config/config.hpp"
 #include "runtime/data/dataset.hpp"
 #include "runtime/data/image_batches.hpp"
 #include "runtime/data/partition.hpp"

@@ -10,7 +10,7 @@
 
 namespace hearsay {
 
-/// Whether the run in the plan's folder, whose name for itself rank 0 knows, has a complete checkpoint that all ranks
+/// True if the run in the plan's folder, whose name for itself rank 0 knows, has a complete checkpoint that all ranks
 /// can read. Collective; changes nothing.
 bool has_complete_checkpoint(const RunPlan& plan, std::string run_id);
 

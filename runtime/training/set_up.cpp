@@ -1,10 +1,11 @@
 #include "runtime/training/set_up.hpp"
 
+#include <dlfcn.h>
+
 #include "base/error.hpp"
 #include "base/random.hpp"
 #include "runtime/data/classes.hpp"
 #include "runtime/gpu/cuda.hpp"
-#include "runtime/training/process/threads.hpp"
 
 namespace hearsay {
 namespace {
@@ -94,11 +95,19 @@ std::size_t checkpoint_bytes(const RunPlan::Parts& plan, Model& model, std::size
 
 void broadcast_other_state(Model& model, mpi::Communicator& communicator) {
   const torch::NoGradGuard no_gradient;
-  const ComputeTurn turn(*model.replica().device);
+  const ComputeSlice slice(*model.replica().device);
   for (const torch::Tensor& tensor : model.other_state()) {
     torch::Tensor copy = tensor.cpu().contiguous();
     communicator.broadcast({static_cast<std::byte*>(copy.data_ptr()), copy.nbytes()}, 0);
     torch::Tensor(tensor).copy_(copy);
+  }
+}
+
+void use_threads(int threads) {
+  at::set_num_threads(threads);
+  // Which BLAS there is is decided when the program is loaded, not when it is built.
+  if (void* found = dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
+    reinterpret_cast<void (*)(int)>(found)(threads);
   }
 }
 

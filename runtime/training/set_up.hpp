@@ -1,11 +1,16 @@
 #pragma once
-// What a rank trains with, made from a plan: data, model, batches. Private to sessions, dry runs and benchmarks.
+// Makes a rank's parts from a plan: threads, data, model, batches. Private to sessions, dry runs and
+// benchmarks.
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/run_plan.hpp"
 
 namespace hearsay {
+
+/// Sets how many threads LibTorch computes with, and the BLAS under it. That one reads its environment before `main`
+/// begins and would otherwise start one thread a core in every rank.
+void use_threads(int threads);
 
 /// Throws DataError if there is nothing to train or to test on, ConfigError if these examples must not be augmented.
 DataSet load_data(const RunPlan::Parts& plan);

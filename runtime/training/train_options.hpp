@@ -1,5 +1,5 @@
 #pragma once
-// What a program adds to a training run, and what it is told of it.
+// Options that a program adds to a training run, and the functions by which it is told of it.
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ struct Progress {
   double iterations_per_second, seconds_left;
 };
 
-/// What a program adds to a run. Functions are called by the training loop, of rank 0, or of the rank that has taken
+/// Additions of a program to a run. Functions are called by the training loop, of rank 0, or of the rank that has taken
 /// over its duties, unless they say otherwise.
 struct TrainOptions {
   std::string command{};                                     ///< for the manifest; this process's if empty
@@ -29,7 +29,8 @@ struct TrainOptions {
   /// simulation, where computing itself takes no time, what it is to take; elsewhere it makes a rank slower. Called on
   /// every rank.
   std::function<double(Iteration k)> compute_s{};
-  /// What could not be written, on the rank that could not write it, when it is first known. Training goes on.
+  /// Told of a file that could not be written, on the rank that could not write it, when it is first known. Training
+  /// goes on.
   std::function<void(const std::string&)> warned{};
   /// The run folder, where the caller has made it: on rank 0, or wherever ranks share a process. Else `train` makes it.
   /// It is given back when the run has ended, in good order or among survivors.
@@ -46,7 +47,7 @@ struct TrainOptions {
   std::function<void(const Summary*)> survived{};
   /// Told on a spare that has taken the place of a dead rank, when it first mixes, in a sentence.
   std::function<void(const std::string&)> joined{};
-  /// Of a spare: whether it may take the place of this rank by now. A simulation says when who is there.
+  /// True if a spare may replace this rank by now. A simulation says when who is there.
   std::function<bool(int rank)> may_take = [](int) { return true; };
   bool shares_process = false;  ///< ranks are threads of one process, of which one runs at a time
 };

@@ -4,26 +4,25 @@
 #include <chrono>
 #include <cmath>
 #include <sstream>
+#include <string>
 
 #include "base/error.hpp"
 
 namespace hearsay {
 namespace {
 
-std::string divergence_message(std::string reason, int rank, Iteration k, double epoch, double last_loss) {
-  if (reason.ends_with('.')) reason.pop_back();
-  const bool has_remedy = reason.find("ower ") != std::string::npos;
-  const std::string place = "rank " + std::to_string(rank) + " diverged at iteration " + std::to_string(k);
-  if (reason.starts_with(place + ": ")) reason.erase(0, place.size() + 2);
+/// Adds what the training loop knows to what the rank has come upon in iteration k.
+DivergenceError told_of_loop(const DivergenceError& error, int rank, Iteration k, double epoch, double last_loss) {
   std::ostringstream text;
-  if (!reason.starts_with("rank ")) text << place << " (epoch " << epoch << "): ";
-  text << reason << "; ";
+  if (error.place == DivergenceError::Place::missing) text << "rank " << rank << " diverged at iteration " << k << ": ";
+  text << error.finding << "; in epoch " << epoch << ", ";
   if (k > 0)
     text << "the last finite loss was " << last_loss << " at iteration " << k - 1;
   else
     text << "there was no finite loss before it";
-  if (!has_remedy) text << ". Lower optimizer.learning_rate or use optimizer.warmup_epochs";
-  return text.str();
+  const std::string remedy =
+      "lower optimizer.learning_rate, or exchange.mixing.gamma if the rule has one, or use optimizer.warmup_epochs";
+  return DivergenceError(text.str(), DivergenceError::Place::said, {remedy, remedy});
 }
 
 /// H; a budget of less than one round has none.
@@ -51,7 +50,7 @@ Iteration Trainer::run(const RunLength& length, const Observer& observe, const M
     try {
       last_loss_ = iterate(k, length);
     } catch (const DivergenceError& error) {
-      throw DivergenceError(divergence_message(error.what(), parts_.rank, k, length.epoch(k), last_loss_));
+      throw told_of_loop(error, parts_.rank, k, length.epoch(k), last_loss_);
     }
     done_ = k + 1;
     if (!observe(k, last_loss_)) return done_;

@@ -42,7 +42,7 @@ class Trainer {
   };
   explicit Trainer(Parts parts);
 
-  /// Iterations 0, 1, …, or those behind what was done before, until the budget is spent or until `observe` returns
+  /// Iterations 0, 1, …, or those after what was done before, until the budget is spent or until `observe` returns
   /// false; returns how many are done. A rank whose own budget is spent goes on sending and mixing, without gradients,
   /// until that of all ranks is.
   /// Throws DivergenceError with rank, iteration, epoch and the last finite loss when a loss or a norm is not finite,
@@ -50,9 +50,11 @@ class Trainer {
   Iteration run(const RunLength& length, const Observer& observe, const MayWait& may_wait);
   /// Iterations that are done so far: what `run` would have returned, had it not thrown.
   Iteration iterations_done() const { return done_; }
-  /// Spent behind the last iteration, while other ranks were at work.
+  /// Iterations of the job, over its ranks.
+  double job_done() const { return progress(done_); }
+  /// Spent after the last iteration, while other ranks were at work.
   double idle_seconds() const { return std::chrono::duration<double>(idle_).count(); }
-  /// `run` goes on behind `done` iterations.
+  /// `run` goes on after `done` iterations.
   void begin_at(Iteration done) { done_ = done; }
   void state(Archive& archive);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/short_turns.hpp"
+#include "base/time_slice.hpp"
 
 namespace hearsay {
 namespace {
@@ -148,7 +148,7 @@ bool ThreadEngine::run_next_job() {
 }
 
 void ThreadEngine::loop() {
-  prefer_short_turns();
+  prefer_short_time_slices();
   for (;;) {
     {
       const std::lock_guard lock(mutex_);

@@ -13,7 +13,7 @@ JobCount::JobCount(RemoteMemory& memory, const Places& places, int process, std:
       places_(places),
       own_(static_cast<std::size_t>(process)),
       ring_bytes_(ring_bytes),
-      place_(process),
+      vertex_(process),
       counts_(static_cast<std::size_t>(places.processes()) * words_a_process) {
   if (places_.is_spare(process)) return;
   for (const int neighbour : places_.topology().neighbourhood(process).neighbours)
@@ -26,19 +26,19 @@ std::size_t JobCount::words_of(int process, std::size_t slot) const {
   return mailbox.total_bytes() + bytes(slot, places_.processes());
 }
 
-JobCount::Neighbour JobCount::neighbour_at(int place, int process) const {
-  const Places::Standing us{.process = static_cast<int>(own_), .place = place_};
-  const Places::Standing them{.process = process, .place = place};
-  return {.place = place,
+JobCount::Neighbour JobCount::neighbour_at(int vertex, int process) const {
+  const Places::Standing us{.process = static_cast<int>(own_), .vertex = vertex_};
+  const Places::Standing them{.process = process, .vertex = vertex};
+  return {.vertex = vertex,
           .process = process,
           .there = words_of(process, places_.slot(them, us)),
           .here = words_of(us.process, places_.slot(us, them)),
           .words = std::vector<std::uint64_t>(counts_.size())};
 }
 
-void JobCount::stand_at(int place) {
-  place_ = place;
-  for (const int neighbour : places_.topology().neighbourhood(place).neighbours) {
+void JobCount::stand_at(int vertex) {
+  vertex_ = vertex;
+  for (const int neighbour : places_.topology().neighbourhood(vertex).neighbours) {
     neighbours_.push_back(neighbour_at(neighbour, neighbour));
     neighbours_.back().lost = true;
   }
@@ -46,7 +46,7 @@ void JobCount::stand_at(int place) {
 
 void JobCount::attach(std::size_t edge, int process) {
   Neighbour& neighbour = neighbours_[edge];
-  Neighbour other = neighbour_at(neighbour.place, process);
+  Neighbour other = neighbour_at(neighbour.vertex, process);
   other.anew = true;
   former_.push_back(std::exchange(neighbour, std::move(other)));
 }

@@ -1,10 +1,10 @@
 #pragma once
 // How many batches the ranks of a job have begun, and who has made all of its own for now: kept without a barrier, and
 // without a rank that the others wait for.
-// Spares (places.hpp) have counts of their own, beside those of the dead whose places they take.
+// Spares (places.hpp) have counts of their own, beside those of the dead whom they replace.
 //   every rank:            counts_r of all ranks r as far as it knows; its own rises with every batch
 //   with every batch, and when it has heard of others', every few milliseconds:
-//                          its counts → a place of their own in each neighbour's memory
+//                          its counts → words of their own in each neighbour's memory
 //   who looks there:       counts_r ← max(counts_r, what lies there)
 // Counts only rise. So what is late, or old, or comes twice makes the sum smaller than it is and never larger: nobody
 // ends before the job's budget is spent. News crosses an edge in milliseconds; what is begun while it is on its way is
@@ -33,7 +33,7 @@ class JobCount {
     return slots * static_cast<std::size_t>(processes) * words_a_process * sizeof(std::uint64_t);
   }
   /// `ring_bytes`: capacity of the mailboxes' rings, behind which the counts lie on every rank. A spare counts nothing
-  /// before it has a place.
+  /// before it has a vertex.
   JobCount(RemoteMemory& memory, const Places& places, int process, std::size_t ring_bytes, Ledger& ledger);
 
   /// What comes within so long of the last time is passed on together.
@@ -56,7 +56,7 @@ class JobCount {
   std::uint64_t of(int process) const;
   std::uint64_t total() const;
   void state(Archive& archive);
-  /// As if every rank had begun so many, and spares none. So is a state: of the places' first processes.
+  /// As if every rank had begun so many, and spares none. So is a state: of the vertices' first processes.
   void begin_at(std::uint64_t batches);
   /// Whether any neighbour has told anything.
   bool has_heard() const { return has_heard_.load(std::memory_order_acquire); }
@@ -66,15 +66,15 @@ class JobCount {
   bool progress();
   /// A process is dead: what it has begun still counts, and nothing is told to it any more.
   void drop(int process);
-  /// While the computing thread waits: a spare works at this place from now on, and has nobody to tell yet.
-  void stand_at(int place);
+  /// While the computing thread waits: a spare works at this vertex from now on, and has nobody to tell yet.
+  void stand_at(int vertex);
   /// While the computing thread waits: at the other end of `edge` there is this process from now on.
   void attach(std::size_t edge, int process);
 
  private:
   static constexpr std::size_t words_a_process = 2;
   struct Neighbour {
-    int place, process;
+    int vertex, process;
     std::size_t there;                   // where this rank's words lie in its memory
     std::size_t here;                    // and its words in this rank's
     std::vector<std::uint64_t> words{};  // on their way
@@ -85,7 +85,7 @@ class JobCount {
     bool lost = false;
     bool anew = false;  // nothing has been told yet
   };
-  Neighbour neighbour_at(int place, int process) const;
+  Neighbour neighbour_at(int vertex, int process) const;
   std::size_t words_of(int process, std::size_t slot) const;
   std::size_t processes() const { return counts_.size() / words_a_process; }
   std::uint64_t stop_word(int process) const;
@@ -97,7 +97,7 @@ class JobCount {
   Ledger& ledger_;
   const Places places_;
   const std::size_t own_, ring_bytes_;
-  int place_;
+  int vertex_;
   std::vector<std::atomic<std::uint64_t>> counts_;  // batches of all processes; then twice their stops, + 1 at the end
   std::atomic<std::uint64_t> due_{0};
   std::atomic<std::uint64_t> told_due_{0}, told_heard_{0};  // what all neighbours have been told

@@ -33,11 +33,11 @@ EdgeTable::~EdgeTable() {
 }
 
 EdgeCounters& EdgeTable::operator[](std::size_t edge) {
-  std::atomic<Page*>& place = pages_[edge / page_edges];
-  Page* page = place.load(std::memory_order_acquire);
+  std::atomic<Page*>& known = pages_[edge / page_edges];
+  Page* page = known.load(std::memory_order_acquire);
   if (page == nullptr) {
     auto made = std::make_unique<Page>();
-    if (place.compare_exchange_strong(page, made.get(), std::memory_order_acq_rel)) page = made.release();
+    if (known.compare_exchange_strong(page, made.get(), std::memory_order_acq_rel)) page = made.release();
   }
   return (*page)[edge % page_edges];
 }

@@ -179,7 +179,7 @@ class Ledger {
   double seconds(Phase phase) const;
   std::uint64_t staleness_max() const;  ///< over all in-edges, since the start
   LedgerTotals totals() const;
-  /// Of `control_put_elsewhere`, which no edge counts.
+  /// What `control_put_elsewhere` has counted, and no edge.
   std::uint64_t puts_elsewhere() const { return elsewhere_puts_.value(); }
   std::uint64_t bytes_elsewhere() const { return elsewhere_bytes_.value(); }
   /// All counters and times. Loading replaces them: while nothing else counts.

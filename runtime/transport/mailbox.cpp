@@ -27,15 +27,15 @@ CommunicationError corrupt_packet(int sender, int receiver, const PacketHeader& 
                      std::to_string(header.bytes) + " bytes)");
 }
 
-/// The length of the packet at the front of `place`. It was checked when the packet came, but it lies in memory that
+/// The length of the packet at the front of `here`. It was checked when the packet came, but it lies in memory that
 /// somebody else writes.
-std::size_t length_at(std::span<const std::byte> place, int sender, int receiver) {
-  const PacketHeader header = packet_header(place);
-  if (header.bytes < sizeof header || header.bytes > place.size()) throw corrupt_packet(sender, receiver, header);
+std::size_t length_at(std::span<const std::byte> here, int sender, int receiver) {
+  const PacketHeader header = packet_header(here);
+  if (header.bytes < sizeof header || header.bytes > here.size()) throw corrupt_packet(sender, receiver, header);
   return header.bytes;
 }
 
-/// Copies what a neighbour may be writing at the same time: every word of `to` is some value of its place.
+/// Copies what a neighbour may be writing at the same time: every word of `to` is some value of its word.
 void copy_words(std::span<std::byte> from, std::span<std::uint64_t> to) {
   auto* const words = reinterpret_cast<std::uint64_t*>(from.data());
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = std::atomic_ref(words[i]).load(std::memory_order_acquire);
@@ -74,7 +74,7 @@ Mailbox::Mailbox(RemoteMemory& memory, const Places& places, int process, std::s
   if (!places_.is_spare(process)) make_edges();
 }
 
-/// To the processes that began at the neighbours' places.
+/// To the processes that began at the neighbouring vertices.
 void Mailbox::make_edges() {
   for (const int neighbour : places_.topology().neighbourhood(rank_).neighbours) {
     const End end = end_at(neighbour, neighbour);
@@ -84,7 +84,7 @@ void Mailbox::make_edges() {
 }
 
 Mailbox::End Mailbox::end_at(int neighbour, int process) const {
-  const Places::Standing us{.process = process_, .place = rank_}, them{.process = process, .place = neighbour};
+  const Places::Standing us{.process = process_, .vertex = rank_}, them{.process = process, .vertex = neighbour};
   return {.neighbour = neighbour,
           .process = process,
           .remote = {.degree = static_cast<int>(places_.slots(process)), .capacity_bytes = map_.capacity_bytes},
@@ -92,9 +92,9 @@ Mailbox::End Mailbox::end_at(int neighbour, int process) const {
           .here = static_cast<int>(places_.slot(us, them))};
 }
 
-void Mailbox::stand_at(int place) {
-  if (!out_.empty() || map_.capacity_bytes == 0) throw std::logic_error("mailbox: stands at a place already");
-  rank_ = place;
+void Mailbox::stand_at(int vertex) {
+  if (!out_.empty() || map_.capacity_bytes == 0) throw std::logic_error("mailbox: stands at a vertex already");
+  rank_ = vertex;
   make_edges();
   for (std::size_t edge = 0; edge < out_.size(); ++edge) drop(edge);
 }
@@ -140,22 +140,22 @@ std::optional<std::span<const std::byte>> Mailbox::front(std::size_t edge) const
   const Incoming& in = *in_[edge];
   if (is_lost(edge)) return std::nullopt;
   if (in.arrived.load(std::memory_order_acquire) == in.taken.count()) return std::nullopt;
-  const auto place = place_at(edge, oldest(edge));
-  return place.first(length_at(place, in.from.neighbour, rank_));
+  const auto here = bytes_at(edge, oldest(edge));
+  return here.first(length_at(here, in.from.neighbour, rank_));
 }
 
 void Mailbox::pop(std::size_t edge) {
   ledger_.taken(edge);
   Incoming& in = *in_[edge];
   in.taken = oldest(edge);
-  in.taken.advance(aligned(length_at(place_at(edge, in.taken), in.from.neighbour, rank_)));
+  in.taken.advance(aligned(length_at(bytes_at(edge, in.taken), in.from.neighbour, rank_)));
   in.consumed.store(in.taken.count(), std::memory_order_release);
 }
 
 // Where the oldest packet that may be taken begins. There must be one.
 RingPosition Mailbox::oldest(std::size_t edge) const {
   RingPosition position = in_[edge]->taken;
-  if (packet_header(place_at(edge, position)).bytes == 0) position.advance(position.rest());
+  if (packet_header(bytes_at(edge, position)).bytes == 0) position.advance(position.rest());
   return position;
 }
 
@@ -166,7 +166,7 @@ bool Mailbox::progress() {
   bool any = complete_stores();
   any = send_posted() || any;
   any = publish_packets() || any;
-  any = return_places() || any;
+  any = return_bytes() || any;
   any = complete_stores() || any;
   memory_.sync();
   any = read_tails() || any;    // after it: a simulated window, once looked at, wakes nobody for what it has brought
@@ -310,7 +310,7 @@ bool Mailbox::receive_new() {
 }
 
 // The ring from a position to its end.
-std::span<std::byte> Mailbox::place_at(std::size_t edge, const RingPosition& position) const {
+std::span<std::byte> Mailbox::bytes_at(std::size_t edge, const RingPosition& position) const {
   return own_.subspan(map_.ring(in_[edge]->from.here) + position.index(), position.rest());
 }
 
@@ -333,7 +333,7 @@ bool Mailbox::check_arrived(std::size_t edge) {
   in.looks = any || (head && whole) ? 0 : in.looks + 1;
   if (in.looks <= most_looks) return any || in.looks > 0;
   if (!head) throw corrupt(in.from.neighbour, rank_, "the head of a ring");
-  throw corrupt_packet(in.from.neighbour, rank_, packet_header(place_at(edge, in.checked)));
+  throw corrupt_packet(in.from.neighbour, rank_, packet_header(bytes_at(edge, in.checked)));
 }
 
 void Mailbox::accept(std::size_t edge, const PacketHeader& header) {
@@ -347,14 +347,14 @@ void Mailbox::accept(std::size_t edge, const PacketHeader& header) {
 // with their checksum and are not of an earlier round of the ring.
 bool Mailbox::take_published(std::size_t edge) {
   Incoming& in = *in_[edge];
-  const auto place = place_at(edge, in.checked);
-  const PacketHeader header = packet_header(place);
+  const auto here = bytes_at(edge, in.checked);
+  const PacketHeader header = packet_header(here);
   const bool anew = header.bytes == 0;
   const std::uint64_t bytes = anew ? sizeof header : header.bytes;
-  const bool plausible = bytes >= sizeof header && bytes <= place.size() && header.iteration >= in.last_checked &&
+  const bool plausible = bytes >= sizeof header && bytes <= here.size() && header.iteration >= in.last_checked &&
                          static_cast<int>(header.sender) == in.from.neighbour;
-  if (!plausible || !checksum_agrees(place.first(bytes))) return false;
-  const std::uint64_t taken = anew ? place.size() : aligned(bytes);
+  if (!plausible || !checksum_agrees(here.first(bytes))) return false;
+  const std::uint64_t taken = anew ? here.size() : aligned(bytes);
   if (taken > in.head - in.checked.count()) return false;
   if (anew)
     in.checked.advance(taken);
@@ -367,24 +367,24 @@ bool Mailbox::take_published(std::size_t edge) {
 // looked at; once they agree with the checksum, a word of them may still be put, with the value that it has already.
 std::optional<PacketHeader> Mailbox::early_packet(std::size_t edge) const {
   const Incoming& in = *in_[edge];
-  const auto place = place_at(edge, in.checked);
+  const auto here = bytes_at(edge, in.checked);
   constexpr std::size_t header_words = sizeof(PacketHeader) / sizeof(std::uint64_t);
   std::array<std::uint64_t, early_bytes / sizeof(std::uint64_t)> copy;
   const auto bytes = std::as_bytes(std::span(copy));
-  copy_words(place, std::span(copy).first(header_words));
+  copy_words(here, std::span(copy).first(header_words));
   const PacketHeader header = packet_header(bytes);
   const bool plausible = header.iteration > in.last_checked && header.bytes >= sizeof header &&
-                         header.bytes <= bytes.size() && header.bytes <= place.size() &&
+                         header.bytes <= bytes.size() && header.bytes <= here.size() &&
                          static_cast<int>(header.sender) == in.from.neighbour;
   if (!plausible) return std::nullopt;
   const std::size_t words = (header.bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
-  copy_words(place.subspan(sizeof header), std::span(copy).subspan(header_words, words - header_words));
+  copy_words(here.subspan(sizeof header), std::span(copy).subspan(header_words, words - header_words));
   return checksum_agrees(bytes.first(header.bytes)) ? std::optional(header) : std::nullopt;
 }
 
-// All stores come before the first flush, so that they travel side by side. A tail is put off only while the places
+// All stores come before the first flush, so that they travel side by side. A tail is put off only while the bytes
 // that it gives back are few: two of the largest packets always fit behind them.
-bool Mailbox::return_places() {
+bool Mailbox::return_bytes() {
   bool any = false;
   for (std::size_t edge = 0; edge < in_.size(); ++edge) {
     Incoming& in = *in_[edge];

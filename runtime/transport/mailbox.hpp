@@ -1,6 +1,6 @@
 #pragma once
 // The in-boxes of one rank: for every in-edge a bounded ring that the neighbour fills with one-sided puts.
-// Where a dead rank's place is taken by another process (places.hpp), its edges begin anew in rings of their own.
+// Where a dead rank is replaced by another process (places.hpp), its edges begin anew in rings of their own.
 //
 // Law: every posted packet is taken exactly once, whole and in order; memory is bounded; a full ring refuses
 // (`fits` is false) and never overwrites.
@@ -22,7 +22,7 @@
 // A flush completes what was started before it at the target, so in 2 no byte of `head` is written before the packet is
 // there. A load beside a put, an accumulate or a store finds single bytes, each old or new, in any mixture; it finds
 // the new ones in the end, if MPI_Win_sync is called now and then.
-//   - `head` and `tail` are words that say whether they are whole (shared_position.hpp). A torn one is not believed: j
+//   - `head` and `tail` are words that say whether they are whole (whole_word.hpp). A torn one is not believed: j
 //     goes by the last whole one, which is too small at worst, and looks again. So neither an atomic read is needed,
 //     which would be a message to oneself at every look, nor a processor that loads 64 bits at once.
 //   - A packet is believed if its checksum agrees. In a separate model, or on a machine whose loads overtake each
@@ -52,7 +52,7 @@
 #include "runtime/transport/packet.hpp"
 #include "runtime/transport/remote_memory.hpp"
 #include "runtime/transport/ring_position.hpp"
-#include "runtime/transport/shared_position.hpp"
+#include "runtime/transport/whole_word.hpp"
 #include "topology/places.hpp"
 
 namespace hearsay {
@@ -85,8 +85,8 @@ class Mailbox {
   enum class Tails { may_wait, at_once };
 
   /// `memory` must hold `MailboxMap{slots, capacity}.total_bytes()` on every process. `edge` below is always an index
-  /// into the neighbours of the place where this process works. A capacity of 0 is that of an exchange which posts
-  /// nothing: there are no edges then; a spare has none, either, before it has a place.
+  /// into the neighbours of the vertex where this process works. A capacity of 0 is that of an exchange which posts
+  /// nothing: there are no edges then; a spare has none, either, before it has a vertex.
   Mailbox(RemoteMemory& memory, const Places& places, int process, std::size_t capacity_bytes, Ledger& ledger,
           Tails tails = Tails::may_wait);
 
@@ -100,15 +100,15 @@ class Mailbox {
   void post(std::size_t edge, SharedPacket packet);
   /// The oldest packet from neighbour `edge` that is not popped yet, where it lies; empty if there is none.
   std::optional<std::span<const std::byte>> front(std::size_t edge) const;
-  /// Frees the front packet's place.
+  /// Frees the front packet's bytes.
   void pop(std::size_t edge);
   /// The neighbour is dead: what was posted to it counts as sent, nothing fits any more, and what it has sent, or still
   /// sends, is not looked at.
   void drop(std::size_t edge) { out_[edge]->lost.store(true, std::memory_order_release); }
 
   // --- communication thread, while the computing thread waits ---
-  /// A spare works at this place from now on. Its edges are as if their neighbours were dead.
-  void stand_at(int place);
+  /// A spare works at this vertex from now on. Its edges are as if their neighbours were dead.
+  void stand_at(int vertex);
   /// At the other end of `edge` there is this process from now on: nothing has crossed between the two. Whoever was
   /// there before is as if dropped.
   void attach(std::size_t edge, int process);
@@ -120,7 +120,7 @@ class Mailbox {
   static constexpr std::size_t most_posted = 256;
   /// How often what should be there is looked at again before it is called corrupt.
   static constexpr int most_looks = 1000;
-  /// Sends what is posted, looks for what has come, returns freed places. True if anything moved, or must be looked at
+  /// Sends what is posted, looks for what has come, returns freed bytes. True if anything moved, or must be looked at
   /// again. Throws CommunicationError naming the edge for a packet whose checksum, sender or length is wrong, and stays
   /// wrong.
   bool progress();
@@ -203,9 +203,9 @@ class Mailbox {
   bool take_published(std::size_t edge);
   void accept(std::size_t edge, const PacketHeader& header);
   std::optional<PacketHeader> early_packet(std::size_t edge) const;
-  std::span<std::byte> place_at(std::size_t edge, const RingPosition& position) const;
+  std::span<std::byte> bytes_at(std::size_t edge, const RingPosition& position) const;
   RingPosition oldest(std::size_t edge) const;
-  bool return_places();
+  bool return_bytes();
   std::uint64_t load_own(std::size_t offset) const;
 
   RemoteMemory& memory_;
@@ -215,7 +215,7 @@ class Mailbox {
   Ledger& ledger_;
   const Places places_;
   const int process_;
-  int rank_;  // the place
+  int rank_;  // the vertex
   MailboxMap map_;
   // Written by one thread each, so neither needs an atomic addition.
   std::atomic<std::uint64_t> posted_{0};  // computing thread: packets

@@ -54,8 +54,8 @@ make_switch() {
 }
 
 # Hosts share this machine's processors. Where the kernel deals them to sessions (autogroup), each host is one, and a
-# thread that asks for a short turn comes behind the whole turns of all other hosts: copies were 20 times as old. So
-# that is off while there is a testbed; its switch remembers whether it was on.
+# thread that asks for a short time slice comes after the whole slices of all other hosts: copies were 20 times as old.
+# So that is off while there is a testbed; its switch remembers whether it was on.
 sessions=/proc/sys/kernel/sched_autogroup_enabled
 share_processors_evenly() {
   local dealt=0

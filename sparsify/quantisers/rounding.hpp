@@ -62,7 +62,7 @@ inline float to_float(std::uint16_t half) {
 constexpr bool is_finite_half(std::uint16_t half) { return (half & half_infinity) != half_infinity; }
 
 // int8: integers from −127 to 127 and a scale.
-/// Of a group whose largest magnitude is `most`.
+/// The scale of a group whose largest magnitude is `most`.
 inline float int8_scale(float most) { return level_above(static_cast<double>(most) / 127.0); }
 inline std::int8_t to_int8(float value, float scale) {
   const float number = scale > 0.0F ? std::nearbyint(value / scale) : 0.0F;

@@ -16,7 +16,7 @@ constexpr std::size_t lanes = 4;
 
 double total(const Doubles& x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 
-/// Of as many values as are a multiple of `lanes`.
+/// Sums as many values as are a multiple of `lanes`.
 [[gnu::always_inline]] inline Sides sum_in_lanes(std::span<const float> values, double low, double high) {
   const Doubles zero{}, one = zero + 1.0, least = zero + low, most = zero + high;
   Doubles first{}, second{}, count{};

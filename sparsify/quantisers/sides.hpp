@@ -10,7 +10,7 @@ namespace hearsay {
 struct Sides {
   std::array<double, 2> sums{};
   std::array<double, 2> counts{};
-  /// Of magnitudes; a side without values has none (0/0).
+  /// The mean of its magnitudes; a side without values has none (0/0).
   double mean(std::size_t side) const { return sums[side] / counts[side]; }
 };
 

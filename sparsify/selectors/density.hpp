@@ -11,7 +11,7 @@ inline double read_density(Config& config) {
                      "fraction of the values that is kept; at least one value is");
 }
 
-inline std::uint64_t read_seed(Config& config) {
+inline std::uint64_t read_selector_seed(Config& config) {
   return static_cast<std::uint64_t>(config.integer("seed", 0, Range::at_least(0), "of the selector's random numbers"));
 }
 

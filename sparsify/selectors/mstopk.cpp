@@ -114,7 +114,7 @@ class MsTopK final : public Selector {
   explicit MsTopK(Config& config)
       : density_(read_density(config)),
         steps_(config.integer("steps", 30, Range::between(1, 1000), "passes that halve the range of thresholds")),
-        seed_(read_seed(config)) {}
+        seed_(read_selector_seed(config)) {}
 
   std::unique_ptr<Selector> fresh() const override {
     auto same = std::make_unique<MsTopK>(*this);

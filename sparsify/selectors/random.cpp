@@ -15,7 +15,7 @@ namespace {
 
 class RandomK final : public Selector {
  public:
-  explicit RandomK(Config& config) : density_(read_density(config)), seed_(read_seed(config)) {}
+  explicit RandomK(Config& config) : density_(read_density(config)), seed_(read_selector_seed(config)) {}
 
   std::unique_ptr<Selector> fresh() const override {
     auto same = std::make_unique<RandomK>(*this);

@@ -106,7 +106,7 @@ std::unique_ptr<Selector> make(Config& config) {
   const double density = read_density(config);
   const double sample = config.real("sample", 0.001, Range::fraction_above_zero(),
                                     "fraction of the values in the sample; more where that is too few to tell");
-  return std::make_unique<Sampled>(density, sample, read_seed(config));
+  return std::make_unique<Sampled>(density, sample, read_selector_seed(config));
 }
 
 }  // namespace

@@ -97,9 +97,9 @@ class Report(FolderTest):
         marks = read_csv(files / "norms-2.csv")
         records = [json.loads(line) for line in (self.folders[1] / "metrics.rank0000.jsonl").read_text().splitlines()]
         recorded = [record for record in records if record["record"] == "segments"]
-        for place, name in ((0, "conv.weight"), (2, "fc.weight")):
-            self.assertEqual([int(row[f"event {name}"]) for row in marks], [r["events"][place] for r in recorded])
-            self.assertEqual([float(row[f"norm {name}"]) for row in marks], [r["norms"][place] for r in recorded])
+        for position, name in ((0, "conv.weight"), (2, "fc.weight")):
+            self.assertEqual([int(row[f"event {name}"]) for row in marks], [r["events"][position] for r in recorded])
+            self.assertEqual([float(row[f"norm {name}"]) for row in marks], [r["norms"][position] for r in recorded])
 
     def test_edges_of_all_runs_have_one_scale(self):
         widths = {}
@@ -325,7 +325,7 @@ class Reading(FolderTest):
         self.assertEqual(names_of(["runs/a", "runs/a"]), ["a", "a"])
 
     def test_recorded_totals_are_the_summarys(self):
-        """Of a run that ended well, the last records of the metrics and the summary count the same."""
+        """In a run that ended well, the last records of the metrics and the summary count the same."""
         ledger = make_run(self.folder / "run", ranks=4)
         run = read_run(self.folder / "run", "run")
         self.assertEqual(run.metrics.last, ledger.total())

@@ -96,10 +96,10 @@ class Page(html.parser.HTMLParser):
 
     def row(self, head, name):
         """{column: value of the <data> element, else text} of the row `name` of the first table with column `head`."""
-        for place, row in enumerate(self.rows):
+        for index, row in enumerate(self.rows):
             if head not in [text for text, _ in row]:
                 continue
-            for candidate in self.rows[place + 1 :]:
+            for candidate in self.rows[index + 1 :]:
                 if candidate and candidate[0][0] == name:
                     return {
                         column: value if value is not None else text

@@ -476,6 +476,41 @@ std::string read_with(const std::string& text, const std::vector<std::string>& a
   return notes;
 }
 
+// A message that holds what looks like a place is still one problem, at its own place.
+TEST_CASE("an invalid configuration has its problems as values: file, line, column, message") {
+  Config config = Config::from_text("a: -1\nb: {c: 'x:3:4: y'}\n", "f:1:1: g.yaml");
+  config.real("a", 1.0, Range::above(0.0), "a");
+  config.section("b").real("c", 1.0, {}, "c");
+  config.section("b").refuse("c", "b.c and a go together");
+  try {
+    config.throw_if_invalid();
+    FAIL("no error");
+  } catch (const ConfigError& error) {
+    REQUIRE(error.problems.size() == 3);
+    CHECK(error.problems[0].source == "f:1:1: g.yaml");
+    CHECK(error.problems[0].line == 1);
+    CHECK(error.problems[0].column == 4);
+    CHECK(error.problems[0].message == "a: must be > 0, got -1");
+    CHECK(error.problems[1].message == "b.c and a go together");
+    CHECK(error.problems[2].message.starts_with("b.c: expected a number, got "));
+  }
+}
+
+TEST_CASE("a problem of an argument has the argument, and no line") {
+  Config config = Config::from_text("a: 1");
+  config.override_with("a=much", "set={'a': 'much'}");
+  config.real("a", 1.0, {}, "a");
+  try {
+    config.throw_if_invalid();
+    FAIL("no error");
+  } catch (const ConfigError& error) {
+    REQUIRE(error.problems.size() == 1);
+    CHECK(error.problems[0].source == "set={'a': 'much'}");
+    CHECK(error.problems[0].line == 0);
+    CHECK(error.problems[0].message.starts_with("a: expected a number"));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("keys that belonged to a choice that is overridden are left out with a note") {

@@ -9,8 +9,7 @@
 
 #include "base/config/config.hpp"
 #include "base/error.hpp"
-#include "base/text/plain_text.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 using namespace hearsay;
 using namespace std::string_literals;

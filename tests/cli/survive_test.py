@@ -31,7 +31,7 @@ TCP = ("--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "osc", "pt2pt
 
 
 def iterations(config):
-    """Of the job's budget that must be done: ranks begin no round that is less than half paid for."""
+    """How many of the job's budget must be done: ranks begin no round that is less than half paid for."""
     unbegun = (config["exchange"].get("local_steps", 1) - 1) // 2
     return config["train"]["epochs"] * EXAMPLES_OF_A_RANK // BATCH - unbegun
 

@@ -9,7 +9,7 @@
 #include "apps/shared/text.hpp"
 #include "apps/shared/train_report.hpp"
 #include "apps/tools/comparison.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 using namespace hearsay;
 

@@ -10,7 +10,7 @@
 #include "apps/shared/text.hpp"
 #include "apps/tools/watch_view.hpp"
 #include "base/error.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 
 using namespace hearsay;

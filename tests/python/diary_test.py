@@ -41,7 +41,7 @@ LOOP = """
 
 
 def simulator():
-    """Of another build folder, or the one that $HEARSAY_SIMULATOR names."""
+    """The simulator of another build folder, or the one that $HEARSAY_SIMULATOR names."""
     builds = Path(__file__).resolve().parents[2] / "build"
     built = [builds / name / "apps/simulator/hearsay-simulator" for name in ("simulator", "simulator-core")]
     named = os.environ.get("HEARSAY_SIMULATOR")

@@ -364,6 +364,7 @@ class EndingsTest(JobCase):
                 hearsay.join({}, {"x": np.zeros(3, np.float32)}, set={"trigger.horizon": "much"})
             except hearsay.errors.ConfigError as error:
                 assert "set={'trigger.horizon': " in str(error), error
+                assert error.problems[0][:3] == ("set", None, None) and "expected a number" in error.problems[0].message
             else: assert False
             try:
                 hearsay.join("nowhere.yaml", {"x": np.zeros(3, np.float32)})

@@ -110,9 +110,9 @@ class LoopTest(JobCase):
             for what in (member.parameters, member.gradients):
                 view = what["x1"]
                 what["x1"] = view - 1  # in place of what["x1"] -= 1
-                for place in (member.step, member.averaged):
+                for entered in (member.step, member.averaged):
                     try:
-                        with place(): pass
+                        with entered(): pass
                     except hearsay.errors.ConfigError as error: assert "['x1'][...] = values" in str(error), error
                     else: assert False
                 what["x1"] = view

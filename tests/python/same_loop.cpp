@@ -1,8 +1,8 @@
 // The loop of tests/python/same_loop.py in C++, on the same model, data and random numbers: to compare bits and times.
-//   mpirun -n 2 same_loop gossip.yaml FOLDER STEPS BATCH [bare | given | turns]
+//   mpirun -n 2 same_loop gossip.yaml FOLDER STEPS BATCH [bare | given | both]
 // Rank 0 writes the model that all begin with, and every rank its batches, into FOLDER; the Python loop reads them.
 // Prints one JSON object a rank. `bare`: no participant, the optimizer alone. `given`: the batches lie there already,
-// as inputsRANK and labelsRANK, all of them 4-byte floats. `turns`: without and with a participant, ten steps each in
+// as inputsRANK and labelsRANK, all of them 4-byte floats. `both`: without and with a participant, ten steps each in
 // turn, so that what else the machine does slows both down.
 #include <hearsay/participant.hpp>
 
@@ -137,7 +137,7 @@ double median_ms(std::vector<double> seconds) {
   return 1e3 * seconds[seconds.size() / 2];
 }
 
-/// Of steps: by the clock, and processor time of the thread that computes.
+/// Times of steps: by the clock, and processor time of the thread that computes.
 struct Times {
   std::vector<double> clock, thread;
 
@@ -188,7 +188,7 @@ void print(int rank, const Learner& learner, const Found& found, const hearsay::
 }
 
 void run(const hearsay::mpi::Environment& mpi, std::span<char*> words) {
-  if (words.size() < 5) throw hearsay::ConfigError("usage: same_loop CONFIG FOLDER STEPS BATCH [bare | given | turns]");
+  if (words.size() < 5) throw hearsay::ConfigError("usage: same_loop CONFIG FOLDER STEPS BATCH [bare | given | both]");
   const std::string folder = words[2], rank = std::to_string(mpi.rank());
   const int steps = std::atoi(words[3]), batch = std::atoi(words[4]);
   const std::string mode = words.size() > 5 ? words[5] : "";
@@ -207,7 +207,7 @@ void run(const hearsay::mpi::Environment& mpi, std::span<char*> words) {
     member.emplace(mpi.communicator(), plan.topology(mpi.ranks()), plan.exchange(), learner.replica,
                    hearsay::ParticipantOptions{.step = {.learning_rate = learning_rate, .momentum = momentum}});
   torch::manual_seed(static_cast<std::uint64_t>(mpi.rank()));
-  const Found found = run(steps, data, learner, member ? &*member : nullptr, mode == "turns" ? &alone : nullptr);
+  const Found found = run(steps, data, learner, member ? &*member : nullptr, mode == "both" ? &alone : nullptr);
   if (member) member->settle();
   print(mpi.rank(), learner, found, member ? member->ledger().totals() : hearsay::LedgerTotals{});
 }

@@ -1,9 +1,9 @@
 """The loop of same_loop.cpp in Python, on what that has written: to compare bits and times.
 
-    mpirun -n 2 python3 same_loop.py gossip.yaml FOLDER STEPS BATCH [bare | turns]
+    mpirun -n 2 python3 same_loop.py gossip.yaml FOLDER STEPS BATCH [bare | both]
 
 Prints one JSON object a rank. `bare`: the optimizer alone, with gradients in tensors of their own as torch makes them.
-`turns`: both of them, ten steps each in turn, so that what else the machine does slows both down.
+`both`: both of them, ten steps each in turn, so that what else the machine does slows both down.
 """
 import copy
 import json
@@ -46,7 +46,7 @@ def member_step(member, net, optimizer, x, y):
 
 
 class Times:
-    """Of steps: by the clock, and processor time of the thread that computes."""
+    """Times of steps: by the clock, and processor time of the thread that computes."""
 
     def __init__(self):
         self.clock, self.thread = [], []
@@ -97,13 +97,13 @@ def main(config, folder, steps, batch, mode=None):
     process_start = time.process_time()
     for k in range(steps):
         x, y = inputs[k % len(inputs)], labels[k % len(inputs)]
-        if mode == "bare" or (mode == "turns" and k // 10 % 2 == 0):
+        if mode == "bare" or (mode == "both" and k // 10 % 2 == 0):
             times_alone.of(bare_step, alone, optimizer_alone, x, y)
         else:
             times.of(member_step, member, net, optimizer, x, y)
     said = {"rank": rank, "process_ms": 1e3 * (time.process_time() - process_start) / steps}
     said.update(times_alone.medians() if mode == "bare" else times.medians())
-    if mode == "turns":
+    if mode == "both":
         said.update(times_alone.medians("bare_"))
     if member:
         said["hash"] = member.replica_hash

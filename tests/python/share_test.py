@@ -7,7 +7,7 @@ from support import JobCase, needs_torch
 class ShareTest(JobCase):
     @needs_torch
     def test_shares_are_disjoint_and_complete_or_refused(self):
-        """Of two ranks whose random numbers differ; in one process."""
+        """Two ranks whose random numbers differ; in one process."""
         job = self.job(
             """
             import re, torch, hearsay

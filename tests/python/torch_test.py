@@ -218,9 +218,9 @@ class TorchTest(JobCase):
                 member = hearsay.join({"report": {"overwrite": True}}, model)
                 with member.step(): model[0].weight.sum().backward()
                 change(model)
-                for place in (member.step, member.averaged):
+                for entered in (member.step, member.averaged):
                     try:
-                        with place(): pass
+                        with entered(): pass
                     except hearsay.errors.ConfigError as error: assert why and re.search(why, str(error)), (why, error)
                     else: assert why is None, why
                 member.leave()

@@ -107,7 +107,7 @@ class TypesTest(JobCase):
         )
 
     def test_a_model_ends_within_the_spacing_of_its_type(self):
-        """Of a float32 model: a strongly convex loss, so that roundings do not add up."""
+        """The end of a float32 model, to within that: a strongly convex loss, so that roundings do not add up."""
         self.good_job(
             LOOPS
             + """

@@ -36,7 +36,7 @@ def changed(text, draw):
     kind = draw.random()
     if kind < 0.6:
         value = draw.choice(list(re.finditer(r'"([^"]*)"', text[text.index("<platform"):])))
-        start, end = (text.index("<platform") + place for place in value.span(1))
+        start, end = (text.index("<platform") + offset for offset in value.span(1))
         old = value.group(1)
         new = draw.choice([*WORDS, old + draw.choice("019ax-"), old[1:], old[:-1], old.replace("1", "9")])
         return text[:start] + new + text[end:]

@@ -131,13 +131,13 @@ class EmulatedBackend {
   std::shared_ptr<void> pin(std::span<std::byte> memory) {
     return {memory.data(), [](void*) {}};
   }
-  void read(const std::byte* there, std::span<std::byte> place) {
-    *state_->crossed += place.size();
-    state_->queue.push([=] { std::memcpy(place.data(), there, place.size()); });
+  void read(const std::byte* there, std::span<std::byte> here) {
+    *state_->crossed += here.size();
+    state_->queue.push([=] { std::memcpy(here.data(), there, here.size()); });
   }
-  void write(std::span<const std::byte> place, std::byte* there) {
-    *state_->crossed += place.size();
-    state_->queue.push([=] { std::memcpy(there, place.data(), place.size()); });
+  void write(std::span<const std::byte> here, std::byte* there) {
+    *state_->crossed += here.size();
+    state_->queue.push([=] { std::memcpy(there, here.data(), here.size()); });
   }
   void copy(const void* from, void* to, std::size_t bytes) {
     state_->queue.push([=] {

@@ -71,7 +71,7 @@ class LocalMemory final : public RemoteMemory {
 
  private:
   std::atomic_ref<std::uint64_t> word_at(int target, std::size_t offset) {
-    if (offset % sizeof(std::uint64_t) != 0) throw std::logic_error("local memory: a word at an uneven place");
+    if (offset % sizeof(std::uint64_t) != 0) throw std::logic_error("local memory: a word at an uneven offset");
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(range(target, offset, sizeof(std::uint64_t)).data()));
   }
   std::span<std::byte> range(int target, std::size_t offset, std::size_t length) {

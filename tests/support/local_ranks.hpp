@@ -49,7 +49,7 @@ struct LocalJob {
   EngineKind engine = EngineKind::inline_engine;
   std::vector<int> nodes{};               ///< the machine of every rank; empty: one machine
   std::optional<std::uint64_t> delays{};  ///< seed: messages between ranks are late at random
-  /// Where a rank's replica lives. Its memory is to be looked at during a ComputeTurn only.
+  /// Where a rank's replica lives. Its memory is to be looked at during a ComputeSlice only.
   std::function<std::shared_ptr<Device>(int rank)> device = [](int) { return processor(); };
   Iteration iterations_per_epoch = 1;
   StepResponse step{.learning_rate = 1.0};  ///< what the participants are told of the optimizer

@@ -167,21 +167,21 @@ TEST_CASE("every weight rule on every graph: doubly stochastic, or shares of all
   CHECK(built > 200);
 }
 
-TEST_CASE("every turn of a graph that changes is doubly stochastic on its edges, and a period connects all") {
+TEST_CASE("every phase of a graph that changes is doubly stochastic on its edges, and a period connects all") {
   int changing = 0;
   for (const GraphEntry& entry : graphs())
     for (const int ranks : sizes) {
       Config config;
       const auto family = entry.make(config);
-      if (!graph_if_it_fits(entry, ranks) || family->turns(ranks).empty()) continue;
+      if (!graph_if_it_fits(entry, ranks) || family->phases(ranks).empty()) continue;
       CAPTURE(entry.name);
       CAPTURE(ranks);
       ++changing;
       const Topology t = test::build(ranks, std::string(entry.name), "uniform");
-      CHECK(t.period() == static_cast<std::int64_t>(t.turns.size()));
+      CHECK(t.period() == static_cast<std::int64_t>(t.phases.size()));
       CHECK(t.edges_in_use() == ranks);
-      for (std::size_t k = 0; k < t.turns.size(); ++k) {
-        const MixingMatrix w = turn_matrix(t.turns[k], t.turn_weight);
+      for (std::size_t k = 0; k < t.phases.size(); ++k) {
+        const MixingMatrix w = phase_matrix(t.phases[k], t.phase_weight);
         for (int i = 0; i < ranks; ++i) {
           double row = 0.0, column = 0.0;
           for (int j = 0; j < ranks; ++j) {
@@ -193,7 +193,7 @@ TEST_CASE("every turn of a graph that changes is doubly stochastic on its edges,
           CHECK(column == 1.0);
           const Neighbourhood own = t.neighbourhood(i);
           CHECK(own.sends() == 1);
-          CHECK(own.neighbours[own.turns[k].to] == t.turns[k][static_cast<std::size_t>(i)]);
+          CHECK(own.neighbours[own.turns[k].to] == t.phases[k][static_cast<std::size_t>(i)]);
           CHECK(w(i, own.neighbours[own.turns[k].from]) == own.turn_weight);
         }
       }
@@ -201,7 +201,7 @@ TEST_CASE("every turn of a graph that changes is doubly stochastic on its edges,
   CHECK(changing >= 10);
 }
 
-TEST_CASE("a turn that is no permutation, or keeps a rank to itself, is a bug") {
+TEST_CASE("a phase that is no permutation, or keeps a rank to itself, is a bug") {
   CHECK_NOTHROW(require_permutation({1, 2, 0}));
   CHECK_THROWS_AS(require_permutation({1, 1, 0}), std::logic_error);
   CHECK_THROWS_AS(require_permutation({1, 0, 2}), std::logic_error);

@@ -69,7 +69,7 @@ TEST_CASE("a rank's row of W") {
   CHECK(alone.self_weight == 1.0);
 }
 
-TEST_CASE("degrees and places in lists are those of the lists") {
+TEST_CASE("degrees and positions in lists are those of the lists") {
   const Topology path = test::build(6, "path", "metropolis"), star = test::build(6, "star", "metropolis"),
                  turning = test::build(6, "one_peer_exponential", "uniform"), all = TopologyPlan::everybody().build(6);
   for (const Topology* t : {&path, &star, &turning, &all})

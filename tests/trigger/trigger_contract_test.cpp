@@ -362,11 +362,11 @@ TEST_CASE("the norm neither overflows nor drowns, and shows what is not finite")
   CHECK(norm(huge) == 10.0 * static_cast<double>(std::numeric_limits<float>::max()));
   const std::vector<float> tiny(4, std::numeric_limits<float>::denorm_min());
   CHECK(norm(tiny) == 2.0 * static_cast<double>(std::numeric_limits<float>::denorm_min()));
-  for (const std::size_t place : {0U, 20U, 32U}) {
+  for (const std::size_t position : {0U, 20U, 32U}) {
     std::vector<float> values(33, 1.0F);
-    values[place] = std::numeric_limits<float>::infinity();
+    values[position] = std::numeric_limits<float>::infinity();
     CHECK(std::isinf(norm(values)));
-    values[place] = std::numeric_limits<float>::quiet_NaN();
+    values[position] = std::numeric_limits<float>::quiet_NaN();
     CHECK(std::isnan(norm(values)));
   }
 }

@@ -72,7 +72,7 @@ def _reached(summaries):
 
 
 def _choice(candidates, within):
-    """Of (reached, value, summaries) the best, or the smallest value that is `within` of it."""
+    """The best of (reached, value, summaries), or the one of the smallest value that is `within` of it."""
     best = max(candidates, key=lambda candidate: candidate[0])
     if within is None:
         return best
@@ -127,7 +127,7 @@ def _share(name):
 
 
 def _columns(summaries):
-    """Of one table."""
+    """The columns of one table."""
     learns = any(quality_of(s).mean_model is not None for s in summaries)
     shares = [_share(name) for name in sorted({name for s in summaries for name in s.get("shares", {})})]
     if not learns and any(s.get("time_per_iteration_s") for s in summaries):

@@ -105,8 +105,8 @@ def spread(positions, distance):
             merged.append([(c1 * n1 + c2 * n2) / (n1 + n2), n1 + n2])
     placed = [centre + (k - (size - 1) / 2) * distance for centre, size in merged for k in range(size)]
     result = [0.0] * len(positions)
-    for place, i in zip(placed, order):
-        result[i] = place
+    for height, i in zip(placed, order):
+        result[i] = height
     return result
 
 
@@ -119,10 +119,10 @@ def label_ends(axes, ends):
     height_pt = axes.get_position().height * axes.figure.get_figheight() * 72
     to_fraction = axes.transData + axes.transAxes.inverted()
     heights = [min(max(to_fraction.transform((axes.get_xlim()[1], y))[1], 0), 1) for y, *_ in ends]
-    for place, (_, name, colour) in zip(spread(heights, _LINE_HEIGHT_PT / height_pt), ends):
+    for height, (_, name, colour) in zip(spread(heights, _LINE_HEIGHT_PT / height_pt), ends):
         axes.annotate(
             text.shortened(name, 20),
-            (1.0, place),
+            (1.0, height),
             xycoords="axes fraction",
             xytext=(5, 0),
             textcoords="offset points",

@@ -67,7 +67,7 @@ def apply():
 
 
 def colour(number):
-    """Of series `number`, from 0."""
+    """The colour of series `number`, from 0."""
     return SERIES[number % len(SERIES)]
 
 

@@ -99,7 +99,7 @@ def _drawn(series, x, y, metric):
 
 
 def _figures(series, metric, caption):
-    """Of a metric on the test set; None: of the training loss."""
+    """Figures of a metric on the test set; None: of the training loss."""
     title = "Training loss" if metric is None else metric.label[0].upper() + metric.label[1:]
     name = "loss" if metric is None else metric.name if metric.name != "loss" else "test-loss"
     y = metric.name if metric else "loss"

@@ -17,7 +17,7 @@ def edge_width_pt(bytes_sent, most):
     return max(0.3, _WIDEST_PT * bytes_sent / most)
 
 
-def _places(ranks):
+def _points(ranks):
     return [(math.sin(2 * math.pi * r / ranks), math.cos(2 * math.pi * r / ranks)) for r in range(ranks)]
 
 
@@ -25,14 +25,14 @@ def _drawn(edges, ranks, number):
     plot, axes = canvas(3.6)
     axes.set_aspect("equal")
     axes.axis("off")
-    places = _places(ranks)
+    points = _points(ranks)
     node_pt = max(9.0, min(22.0, 420.0 / ranks))
     for edge in edges[edges["bytes_sent"] > 0].itertuples():
         width = edge.width_pt
         axes.add_patch(
             FancyArrowPatch(
-                places[edge.sender],
-                places[edge.receiver],
+                points[edge.sender],
+                points[edge.receiver],
                 connectionstyle="arc3,rad=0.12",
                 arrowstyle=ArrowStyle.Simple(head_length=width + 4, head_width=width + 5, tail_width=width),
                 mutation_scale=1,
@@ -43,8 +43,8 @@ def _drawn(edges, ranks, number):
                 color=style.colour(number),
             )
         )
-    axes.scatter(*zip(*places), s=node_pt**2, facecolor=style.PAPER, edgecolor=style.MUTED, zorder=3)
-    for rank, (x, y) in enumerate(places):
+    axes.scatter(*zip(*points), s=node_pt**2, facecolor=style.PAPER, edgecolor=style.MUTED, zorder=3)
+    for rank, (x, y) in enumerate(points):
         axes.text(x, y, str(rank), ha="center", va="center", fontsize=8 if ranks <= 24 else 5, zorder=4)
     axes.set_xlim(-1.25, 1.25)
     axes.set_ylim(-1.25, 1.25)

@@ -98,7 +98,7 @@ def _close_up_start(history):
     return max(0, len(history.iterations) // 2 - _CLOSE_UP_ITERATIONS // 2)
 
 
-def _figures(place, run, options):
+def _figures(index, run, options):
     title = "Norms and thresholds"
     history = run.metrics.segments.get(options.rank)
     if history is None and run.metrics.segments:
@@ -110,11 +110,11 @@ def _figures(place, run, options):
     if history.norms is None:
         return [Absent(title, f"{run.manifest['exchange']} has no trigger, so there are none", run.name)]
     numbers = chosen_segments(run, history, options.segments)
-    data, colour = _long_table(run, history, numbers), style.colour(place)
+    data, colour = _long_table(run, history, numbers), style.colour(index)
 
     def figure(name, words, caption, quantity, panel):
         return Figure(
-            f"{name}-{place + 1}", f"{words}: {run.name}", caption, data, _stack(run, numbers, quantity, colour, panel)
+            f"{name}-{index + 1}", f"{words}: {run.name}", caption, data, _stack(run, numbers, quantity, colour, panel)
         )
 
     rank = f"Rank {options.rank}. "
@@ -146,4 +146,4 @@ def _figures(place, run, options):
 
 
 def draw(runs, options):
-    return [figure for place, run in enumerate(runs) for figure in _figures(place, run, options)]
+    return [figure for index, run in enumerate(runs) for figure in _figures(index, run, options)]

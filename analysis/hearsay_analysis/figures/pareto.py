@@ -128,7 +128,7 @@ def data(points, front):
 
 
 def figure(name, title, points, front):
-    """Of one combination of ranks and axis values."""
+    """The figure of one combination of ranks and axis values."""
     if not numbered(points):
         return Absent(title, "none of its runs has finished")
     single = sum(1 for p in points if p.seeds == 1)

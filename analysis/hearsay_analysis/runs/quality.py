@@ -40,7 +40,7 @@ ACCURACY = Metric("accuracy", True, True)
 
 @dataclass(frozen=True)
 class Quality:
-    """Of the averaged model and of the worst rank; None: not measured."""
+    """How good the averaged model and the worst rank are; None: not measured."""
 
     metric: Metric
     mean_model: float | None = None

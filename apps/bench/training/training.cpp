@@ -13,7 +13,6 @@
 #include "runtime/exchange/participant.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/training/model/model.hpp"
-#include "runtime/training/process/threads.hpp"
 #include "runtime/training/set_up.hpp"
 
 namespace hearsay {
@@ -141,7 +140,7 @@ class HearsayLoop {
       member_.finish(k_);
       {
         const PhaseTimer timer(member_.ledger(), Phase::optimizer);
-        const ComputeTurn turn(*model_.replica().device);
+        const ComputeSlice slice(*model_.replica().device);
         optimizer_.step();
       }
       member_.stepped(k_);

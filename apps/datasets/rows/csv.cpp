@@ -22,7 +22,7 @@
 #include "apps/datasets/rows/scaling.hpp"
 #include "base/config/yaml.hpp"
 #include "base/error.hpp"
-#include "base/text/plain_text.hpp"
+#include "base/text/foreign_text.hpp"
 #include "runtime/data/classes.hpp"
 
 namespace hearsay {

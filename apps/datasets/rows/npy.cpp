@@ -1,8 +1,8 @@
 // npy: two arrays that numpy.save has written, inputs (N, …) and targets (N, …): regression, or classes.
-//   inputs = (x − mean)/deviation of its place over the training rows, or x;  target = y
+//   inputs = (x − mean)/deviation of its column over the training rows, or x;  target = y
 // The format: numpy's own description (numpy/lib/format.py, versions 1 to 3): a magic word, a header that is a Python
 // dictionary with `descr`, `fortran_order` and `shape`, then the numbers.
-// Means and deviations are those of at most 10,000 training rows, evenly spread; a place that does not change is only
+// Means and deviations are those of at most 10,000 training rows, evenly spread; a column that does not change is only
 // shifted. Without files to test on, every 1/test_fraction-th row is tested on.
 // Cost: no messages; files are mapped, and a rank keeps 4 bytes a row.
 #include <algorithm>
@@ -265,7 +265,7 @@ class NpyExamples final : public Examples {
  private:
   std::shared_ptr<const Arrays> arrays_;
   std::vector<std::uint32_t> rows_;
-  std::shared_ptr<const Scaling> scaling_;  // of every place of a row
+  std::shared_ptr<const Scaling> scaling_;  // of every column
 };
 
 class Npy final : public DatasetSource {
@@ -282,7 +282,7 @@ class Npy final : public DatasetSource {
                                "what targets are: numbers, learnt by mean square error, or classes 0, 1, …") ==
                  "classes"),
         standardised_(config.flag("standardise", true,
-                                  "shift and scale every place of a row to mean 0 and deviation 1 over the training "
+                                  "shift and scale every column of a row to mean 0 and deviation 1 over the training "
                                   "rows; false: take inputs as they are")) {
     config.require(test_inputs_.empty() == test_targets_.empty(), "test_targets",
                    "test_inputs and test_targets belong together: give both or none");
@@ -343,10 +343,10 @@ class Npy final : public DatasetSource {
   }
 
   static std::uint32_t class_of(const Array& targets, std::size_t row) {
-    const std::string place = targets.origin() + ": row " + std::to_string(row) + " is no class: ";
-    if (targets.row_size() != 1) throw DataError(place + "it has " + std::to_string(targets.row_size()) + " numbers");
+    const std::string where = targets.origin() + ": row " + std::to_string(row) + " is no class: ";
+    if (targets.row_size() != 1) throw DataError(where + "it has " + std::to_string(targets.row_size()) + " numbers");
     const double value = targets.at(row, 0);
-    return class_number(value, place + yaml_real(value));
+    return class_number(value, where + yaml_real(value));
   }
 
   Scaling scaling_of(const Array& inputs, const std::vector<std::uint32_t>& training) const {
@@ -370,7 +370,7 @@ class Npy final : public DatasetSource {
 DatasetEntry npy_entry() {
   return {.name = "npy",
           .summary = "arrays that numpy.save has written: regression, or classes",
-          .equation = "inputs = (x - mean)/deviation, place by place; target = y",
+          .equation = "inputs = (x - mean)/deviation, column by column; target = y",
           .cost = "no communication; files are mapped, 4 bytes a row",
           .citation = "",
           .make = [](Config& config, std::uint64_t) -> std::unique_ptr<DatasetSource> {

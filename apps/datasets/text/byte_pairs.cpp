@@ -137,9 +137,9 @@ BytePairs BytePairs::learnt(std::span<const std::string_view> lines, std::size_t
   for (std::uint64_t pair = 0; tokens.size() < most && counts.most_frequent(pair);) {
     const std::string text =
         tokens[static_cast<std::size_t>(left_of(pair))] + tokens[static_cast<std::size_t>(right_of(pair))];
-    const auto [place, is_new] = known.emplace(text, static_cast<std::int64_t>(tokens.size()));
+    const auto [entry, is_new] = known.emplace(text, static_cast<std::int64_t>(tokens.size()));
     if (is_new) tokens.push_back(text);
-    counts.join(pair, place->second);
+    counts.join(pair, entry->second);
   }
   return BytePairs(std::move(tokens));
 }

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/text/plain_text.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {

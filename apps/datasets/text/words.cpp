@@ -18,7 +18,7 @@
 #include "apps/datasets/mapped_text.hpp"
 #include "apps/datasets/text/tokens.hpp"
 #include "apps/datasets/text/toy_grammar.hpp"
-#include "base/text/plain_text.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {

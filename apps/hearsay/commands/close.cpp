@@ -3,7 +3,7 @@
 
 #include "apps/hearsay/commands.hpp"
 #include "apps/shared/output.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 #include "runtime/training/failure/killed_run.hpp"
 
 namespace hearsay {

@@ -8,7 +8,7 @@
 #include "apps/shared/output.hpp"
 #include "apps/shared/text.hpp"
 #include "base/error.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {

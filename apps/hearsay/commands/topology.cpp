@@ -66,12 +66,12 @@ std::string period_text(const Topology& topology) {
          significant(iterations, 4) + " iterations (without gradients)";
 }
 
-/// "rank 3: sends to 4, 5, 7 in turns".
-void print_turns(const Topology& topology) {
-  std::printf("turns\n");
+/// "rank 3: sends to 4, 5, 7 in turn".
+void print_phases(const Topology& topology) {
+  std::printf("phases\n");
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(topology.ranks()); ++rank) {
     std::string text;
-    for (const Turn& turn : topology.turns) text += (text.empty() ? "" : ", ") + std::to_string(turn[rank]);
+    for (const GraphPhase& phase : topology.phases) text += (text.empty() ? "" : ", ") + std::to_string(phase[rank]);
     std::printf("  rank %zu: sends to %s\n", rank, text.c_str());
   }
 }
@@ -93,7 +93,7 @@ void line(const char* label, const std::string& text) {
 }
 
 void print_changing(const Topology& topology) {
-  const double weight = topology.turn_weight;
+  const double weight = topology.phase_weight;
   line("period", counted(topology.period(), "iteration") + ", " + std::to_string(topology.edges_in_use()) +
                      " directed edges in each");
   line("weights", "own " + significant(1.0 - weight, 6) + ", the peer's " + significant(weight, 6));
@@ -116,11 +116,11 @@ void print(const Topology& topology) {
 }
 
 void print_weights(const Topology& topology, bool asked_for) {
-  const char* const what = topology.changes() ? "turns" : "rows of W";
+  const char* const what = topology.changes() ? "phases" : "rows of W";
   if (topology.ranks() > most_rows && !asked_for)
     std::printf("  (--weights shows the %d %s)\n", topology.ranks(), what);
   else
-    topology.changes() ? print_turns(topology) : print_rows(topology);
+    topology.changes() ? print_phases(topology) : print_rows(topology);
 }
 
 void write_dot(const Topology& topology, const std::string& file) {

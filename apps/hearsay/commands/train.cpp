@@ -19,8 +19,8 @@
 #include "apps/shared/train_report.hpp"
 #include "base/config/yaml.hpp"
 #include "base/error.hpp"
-#include "base/job_size.hpp"
-#include "base/text/shown.hpp"
+#include "base/ids.hpp"
+#include "base/text/foreign_text.hpp"
 #include "runtime/training/dry_run.hpp"
 #include "runtime/training/process/same_run.hpp"
 #include "runtime/training/session.hpp"
@@ -129,8 +129,8 @@ std::optional<TrainArguments> continued(TrainArguments arguments, const mpi::Env
 }
 
 void warn(const mpi::Environment& mpi, const std::string& words) {
-  const std::string place = mpi.ranks() > 1 ? "[rank " + std::to_string(mpi.rank()) + "] " : "";
-  say("hearsay: " + place + "warning:", words);
+  const std::string who = mpi.ranks() > 1 ? "[rank " + std::to_string(mpi.rank()) + "] " : "";
+  say("hearsay: " + who + "warning:", words);
 }
 
 /// After all that can be wrong before. `folder`: of rank 0.

@@ -6,7 +6,7 @@
 
 #include "apps/shared/launch.hpp"
 #include "apps/shared/text.hpp"
-#include "base/text/shown.hpp"
+#include "base/text/foreign_text.hpp"
 
 namespace hearsay {
 namespace {

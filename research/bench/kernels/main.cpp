@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "apps/bench/probe/machine.hpp"
+#include "base/timing.hpp"
 #include "research/bench/kernels/suite.hpp"
 
 namespace {

@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "apps/bench/probe/machine.hpp"
 #include "apps/shared/text.hpp"
 #include "base/timing.hpp"
 #include "hearsay_version.hpp"

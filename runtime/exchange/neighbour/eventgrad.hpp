@@ -2,7 +2,6 @@
 // EventGraD, for algorithms that are made of it: dpsgd, which always fires, and those of runtime/exchange/outer/.
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "runtime/exchange/neighbour/plan.hpp"
 #include "trigger/trigger.hpp"
@@ -18,8 +17,7 @@ struct EventGradSettings {
 };
 std::unique_ptr<ExchangePlan> eventgrad_plan(const EventGradSettings& settings, const ExchangeLaws& laws);
 
-/// Reads what `exchange: {name: eventgrad}` reads, `trigger:` and `sparsify:` included; `usual_mixing` is the rule
-/// where none is asked for.
-std::unique_ptr<ExchangePlan> eventgrad_plan(Config& exchange, Config& root, std::string_view usual_mixing);
+/// Reads what `exchange: {name: eventgrad}` reads, `trigger:` and `sparsify:` included.
+std::unique_ptr<ExchangePlan> eventgrad_plan(Config& exchange, Config& root);
 
 }  // namespace hearsay

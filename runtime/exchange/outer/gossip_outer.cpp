@@ -28,7 +28,7 @@ ExchangeEntry gossip_outer_exchange() {
           .citation = "ghosh2021eventgrad; gasloc2026gossip",
           .make = [](Config& exchange, Config& root) -> std::unique_ptr<ExchangePlan> {
             using enum OuterGossipOptions::Velocity;
-            auto eventgrad = eventgrad_plan(exchange, root, "arrival");
+            auto eventgrad = eventgrad_plan(exchange, root);
             const Schedule schedule = eventgrad->schedule();
             const bool waits = schedule == Schedule::lockstep;
             const OuterGossipOptions options = read_outer_gossip(exchange, schedule, waits ? halfway : differences);

@@ -27,8 +27,8 @@ struct Pages {
   constexpr std::uint32_t needed(std::uint32_t entries) const {
     return static_cast<std::uint32_t>(ceil_div(fill + entries, chunk_size)) - 1;
   }
-  /// Where the rank-th of them goes, if `first_new` is the first of the needed pages: page · chunk_size + place.
-  constexpr std::uint64_t place(std::uint32_t first_new, std::uint32_t rank) const {
+  /// Where the rank-th of them goes, if `first_new` is the first of the needed pages: page · chunk_size + slot.
+  constexpr std::uint64_t slot(std::uint32_t first_new, std::uint32_t rank) const {
     const std::uint32_t at = fill + rank;
     if (at < chunk_size) return static_cast<std::uint64_t>(last) * chunk_size + at;
     return static_cast<std::uint64_t>(first_new) * chunk_size + (at - chunk_size);
@@ -162,10 +162,10 @@ struct AddAndCollect {
         if (((part.hits >> (4 * row + c)) & 1U) == 0) continue;
         const float value = part.row[row].at[c];
         Block::add(shared.histogram + digit_at(0).of(magnitude_bits(value)), 1U);
-        const std::uint64_t place = pages.place(first_new, rank++);
-        if (place / chunk_size >= store.capacity) continue;
-        store.values[place] = value;
-        store.positions[place] = static_cast<std::uint32_t>(first_of(tile_first, row, t) + c);
+        const std::uint64_t slot = pages.slot(first_new, rank++);
+        if (slot / chunk_size >= store.capacity) continue;
+        store.values[slot] = value;
+        store.positions[slot] = static_cast<std::uint32_t>(first_of(tile_first, row, t) + c);
       }
       row_first += count_of(sums, row);
     }

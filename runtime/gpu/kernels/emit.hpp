@@ -113,9 +113,9 @@ struct Emit {
       const std::uint64_t its_class = c < quad.count ? class_of(cut, quad.values.at[c]) : 0;
       const std::uint32_t rank = band_of(before);  // of a value of the band
       if (its_class == one_kept || (its_class == one_in_band && rank < cut.count)) {
-        const std::uint32_t place = kept_of(before) + (rank < cut.count ? rank : cut.count);
-        positions[place] = quad.position(c);
-        values[place] = quad.values.at[c];
+        const std::uint32_t at = kept_of(before) + (rank < cut.count ? rank : cut.count);
+        positions[at] = quad.position(c);
+        values[at] = quad.values.at[c];
         view.values[quad.position(c)] = 0.0F;
       }
       before += its_class;

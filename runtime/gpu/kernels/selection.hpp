@@ -23,7 +23,7 @@ struct Cut {
   std::uint32_t count = 0;
 };
 
-/// A run of candidates: places [page · chunk_size, … + count) of the pages.
+/// A run of candidates: entries [page · chunk_size, … + count) of the pages.
 struct Chunk {
   std::uint32_t page;
   std::uint32_t count;

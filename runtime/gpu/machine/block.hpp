@@ -21,7 +21,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/gpu/machine/host_device.hpp"
+// The one macro of the project marks what nvcc compiles for the GPU and every other compiler for the processor.
+#if defined(__CUDACC__)
+#define HEARSAY_DEVICE __device__
+#else
+#define HEARSAY_DEVICE
+#endif
 
 namespace hearsay::device {
 
@@ -49,7 +54,7 @@ HEARSAY_DEVICE void store4(const Float4& stored, float* values, std::uint64_t fi
 }
 
 /// The sum, maximum … of one register of every thread: a tree, so that sums of floats have the same bits everywhere.
-/// `scratch` has Block::threads places.
+/// `scratch` has Block::threads entries.
 template <class Block, class T, class Combine>
 HEARSAY_DEVICE T reduce(Block& block, T* scratch, typename Block::template PerThread<T>& values, Combine combine) {
   block.phase([&](unsigned t) { scratch[t] = values[t]; });

@@ -15,7 +15,7 @@ bool PoliteFlush::is_open(int target) const {
   return state != targets_.end() && state->second.flushed != state->second.started;
 }
 
-// A question that is put behind bytes which have not left may overtake them.
+// A question that is put after bytes which have not left may overtake them.
 bool PoliteFlush::flush(int target) {
   Target& state = targets_[target];
   if (state.flushed == state.started) return true;

@@ -8,7 +8,7 @@
 //   - under MPICH, whose flush polls without ever giving the core away, and where puts are carried out by the target's
 //     library (Debian's MPICH: everywhere, also on one node) polls until the target's thread has had a core. With more
 //     ranks than cores most of every core goes into that.
-// So a long put is one that says when it has left, a small get behind it is answered after it, and both may be asked
+// So a long put is one that says when it has left, a small get after it is answered after it, and both may be asked
 // for without waiting; once the answer is there, the flush, which alone says what is complete, has nothing left to wait
 // for. The ledger counts these gets no more than what MPI sends for a flush. Cost: a round trip more before a long
 // packet's head may go.

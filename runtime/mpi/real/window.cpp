@@ -98,7 +98,7 @@ struct Window::Handle {
   std::optional<PoliteFlush> polite;
   std::size_t polite_from = std::numeric_limits<std::size_t>::max();  // bytes of a put
   bool fills_by_itself = false;
-  bool says_when_it_has_left = true;  // a put that is asked about; MPICH answers questions behind its puts as it is
+  bool says_when_it_has_left = true;  // a put that is asked about; MPICH answers questions after its puts as it is
 
   bool is_polite_to(int target) const { return polite_from == 0 || (polite && polite->is_open(target)); }
   MPI_Aint displacement(int target, std::size_t offset) const {

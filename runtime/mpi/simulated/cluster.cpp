@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "runtime/mpi/process.hpp"
+#include "runtime/mpi/driver.hpp"
 #include "runtime/mpi/simulated/platform.hpp"
 
 namespace hearsay::mpi {

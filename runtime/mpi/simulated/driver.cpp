@@ -1,5 +1,9 @@
 #include "runtime/mpi/driver.hpp"
 
+#include <mpi.h>
+
+#include <cstdio>
+#include <cstdlib>
 #include <simgrid/s4u.hpp>
 #include <utility>
 
@@ -12,6 +16,19 @@ std::chrono::nanoseconds simulated_time() {
 }
 
 }  // namespace
+
+void prepare_process() {}
+
+// Simulated ranks run one at a time.
+int needed_thread_level() { return MPI_THREAD_SINGLE; }
+
+void require_whole_job() {}
+
+// All ranks are one process.
+void end_job(CommunicatorHandle, int exit_code) {
+  std::fflush(nullptr);
+  std::_Exit(exit_code);
+}
 
 Clock clock() { return simulated_time; }
 const char* clock_name() { return "simulated"; }

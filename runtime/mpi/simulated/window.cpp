@@ -50,7 +50,7 @@ sim::CommPtr expect(sim::Mailbox* mailbox, T*& where) {
 }
 
 /// Without a byte, and its sender must not wait for it: SimGrid 3.32 takes an empty message on its way for an ended one
-/// when the receiver looks, wakes the sender in the receiver's turn, and where actors are threads forgets to run it.
+/// when the receiver looks, wakes the sender in the receiver's slice, and where actors are threads forgets to run it.
 template <class T>
 void announce(sim::Mailbox* mailbox, T* what) {
   handing_over(mailbox->put_init(what, 0))->detach();

@@ -1,5 +1,5 @@
 // https://www.tensorflow.org/tutorials/load_data/tfrecord, section "TFRecords format details".
-#include "runtime/report/events/record_frame.hpp"
+#include "runtime/report/events/encoding.hpp"
 
 #include <bit>
 #include <boost/crc.hpp>

@@ -10,7 +10,7 @@ namespace hearsay {
 struct OnFailure {
   bool others_go_on = false;  ///< on_failure: continue
   std::chrono::nanoseconds timeout{0};
-  int spares = 0;  ///< processes of the job that wait for somebody's place
+  int spares = 0;  ///< processes of the job that wait to replace somebody
 
   /// ParticipantOptions::failure_timeout: 0 where a death is the end of the job.
   std::chrono::nanoseconds going_on() const { return others_go_on ? timeout : std::chrono::nanoseconds{0}; }

@@ -150,7 +150,7 @@ std::vector<float> load_mean(const Resumption& found, CommunicationEngine& engin
     add_up(engine, communicator, values);
     for (double& value : values) value /= found.living;
     const torch::Tensor average = torch::from_blob(values.data(), sum.sizes(), torch::kFloat64);
-    const ComputeTurn turn(*replica.device);
+    const ComputeSlice slice(*replica.device);
     torch::Tensor(model.other_state()[b]).copy_(average);
   }
   if (std::ranges::all_of(owed, [](double value) { return value == 0.0; })) return {};

@@ -79,7 +79,7 @@ std::vector<LostRank> Survivors::lost(double began_s) const {
   FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return all;
   for (const FailureDetector::Death& death : failures->deaths())
-    all.push_back({.rank = failures->place_of(death.rank),
+    all.push_back({.rank = failures->vertex_of(death.rank),
                    .process = death.rank,
                    .at_s = std::max(0.0, death.at_s - began_s),
                    .iterations = static_cast<Iteration>(participant_.members().batches_of(death.rank))});
@@ -91,27 +91,27 @@ std::vector<JoinedRank> Survivors::joined(double began_s) const {
   FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return all;
   for (const FailureDetector::Join& join : failures->joins())
-    all.push_back({.rank = join.place,
-                   .process = join.rank,
+    all.push_back({.rank = join.vertex,
+                   .process = join.process,
                    .at_s = std::max(0.0, join.at_s - began_s),
-                   .iterations = static_cast<Iteration>(participant_.members().batches_of(join.rank))});
+                   .iterations = static_cast<Iteration>(participant_.members().batches_of(join.process))});
   return all;
 }
 
 std::vector<int> Survivors::missing() const {
   std::vector<int> all;
   FailureDetector* failures = participant_.members().failures();
-  for (int place = 0; failures != nullptr && place < participant_.edges().topology().ranks(); ++place)
-    if (!failures->takes_part(failures->holder(place))) all.push_back(place);
+  for (int vertex = 0; failures != nullptr && vertex < participant_.edges().topology().ranks(); ++vertex)
+    if (!failures->takes_part(failures->holder(vertex))) all.push_back(vertex);
   return all;
 }
 
 bool Survivors::left_waiting() const {
   const FailureDetector& failures = *participant_.members().failures();
   const auto living = failures.living(), empty = missing();
-  const auto takes_part = [&](int place) { return failures.takes_part(failures.holder(place)); };
-  const auto is_alone = [&](int place) {
-    return std::ranges::none_of(participant_.edges().topology().neighbourhood(place).neighbours, takes_part);
+  const auto takes_part = [&](int vertex) { return failures.takes_part(failures.holder(vertex)); };
+  const auto is_alone = [&](int vertex) {
+    return std::ranges::none_of(participant_.edges().topology().neighbourhood(vertex).neighbours, takes_part);
   };
   return std::ranges::any_of(empty, is_alone) &&
          std::ranges::any_of(living, [&](int process) { return !failures.takes_part(process); });
@@ -121,7 +121,7 @@ int Survivors::parts() const {
   FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return 1;
   std::vector<bool> seen(static_cast<std::size_t>(participant_.edges().topology().ranks()));
-  for (const int place : missing()) seen[static_cast<std::size_t>(place)] = true;
+  for (const int vertex : missing()) seen[static_cast<std::size_t>(vertex)] = true;
   int parts = 0;
   for (int first = 0; first < participant_.edges().topology().ranks(); ++first) {
     if (seen[static_cast<std::size_t>(first)]) continue;

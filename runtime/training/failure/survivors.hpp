@@ -1,10 +1,10 @@
 #pragma once
 // The ranks of a job that are still alive, where it goes on without the dead (train.on_failure: continue).
 //
-// Training itself knows no collective operation. What comes behind it, evaluation and reports, has many, and each would
+// Training itself knows no collective operation. What comes after it, evaluation and reports, has many, and each would
 // wait for ever for a rank that dies meanwhile. So they are done among those who are alive, as one attempt: whoever
 // hears of another death gives the attempt up, and all begin it again without that rank, or with one more where a spare
-// has just taken the place of a dead one. It has succeeded when the rank that writes the summary says that it leaves.
+// has just replaced a dead one. It has succeeded when the rank that writes the summary says that it leaves.
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -50,9 +50,9 @@ class Survivors {
   /// Who has died, as far as this rank knows, and who has come; when, is by the run's clock, which began at `began_s`.
   std::vector<LostRank> lost(double began_s) const;
   std::vector<JoinedRank> joined(double began_s) const;
-  /// Ranks whose place nobody has who has a model, ascending.
+  /// Ranks whose vertex nobody has who has a model, ascending.
   std::vector<int> missing() const;
-  /// Whether a spare lives that has no place, and a place is empty that it cannot take: no neighbour there lives.
+  /// Whether a spare lives that has no vertex, and one is empty that it cannot take: no neighbour there lives.
   bool left_waiting() const;
   /// Into how many parts the graph has fallen without the dead, and that in words; empty where it is in one.
   int parts() const;

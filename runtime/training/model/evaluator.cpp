@@ -39,7 +39,7 @@ class Evaluator::Untouched {
   ~Untouched() {
     const torch::NoGradGuard no_gradient;
     load(model_, values_);
-    const ComputeTurn turn(*model_.replica().device);
+    const ComputeSlice slice(*model_.replica().device);
     for (std::size_t i = 0; i < others_.size(); ++i) torch::Tensor(model_.other_state()[i]).copy_(others_[i]);
     // train() reaches all submodules; parents come before children, so the children's own mode is set last.
     for (std::size_t i = 0; i < modules_.size(); ++i) modules_[i]->train(training_[i]);
@@ -94,7 +94,7 @@ void Evaluator::load_average() {
   load(model_, std::span(mean_).first(values));
   float* from = mean_.data() + values;
   const torch::NoGradGuard no_gradient;
-  const ComputeTurn turn(*model_.replica().device);
+  const ComputeSlice slice(*model_.replica().device);
   for (torch::Tensor& buffer : averaged_buffers_) {
     buffer.copy_(torch::from_blob(from, buffer.sizes(), torch::kFloat32));
     from += buffer.numel();

@@ -134,7 +134,7 @@ class LibTorchOptimizer final : public Optimizer {
         steps_(replica.layout.count(), response_of(options)),
         optimizer_(groups_of(parameters_, options, extras.decay_matrices_only), options) {}
   void step() override {
-    const ComputeTurn turn(*device_);
+    const ComputeSlice slice(*device_);
     if (clip_norm_ > 0.0) torch::nn::utils::clip_grad_norm_(parameters_, clip_norm_);
     optimizer_.step();
   }
@@ -147,19 +147,19 @@ class LibTorchOptimizer final : public Optimizer {
   void state(Archive& archive) override {
     using State = typename StateOf<TorchOptimizer>::Type;
     const torch::NoGradGuard no_gradient;
-    const ComputeTurn turn(*device_);
+    const ComputeSlice slice(*device_);
     auto& states = optimizer_.state();
     for (const torch::Tensor& parameter : parameters_) {
       const auto key = key_of<std::decay_t<decltype(states)>>(parameter);
-      auto place = states.find(key);
-      bool there = place != states.end();
+      auto entry = states.find(key);
+      bool there = entry != states.end();
       archive.value("the optimizer knows a parameter", there);
       if (!there) continue;
-      if (place == states.end()) {
+      if (entry == states.end()) {
         states[key] = std::make_unique<State>();
-        place = states.find(key);
+        entry = states.find(key);
       }
-      parameter_state(archive, parameter, static_cast<State&>(*place->second));
+      parameter_state(archive, parameter, static_cast<State&>(*entry->second));
     }
   }
 

@@ -108,7 +108,7 @@ void Model::bind(const std::shared_ptr<Device>& device) {
   Inventory found = take_inventory(*module_, with_buffers_);
   if (found.trainable.empty()) throw ConfigError("model: the module has no parameter that needs a gradient");
   const auto replica = std::make_shared<Parameters>(std::move(found.layout), device);
-  const ComputeTurn turn(*device);
+  const ComputeSlice slice(*device);
   SegmentId s = 0;
   for (torch::Tensor& parameter : found.trainable) {
     const Segment& segment = replica->layout[s++];
@@ -126,12 +126,12 @@ void Model::bind(const std::shared_ptr<Device>& device) {
 
 void Model::state(Archive& archive) {
   block_state(archive, "x", *replica_->device, replica_->values.span());
-  const ComputeTurn turn(*replica_->device);
+  const ComputeSlice slice(*replica_->device);
   for (const torch::Tensor& tensor : other_state_) tensor_state(archive, "a buffer", tensor);
 }
 
 double Model::loss_and_gradient(const Batch& batch) {
-  const ComputeTurn turn(*replica_->device);
+  const ComputeSlice slice(*replica_->device);
   gradient_block_.zero_();
   const Batch here = there(batch);
   const torch::Tensor loss = objective_.loss(forward_(here.inputs), here.targets);
@@ -156,7 +156,7 @@ void Model::on_gradient(const std::function<void(SegmentId)>& ready) {
 
 Score Model::score(const Batch& batch) const {
   const torch::NoGradGuard no_gradient;
-  const ComputeTurn turn(*replica_->device);
+  const ComputeSlice slice(*replica_->device);
   const Batch here = there(batch);
   const torch::Tensor output = forward_(here.inputs);
   const bool classes = !batch.targets.is_floating_point();
@@ -199,7 +199,7 @@ void Model::save(const std::filesystem::path& file, const std::string& run_id) c
   auto texts = texts_;
   if (!run_id.empty()) texts["run_id"] = run_id;
   try {
-    const ComputeTurn turn(*replica_->device);
+    const ComputeSlice slice(*replica_->device);
     if (const auto* const own = dynamic_cast<const OwnFormat*>(module_.get()))
       return write_file(file, own->bytes(texts));
     torch::serialize::OutputArchive archive;
@@ -252,7 +252,7 @@ void Model::load(const std::filesystem::path& file) {
 void Model::save_state_dict(const std::filesystem::path& file) const {
   std::vector<char> bytes;
   try {
-    const ComputeTurn turn(*replica_->device);
+    const ComputeSlice slice(*replica_->device);
     c10::Dict<std::string, at::Tensor> tensors;
     // A copy each: views of the replica would all be saved with the whole of it.
     const auto add = [&](const auto& items) {

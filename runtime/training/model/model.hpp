@@ -48,7 +48,7 @@ class Model {
   Model(Model&&) noexcept = default;
   Model& operator=(Model&&) noexcept = default;
 
-  /// x and g: every trainable parameter is a segment, in the module's order; its gradient lies at the same place.
+  /// x and g: every trainable parameter is a segment, in the module's order; its gradient lies at the same offset.
   Parameters& replica() { return *replica_; }
   const Parameters& replica() const { return *replica_; }
   /// Makes the floating-point buffers (running means and variances) segments of the replica too, behind the parameters:

@@ -158,7 +158,7 @@ class Muon final : public Optimizer {
 
   void step() override {
     {
-      const ComputeTurn turn(*device_);
+      const ComputeSlice slice(*device_);
       if (options_.extras.clip_norm > 0.0) torch::nn::utils::clip_grad_norm_(all_, options_.extras.clip_norm);
       const torch::NoGradGuard no_gradient;
       for (Matrix& matrix : matrices_) move(matrix);
@@ -188,7 +188,7 @@ class Muon final : public Optimizer {
 
   void state(Archive& archive) override {
     {
-      const ComputeTurn turn(*device_);
+      const ComputeSlice slice(*device_);
       for (Matrix& matrix : matrices_)
         optional_tensor_state(archive, "momentum", matrix.x, [&]() -> torch::Tensor& { return matrix.momentum; });
     }

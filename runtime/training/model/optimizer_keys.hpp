@@ -38,7 +38,7 @@ inline OptimizerExtras read_extras(Config& config) {
                                          "weight decay spares biases, gains and whatever else has one dimension")};
 }
 
-/// Of Adam's kin: LibTorch's options, `learning_rate` and `weight_decay` being the defaults.
+/// LibTorch's options of Adam's kin; `learning_rate` and `weight_decay` are the defaults.
 template <class Options>
 Options read_adam(Config& config, double learning_rate, double weight_decay, std::string_view weight_decay_meaning) {
   Options options(read_learning_rate(config, learning_rate));

@@ -32,7 +32,7 @@ void Snapshots::remove_file(const std::filesystem::path& directory, int rank) {
 }
 
 /// Where snapshot i begins.
-std::streamoff Snapshots::place(std::size_t i) const {
+std::streamoff Snapshots::offset(std::size_t i) const {
   std::size_t bytes = model_.replica().layout.size() * sizeof(float);
   for (const torch::Tensor& tensor : model_.other_state()) bytes += tensor.nbytes();
   return static_cast<std::streamoff>(run_id_.size() + i * bytes);
@@ -41,9 +41,9 @@ std::streamoff Snapshots::place(std::size_t i) const {
 void Snapshots::leave(const Taken& taken) {
   if (taken_.empty()) make_file();
   const std::vector<float> x = fetched(*model_.replica().device, model_.replica().values.span());
-  file_.seekp(place(taken_.size()));
+  file_.seekp(offset(taken_.size()));
   file_.write(reinterpret_cast<const char*>(x.data()), static_cast<std::streamsize>(x.size() * sizeof(float)));
-  const ComputeTurn turn(*model_.replica().device);
+  const ComputeSlice slice(*model_.replica().device);
   for (const torch::Tensor& tensor : model_.other_state()) {
     const torch::Tensor here = tensor.detach().cpu().contiguous();
     file_.write(static_cast<const char*>(here.data_ptr()), static_cast<std::streamsize>(here.nbytes()));
@@ -73,7 +73,7 @@ void Snapshots::state(Archive& archive) {
   std::error_code error;
   const bool plain = std::filesystem::symlink_status(path_, error).type() == std::filesystem::file_type::regular;
   const auto size = std::filesystem::file_size(path_, error);
-  if (plain && !error && size >= static_cast<std::uintmax_t>(place(taken_.size())))
+  if (plain && !error && size >= static_cast<std::uintmax_t>(offset(taken_.size())))
     file_.open(path_, std::ios::in | std::ios::out | std::ios::binary);
   if (file_.is_open()) return;
   lost_ = taken_.size();
@@ -91,11 +91,11 @@ void Snapshots::make_file() {
 
 void Snapshots::load(std::size_t i) {
   std::vector<float> x(model_.replica().layout.size());
-  file_.seekg(place(i));
+  file_.seekg(offset(i));
   file_.read(reinterpret_cast<char*>(x.data()), static_cast<std::streamsize>(x.size() * sizeof(float)));
   model_.replica().device->put(std::as_bytes(std::span(x)), model_.replica().values.span());
   const torch::NoGradGuard no_gradient;
-  const ComputeTurn turn(*model_.replica().device);
+  const ComputeSlice slice(*model_.replica().device);
   for (const torch::Tensor& tensor : model_.other_state()) {
     torch::Tensor here = torch::empty_like(tensor, torch::kCPU).contiguous();
     file_.read(static_cast<char*>(here.data_ptr()), static_cast<std::streamsize>(here.nbytes()));

@@ -44,7 +44,7 @@ class Snapshots {
   void load(std::size_t i);
 
  private:
-  std::streamoff place(std::size_t i) const;
+  std::streamoff offset(std::size_t i) const;
   void make_file();
 
   Model& model_;

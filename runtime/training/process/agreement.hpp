@@ -4,7 +4,7 @@
 //   now and then, all in the same iteration:   hands in what it wants; the maximum over ranks is under way
 //   the next time:                             what all wanted then holds for all, from this iteration on
 // The sum is made by the communication thread while the ranks go on, so nobody waits for it unless a rank is more than
-// an interval behind. A signal that only one rank has received stops all of them.
+// an interval late. A signal that only one rank has received stops all of them.
 // Cost: 40 bytes a rank every `seconds_between`, or every iteration where these take longer.
 #include <algorithm>
 #include <array>
@@ -41,7 +41,7 @@ class Agreement {
     interval_ = static_cast<Iteration>(std::clamp(seconds_between / std::max(values_[3], 1e-9), 1.0, most));
     return Wish{.signal = static_cast<int>(values_[0]), .time_is_up = values_[1] > 0, .checkpoint = values_[2] > 0};
   }
-  /// Behind that: hands in what this rank wants, if it is time to. `seconds`: of this rank's clock.
+  /// After that: hands in what this rank wants, if it is time to. `seconds`: of this rank's clock.
   void ask(Participant& participant, Iteration done, double seconds, const Wish& own) {
     if (under_way_) return;
     const double each_s = (seconds - last_s_) / static_cast<double>(std::max<Iteration>(1, done - began_));

@@ -2,7 +2,6 @@
 // and reads back equal.
 //   the input: the document, then, after a byte 0xff each, up to four assignments
 #include "base/config/config.hpp"
-#include "base/config/seed.hpp"
 #include "base/error.hpp"
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/report/report.hpp"

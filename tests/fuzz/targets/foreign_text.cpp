@@ -1,8 +1,7 @@
 // Any bytes as they are shown on a terminal: no control character is left, what is shown is shown as it is, and only
 // where line breaks are ours they stay.
+#include "base/text/foreign_text.hpp"
 #include "base/error.hpp"
-#include "base/text/plain_text.hpp"
-#include "base/text/shown.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace hearsay::fuzz {

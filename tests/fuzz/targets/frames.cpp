@@ -19,9 +19,9 @@ using sockets::FrameKind;
 
 constexpr std::size_t memory_bytes = 256;
 
-std::string frame(FrameKind kind, std::uint32_t channel, std::uint64_t place, std::uint64_t bytes,
+std::string frame(FrameKind kind, std::uint32_t channel, std::uint64_t number, std::uint64_t bytes,
                   const std::string& body = {}) {
-  return raw(Frame{.kind = kind, .channel = channel, .place = place, .bytes = bytes}) + body;
+  return raw(Frame{.kind = kind, .channel = channel, .number = number, .bytes = bytes}) + body;
 }
 
 /// The other end of a connection.

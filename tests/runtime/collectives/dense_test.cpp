@@ -152,5 +152,5 @@ TEST_CASE("an all-gather's message that is too short, too long or contradicts it
   CHECK(answer(4, 4, 3).find("rank 0") != std::string::npos);
   CHECK(answer(~std::uint64_t{0}, 4, 4).find("rank 0") != std::string::npos);
   CHECK(answer(4, 5, 4).find("contradicts itself") != std::string::npos);
-  CHECK(answer(4, 4, 5).find("1 bytes behind its last part") != std::string::npos);
+  CHECK(answer(4, 4, 5).find("1 bytes after its last part") != std::string::npos);
 }

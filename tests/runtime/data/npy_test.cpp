@@ -83,7 +83,8 @@ TEST_CASE("npy: every kind of number is read as it was written") {
   CHECK(data.metrics.front().name == "rmse");
 }
 
-TEST_CASE("npy: inputs have mean 0 and deviation 1 over the training rows, place by place; tests are every n-th row") {
+TEST_CASE(
+    "npy: inputs have mean 0 and deviation 1 over the training rows, column by column; tests are every n-th row") {
   const Files files;
   std::vector<double> x;
   std::vector<std::int32_t> y;

@@ -122,7 +122,7 @@ TEST_CASE("every epoch is another permutation, the same for the same seed, of ev
   }
 }
 
-TEST_CASE("every example is equally likely in every place of an epoch") {
+TEST_CASE("every example is equally likely in every position of an epoch") {
   for (const std::size_t samples : {5U, 7U, 9U}) {
     CAPTURE(samples);
     constexpr int trials = 7000;
@@ -133,14 +133,14 @@ TEST_CASE("every example is equally likely in every place of an epoch") {
       const auto second = epoch_of(sampler);
       for (std::size_t at = 0; at < samples; ++at) ++counts[at][(second[at] - 5) / 3];
     }
-    for (const auto& place : counts)
-      for (const int count : place) CHECK(std::abs(count - trials / 7) < 150);  // five standard deviations
+    for (const auto& position : counts)
+      for (const int count : position) CHECK(std::abs(count - trials / 7) < 150);  // five standard deviations
   }
 }
 
-TEST_CASE("short epochs: examples left to the next epoch come at any place of it") {
+TEST_CASE("short epochs: examples left to the next epoch come at any position of it") {
   constexpr int trials = 5000;
-  std::vector<int> counts(5);  // places of the two left out of seven
+  std::vector<int> counts(5);  // positions of the two left out of seven
   for (int trial = 0; trial < trials; ++trial) {
     Sampler sampler(share_of(7), 5, 2, true, static_cast<std::uint64_t>(trial));
     const auto first = epoch_of(sampler), second = epoch_of(sampler);

@@ -97,6 +97,15 @@ TEST_CASE("difference and arrival keep the mean to rounding on every graph") {
   }
 }
 
+TEST_CASE("the rule of who asks for none keeps the mean, whatever the schedule and the delay") {
+  for (const std::string more : {"", ", delay: 1", ", copies: edge", ", schedule: asynchronous"}) {
+    CAPTURE(more);
+    Config root = Config::from_text("exchange: {name: eventgrad" + more + "}\n");
+    CHECK(plan_exchange(root)->laws().keeps_mass);
+    root.throw_if_invalid();
+  }
+}
+
 TEST_CASE("stale mixing does not keep the mean when segments stay silent") {
   const std::string yaml = complete + eventgrad("{name: stale}") + sometimes;
   CHECK(sum_over_ranks(mix(yaml, 4, 4, 512)) != sum_over_ranks(mix(yaml, 4, 0, 512)));

@@ -192,7 +192,7 @@ struct JobOptions {
 
 inline RankTrainer make_trainer(LocalRank& rank, const reference::GradientSource& problem, const JobOptions& options) {
   {
-    const ComputeTurn turn(*rank.replica.device);
+    const ComputeSlice slice(*rank.replica.device);
     options.prepare(rank);
   }
   return RankTrainer(rank.member, problem, options.descent);

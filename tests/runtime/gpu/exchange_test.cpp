@@ -174,7 +174,7 @@ TEST_CASE("a gradient that is not finite is refused by segment and position, on 
   }
 }
 
-TEST_CASE("momentum correction has the processor's bits, at any length and place") {
+TEST_CASE("momentum correction has the processor's bits, at any length and offset") {
   Random random(9);
   for (const std::size_t n : {0, 1, 3, 4, 1023, 10007}) {
     for (const std::size_t shift : {0, 1, 4}) {

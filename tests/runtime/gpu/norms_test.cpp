@@ -125,7 +125,7 @@ std::vector<float> differences(std::span<const float> x, std::span<const float> 
   return all;
 }
 
-TEST_CASE("changes: the processor's, bit for bit, where no sum is rounded, at any place") {
+TEST_CASE("changes: the processor's, bit for bit, where no sum is rounded, at any offset") {
   const Layout layout = layout_of_lengths();
   const auto x = tied_values(7, layout.size()), y = tied_values(8, layout.size()), difference = differences(x, y);
   for (const auto& device : devices()) {

@@ -144,7 +144,7 @@ TEST_CASE("many candidates that fit are candidates still, in the order of positi
   }
 }
 
-TEST_CASE("candidates that lie all together in one place of the run") {
+TEST_CASE("candidates that lie all together in one part of the run") {
   for (const auto& machine : machines()) {
     CAPTURE(machine->name());
     constexpr std::size_t n = 100000, k = 4000;
@@ -206,12 +206,13 @@ TEST_CASE("a sum that is not finite is an error that says where, whatever is car
       std::vector<float> values(n);
       auto g = normal_values(3, n);
       for (int call = 0; call < 2; ++call) {
-        for (const std::size_t place : {std::size_t{0}, std::size_t{3000}, n - 1}) {
-          const float before = std::exchange(g[place], bad);
+        for (const std::size_t position : {std::size_t{0}, std::size_t{3000}, n - 1}) {
+          const float before = std::exchange(g[position], bad);
           auto spoilt = values;
           CHECK_THROWS_WITH_AS(topk->add_and_select(spoilt, g, 1.0F, k),
-                               doctest::Contains(("value " + std::to_string(place) + " of").c_str()), DivergenceError);
-          g[place] = before;
+                               doctest::Contains(("value " + std::to_string(position) + " of").c_str()),
+                               DivergenceError);
+          g[position] = before;
         }
         check_call(*topk, values, g, 1.0F, k);
       }

@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "runtime/report/event_file.hpp"
-#include "runtime/report/events/record_frame.hpp"
+#include "runtime/report/events/encoding.hpp"
 #include "runtime/report/identity/run_id.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 

@@ -114,8 +114,8 @@ std::pair<Ending, Ending> unlike_pair(const std::function<void(int rank, Seat&, 
       Identity identity{"build", "configuration"};
       MeetingOptions options{.patience = std::chrono::seconds(20), .host = "here"};
       change(rank, seat, identity, options);
-      SharedFolder place(folder.path(), "job");
-      meet(place, seat, identity, options);
+      SharedFolder rendezvous(folder.path(), "job");
+      meet(rendezvous, seat, identity, options);
       return "met";
     });
   auto endings = std::pair{both[0].end(), both[1].end()};

@@ -131,8 +131,8 @@ struct MeetingPlan {
 
 inline std::shared_ptr<sockets::Network> join(const MeetingFolder& folder, const MeetingPlan& plan, int rank,
                                               const sockets::Identity& identity = {"build", "configuration"}) {
-  sockets::SharedFolder place(folder.path(), "job");
-  return sockets::meet(place, {.rank = rank, .ranks = plan.ranks}, identity,
+  sockets::SharedFolder rendezvous(folder.path(), "job");
+  return sockets::meet(rendezvous, {.rank = rank, .ranks = plan.ranks}, identity,
                        {.patience = plan.patience, .interface = "127.0.0.1", .host = plan.host(rank)});
 }
 

@@ -24,7 +24,7 @@ std::uint64_t value_of(int from, int to, std::size_t at) {
   return (static_cast<std::uint64_t>(from) << 48) | (static_cast<std::uint64_t>(to) << 32) | at;
 }
 
-/// Every rank writes a block into every other's memory, and a word behind it; waits until all words have come, and
+/// Every rank writes a block into every other's memory, and a word after it; waits until all words have come, and
 /// counts what is not as it was written.
 std::string write_to_all(const Shared& network) {
   sockets::Transport transport(network);

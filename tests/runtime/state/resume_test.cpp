@@ -111,14 +111,25 @@ bool takes(const std::string& yaml) {
 std::string exchange_section(std::string_view name, const std::string& more = "") {
   return "exchange: {name: " + std::string(name) + more + "}\n";
 }
-std::string trigger_section(std::string_view name) {
-  const std::string keys = name == "constant" ? ", threshold: 0.05" : name == "etg" ? ", scale: 0.3" : "";
-  return "trigger: {name: " + std::string(name) + ", warmup_iterations: 3" + keys + "}\n";
+/// ", KEY: VALUE" for those of an entry's keys that decide how much travels, so that some does, and not all.
+template <class Entry>
+std::string moderate_keys(const Entry& entry) {
+  Config section;
+  static_cast<void>(entry.make(section));
+  std::string keys;
+  for (const KeyDescription& key : section.keys())
+    for (const auto& [name, value] : {std::pair{"threshold", "0.05"}, {"scale", "0.3"}, {"density", "0.1"}})
+      if (key.key == name) keys += ", " + key.key + ": " + value;
+  return keys;
 }
-std::string sparsify_section(std::string_view selector) {
-  const std::string keys = selector == "threshold" ? ", threshold: 0.05" : selector == "dense" ? "" : ", density: 0.1";
-  return "sparsify: {selector: {name: " + std::string(selector) + keys + "}}\n";
+std::string trigger_section(const TriggerEntry& trigger) {
+  return "trigger: {name: " + std::string(trigger.name) + ", warmup_iterations: 3" + moderate_keys(trigger) + "}\n";
 }
+std::string sparsify_section(const SelectorEntry& selector) {
+  return "sparsify: {selector: {name: " + std::string(selector.name) + moderate_keys(selector) + "}}\n";
+}
+constexpr const char* adaptive = "trigger: {name: adaptive, warmup_iterations: 3}\n";
+const std::string top_tenth = std::string("sparsify: ") + a_tenth + "\n";
 
 /// A key that makes rounds short, where the exchange has them.
 std::string rounds_of(std::string_view name, int steps) {
@@ -126,7 +137,55 @@ std::string rounds_of(std::string_view name, int steps) {
   return takes(exchange_section(name, key)) ? key : "";
 }
 
-/// Every exchange with every trigger, selector and mixing rule that it takes.
+/// Other values than a key's default, as YAML, whatever the key means; ranges tell which of them it takes.
+std::vector<std::string> other_values(const KeyDescription& key) {
+  std::vector<std::string> all;
+  if (key.type == "true or false") all = {"true", "false"};
+  if (key.type == "integer") all = {"0", "1", "2"};
+  if (key.type == "number" || key.type == "number or auto") all = {"0", "0.5"};
+  constexpr std::string_view options = "one of ";
+  if (key.type == "choice")
+    for (std::size_t at = options.size(), end = 0; at < key.range.size(); at = end + 2) {
+      end = std::min(key.range.find(", ", at), key.range.size());
+      all.push_back(key.range.substr(at, end - at));
+    }
+  std::erase(all, key.fallback);
+  return all;
+}
+
+/// `key: value` of a dotted key: "outer.momentum" and "0" are ", outer: {momentum: 0}".
+std::string as_yaml(std::string key, std::string value) {
+  for (std::size_t dot = key.rfind('.'); dot != std::string::npos; dot = key.rfind('.')) {
+    value = "{" + key.substr(dot + 1) + ": " + value + "}";
+    key.resize(dot);
+  }
+  return ", " + key + ": " + value;
+}
+
+/// An exchange's own keys at other values than their defaults: each alone, and the first other ones of two keys or
+/// sections together. Asynchronous ranks do not repeat their bits.
+std::vector<std::string> other_keys(const ExchangeEntry& exchange) {
+  Config root;
+  Config section = root.section("exchange");
+  static_cast<void>(exchange.make(section, root));
+  std::vector<std::string> alone, first;
+  for (const KeyDescription& key : section.keys()) {
+    const std::vector<std::string> values = other_values(key);
+    if (key.key == "name" || key.key == "schedule") continue;
+    const std::size_t before = alone.size();
+    for (const std::string& value : values)
+      if (takes(exchange_section(exchange.name, as_yaml(key.key, value)))) alone.push_back(as_yaml(key.key, value));
+    if (alone.size() > before) first.push_back(alone[before]);
+  }
+  const auto key_of = [](const std::string& yaml) { return yaml.substr(0, yaml.find(':')); };
+  const std::size_t singles = first.size();
+  for (std::size_t i = 0; i < singles; ++i)
+    for (std::size_t j = i + 1; j < singles; ++j)
+      if (key_of(first[i]) != key_of(first[j])) alone.push_back(first[i] + first[j]);
+  return alone;
+}
+
+/// Every exchange with every trigger and selector that it takes, and with every key of its own at another value.
 std::vector<std::string> all_configurations() {
   std::vector<std::string> all;
   for (const ExchangeEntry& exchange : exchanges()) {
@@ -134,43 +193,13 @@ std::vector<std::string> all_configurations() {
     all.push_back(exchange_section(exchange.name, often));
     for (const TriggerEntry& trigger : triggers())
       for (const SelectorEntry& selector : selectors())
-        all.push_back(exchange_section(exchange.name, often + ", mixing: {name: arrival}") +
-                      trigger_section(trigger.name) + sparsify_section(selector.name));
+        all.push_back(exchange_section(exchange.name, often + ", mixing: {name: arrival}") + trigger_section(trigger) +
+                      sparsify_section(selector));
     for (const SelectorEntry& selector : selectors())
-      all.push_back(exchange_section(exchange.name, often) + sparsify_section(selector.name));
-    for (const char* more : {", outer: {momentum: 0}",
-                             ", outer: {velocity: differences}",
-                             ", overlap: true, outer: {momentum: 0.9}",
-                             ", fragments: 3",
-                             ", consensus: 0.5",
-                             ", outer: {momentum: 0}, delay_steps: 2, blend: 0.5",
-                             ", fragments: 2, delay_steps: 1, local_steps: 5",
-                             ", fragments: 2, blend: 0.25",
-                             ", delay: 1",
-                             ", correction: {name: drift}",
-                             ", mixing: {name: arrival}",
-                             ", mixing: {name: difference, gamma: 0.3}",
-                             ", feedback: {momentum: 0.9}",
-                             ", mixing: {name: difference, gamma: 0.3}, delay: 1",
-                             ", mixing: {name: difference, gamma: 0.3}, delay: 1, correction: {name: drift}",
-                             ", delay: 1, correction: {name: drift}",
-                             ", node_size: 2",
-                             ", overlap: false",
-                             ", dense_iterations: 2, rank: 2",
-                             ", dense_iterations: 0, least_saving: 0",
-                             ", density: 0.2, seed: 3",
-                             ", threshold: 0",
-                             ", threshold: 0.01, outer: {momentum: 0.5}",
-                             ", residual_decay: 0.9",
-                             ", mean: senders",
-                             ", block_side: 8, decay: 0.9",
-                             ", dense_iterations: 0, error_feedback: false, warm_start: false",
-                             ", mixing: {name: arrival}, correction: {name: drift}",
-                             ", residual: published"})
-      for (const std::string& sparsify : {std::string(), sparsify_section("topk")})
-        all.push_back(exchange_section(exchange.name, std::string(more).find("steps: 5") == std::string::npos
-                                                          ? often + more
-                                                          : std::string(more)) +
+      all.push_back(exchange_section(exchange.name, often) + sparsify_section(selector));
+    for (const std::string& more : other_keys(exchange))
+      for (const std::string& sparsify : {std::string(), top_tenth})
+        all.push_back(exchange_section(exchange.name, (more.starts_with(", local_steps") ? "" : often) + more) +
                       sparsify);
   }
   std::erase_if(all, [](const std::string& yaml) { return !takes(yaml); });
@@ -196,9 +225,9 @@ TEST_CASE("so has one whose optimizer has moments, on any number of ranks") {
       check_resumed({.yaml = exchange_section(exchange.name, rounds_of(exchange.name, 2)),
                      .ranks = ranks,
                      .descent = {.learning_rate = 0.02, .adam = true}});
-  check_resumed({.yaml = exchange_section("eventgrad", ", mixing: {name: arrival}, correction: {name: drift}") +
-                         trigger_section("adaptive"),
-                 .descent = {.learning_rate = 0.02, .adam = true}});
+  check_resumed(
+      {.yaml = exchange_section("eventgrad", ", mixing: {name: arrival}, correction: {name: drift}") + adaptive,
+       .descent = {.learning_rate = 0.02, .adam = true}});
   check_resumed({.yaml = exchange_section("dpsgd", ", delay: 1, correction: {name: drift}"),
                  .descent = {.learning_rate = 0.02, .adam = true}});
 }
@@ -216,8 +245,8 @@ TEST_CASE("so has one whose communication has threads, or whose graph changes, o
     check_resumed({.yaml = one_peer + exchange_section(name, rounds_of(name, 3))});
   for (const std::string& sparsify : every_kind_of_body())
     for (const char* mixing : {"{name: arrival}", "{name: difference, gamma: 0.1}, delay: 1"})
-      check_resumed({.yaml = exchange_section("eventgrad", std::string(", mixing: ") + mixing) +
-                             trigger_section("adaptive") + "sparsify: " + sparsify + "\n"});
+      check_resumed({.yaml = exchange_section("eventgrad", std::string(", mixing: ") + mixing) + adaptive +
+                             "sparsify: " + sparsify + "\n"});
 }
 
 namespace {
@@ -236,7 +265,7 @@ TEST_CASE("asynchronous ranks that meet, stop and go on keep their mean, and the
   for (const std::string& yaml :
        {exchange_section("dpsgd", ", schedule: asynchronous, correction: {name: drift}"),
         exchange_section("eventgrad", ", schedule: asynchronous, mixing: {name: arrival}"),
-        exchange_section("eventgrad", ", schedule: asynchronous, mixing: {name: arrival}") + sparsify_section("topk"),
+        exchange_section("eventgrad", ", schedule: asynchronous, mixing: {name: arrival}") + top_tenth,
         exchange_section("gossip_outer",
                          ", schedule: asynchronous, local_steps: 3, "
                          "outer: {learning_rate: 1, momentum: 0}")}) {

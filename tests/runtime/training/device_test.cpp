@@ -82,7 +82,7 @@ TEST_CASE("on a device the module's tensors are the replica's memory") {
   CHECK(std::ranges::all_of(model.module().parameters(), inside));
   CHECK(std::ranges::all_of(model.trainable(), inside));
   const std::vector<float> values = values_of(model);
-  const ComputeTurn turn(*model.replica().device);
+  const ComputeSlice slice(*model.replica().device);
   const std::vector<float> parameters = parameters_of(model.module());
   CHECK(std::ranges::equal(parameters, std::span(values).first(parameters.size())));  // the buffers are behind them
 }

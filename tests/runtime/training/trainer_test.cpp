@@ -24,12 +24,13 @@ using Calls = std::vector<std::string>;
 struct Recording {
   Calls calls;
   Iteration diverge_at = -1;
+  DivergenceError finding{"segment 'w': the norm is nan"};
 };
 
 struct RecordingExchange final : Exchange {
   explicit RecordingExchange(Recording& r) : record(r) {}
   void start(Iteration k) override {
-    if (k == record.diverge_at) throw DivergenceError("segment 'w': the norm is nan");
+    if (k == record.diverge_at) throw record.finding;
     record.calls.push_back("start " + std::to_string(k));
   }
   void finish(Iteration k) override { record.calls.push_back("finish " + std::to_string(k)); }
@@ -134,15 +135,37 @@ TEST_CASE("the observer ends training after the iteration that it was told of") 
 TEST_CASE("a loss or a norm that is not finite ends training before the step and says where") {
   for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     Rehearsal rehearsal({0.25, bad});
-    CHECK_THROWS_WITH_AS(rehearsal.run(5), doctest::Contains("rank 3 diverged at iteration 1 (epoch 0.5): the loss is"),
+    CHECK_THROWS_WITH_AS(rehearsal.run(5), doctest::Contains("rank 3 diverged at iteration 1: the loss is"),
                          DivergenceError);
     CHECK(rehearsal.record.calls.back() == "gradient");
   }
   Rehearsal rehearsal({0.25, 0.75, 1.0});
   rehearsal.record.diverge_at = 2;
-  CHECK_THROWS_WITH_AS(rehearsal.run(5),
-                       doctest::Contains("segment 'w': the norm is nan; the last finite loss was 0.75 at iteration 1"),
-                       DivergenceError);
+  CHECK_THROWS_WITH_AS(
+      rehearsal.run(5),
+      doctest::Contains("iteration 2: segment 'w': the norm is nan; in epoch 1, the last finite loss was "
+                        "0.75 at iteration 1; lower optimizer.learning_rate"),
+      DivergenceError);
+}
+
+// Whoever throws says whether the rank and the iteration are named; words like "rank " or "Lower" in a finding, which
+// may hold a parameter's name, change nothing.
+TEST_CASE("a divergence is told of its rank and iteration once, and has one remedy, whatever its words are") {
+  for (const auto place : {DivergenceError::Place::missing, DivergenceError::Place::said}) {
+    Rehearsal rehearsal({0.25, 0.75});
+    rehearsal.record.diverge_at = 1;
+    rehearsal.record.finding = {"rank of 'Lower ' is nan", place};
+    std::string said;
+    try {
+      rehearsal.run(5);
+    } catch (const DivergenceError& error) {
+      said = error.what();
+    }
+    const std::string begins = place == DivergenceError::Place::said ? "" : "rank 3 diverged at iteration 1: ";
+    CHECK(said.starts_with(begins + "rank of 'Lower ' is nan; in epoch 0.5, "));
+    CHECK(said.find("; lower optimizer.learning_rate") != std::string::npos);
+    CHECK(said.find("; lower the learning rate") == std::string::npos);
+  }
 }
 
 TEST_CASE("the learning rate is base times warm-up times schedule") {

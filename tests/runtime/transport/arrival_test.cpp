@@ -73,11 +73,11 @@ TEST_CASE("a small packet is taken as soon as it is whole, in whatever order its
     std::vector<std::size_t> order(words);
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), std::mt19937_64(*rc::gen::arbitrary<std::uint64_t>()));
-    const auto place = mailboxes.blocks[1].subspan(map.ring(0));
+    const auto ring = mailboxes.blocks[1].subspan(map.ring(0));
     for (const std::size_t word : order) {
       mailboxes[1].progress();
       RC_ASSERT(!mailboxes[1].front(0));
-      std::memcpy(&place[8 * word], &packet->bytes[8 * word], 8);
+      std::memcpy(&ring[8 * word], &packet->bytes[8 * word], 8);
     }
     mailboxes[1].progress();
     RC_ASSERT(mailboxes[1].front(0));
@@ -106,12 +106,12 @@ TEST_CASE("what an earlier round of the ring left behind is not a packet") {
   CHECK_THROWS_AS(mailboxes[0].post(0, packet_of(64, 0, 8)), std::logic_error);  // an earlier iteration
 }
 
-TEST_CASE("where a flush does not wait, packets and places that come meanwhile are not forgotten") {
+TEST_CASE("where a flush does not wait, packets and tails that come meanwhile are not forgotten") {
   LocalMailboxes mailboxes(2, MailboxMap::capacity_for(64));
   SlowMemory memory(mailboxes.blocks, 0);
   Ledger ledger(1, 0);
   Mailbox slow(memory, mailboxes.topology, 0, MailboxMap::capacity_for(64), ledger);
-  // A second packet is posted while the first one travels, and a second place is freed while the first tail does.
+  // A second packet is posted while the first one travels, and a second tail is stored while the first tail does.
   for (int k = 0; k < 2; ++k) {
     mailboxes[1].post(0, packet_of(64, 1, k));
     slow.post(0, packet_of(64, 0, k));

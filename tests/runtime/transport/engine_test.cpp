@@ -164,7 +164,7 @@ TEST_CASE("on a simulated clock a job and the computing after it take the longer
   CHECK(now_s == 4.0);
   compute(3);  // 1 beside the job, 2 after it
   CHECK(now_s == 6.0);
-  engine.submit(job(1));  // computing goes on behind the first, beside the second
+  engine.submit(job(1));  // computing goes on after the first, beside the second
   engine.submit(job(1));
   compute(3);
   CHECK(now_s == 9.0);
@@ -173,7 +173,7 @@ TEST_CASE("on a simulated clock a job and the computing after it take the longer
   compute(3);  // nothing is under way any more
   CHECK(now_s == 16.0);
   engine.submit(job(4));
-  engine.run(job(1));  // behind it, and waited for
+  engine.run(job(1));  // after it, and waited for
   compute(2);
   CHECK(now_s == 23.0);
 }

@@ -70,14 +70,14 @@ struct Job {
     for (int r = 0; r < ranks; ++r) {
       memories.push_back(std::make_unique<DeafMemory>(blocks, r, deaf, keeps_back));
       ledgers.push_back(std::make_unique<Ledger>(static_cast<std::size_t>(ranks), 1, [] { return now += 1ns; }));
-      std::vector<std::size_t> places;
+      std::vector<std::size_t> offsets;
       std::vector<int> slots;
       for (int other = 0; other < ranks; ++other) {
-        places.push_back(before(other));
+        offsets.push_back(before(other));
         slots.push_back(other % 2 == 0 ? other : -1);
       }
       detectors.push_back(
-          std::make_unique<FailureDetector>(*memories.back(), r, places, slots, timeout, *ledgers.back(), spare));
+          std::make_unique<FailureDetector>(*memories.back(), r, offsets, slots, timeout, *ledgers.back(), spare));
     }
   }
   static std::size_t before(int rank) { return 64 * static_cast<std::size_t>(rank); }
@@ -248,44 +248,46 @@ TEST_CASE("who has left is missed by nobody; who was never there, either") {
 }
 
 /// The two neighbours on a ring.
-std::vector<int> beside(int place, int places) { return {(place + places - 1) % places, (place + 1) % places}; }
+std::vector<int> beside(int vertex, int vertices) {
+  return {(vertex + vertices - 1) % vertices, (vertex + 1) % vertices};
+}
 
-TEST_CASE("spares take the places of the dead in their order, one each, and all agree on who works where") {
-  constexpr int places = 5, spares = 3;
-  const auto near = [](int place) { return beside(place, places); };
+TEST_CASE("spares take the vertices of the dead in their order, one each, and all agree on who works where") {
+  constexpr int vertices = 5, spares = 3;
+  const auto near = [](int vertex) { return beside(vertex, vertices); };
   Random random(11);
   for (int round = 0; round < 20; ++round) {
-    Job job(places + spares, spares);
+    Job job(vertices + spares, spares);
     job.pass(3s);
     std::set<int> dead;
-    std::vector<int> expected(places);  // who works where
-    for (int place = 0; place < places; ++place) expected[static_cast<std::size_t>(place)] = place;
-    for (int spare = places; spare < places + spares; ++spare) {
-      for (int r = 0; r < places + spares; ++r) {
+    std::vector<int> expected(vertices);  // who works where
+    for (int vertex = 0; vertex < vertices; ++vertex) expected[static_cast<std::size_t>(vertex)] = vertex;
+    for (int spare = vertices; spare < vertices + spares; ++spare) {
+      for (int r = 0; r < vertices + spares; ++r) {
         if (dead.contains(r)) continue;
-        CHECK(!(r >= places && job[r].place_to_take(near)));  // nobody is dead whose place is free
+        CHECK(!(r >= vertices && job[r].place_to_take(near)));  // nobody is dead whose vertex is free
       }
-      const auto place = static_cast<int>(random.below(places));
-      dead.insert(expected[static_cast<std::size_t>(place)]);
+      const auto vertex = static_cast<int>(random.below(vertices));
+      dead.insert(expected[static_cast<std::size_t>(vertex)]);
       job.pass(timeout + 500ms, dead);
-      for (int later = spare + 1; later < places + spares; ++later) CHECK(!job[later].place_to_take(near));
-      REQUIRE(job[spare].place_to_take(near) == place);
-      job[spare].take(place);
+      for (int later = spare + 1; later < vertices + spares; ++later) CHECK(!job[later].place_to_take(near));
+      REQUIRE(job[spare].place_to_take(near) == vertex);
+      job[spare].take(vertex);
       job.pass(100ms, dead);
-      for (int r = 0; r < places + spares; ++r) {
+      for (int r = 0; r < vertices + spares; ++r) {
         if (dead.contains(r)) continue;
-        CHECK(job[r].holder(place) == spare);
+        CHECK(job[r].holder(vertex) == spare);
         CHECK(!job[r].takes_part(spare));
-        CHECK(job[r].participants().size() == static_cast<std::size_t>(places) - 1);
+        CHECK(job[r].participants().size() == static_cast<std::size_t>(vertices) - 1);
       }
       job[spare].take_part();
       job.pass(100ms, dead);
-      expected[static_cast<std::size_t>(place)] = spare;
+      expected[static_cast<std::size_t>(vertex)] = spare;
     }
-    for (int r = 0; r < places + spares; ++r) {
+    for (int r = 0; r < vertices + spares; ++r) {
       if (dead.contains(r)) continue;
-      for (int place = 0; place < places; ++place)
-        CHECK(job[r].holder(place) == expected[static_cast<std::size_t>(place)]);
+      for (int vertex = 0; vertex < vertices; ++vertex)
+        CHECK(job[r].holder(vertex) == expected[static_cast<std::size_t>(vertex)]);
       CHECK(job[r].participants() == [&] {
         std::vector<int> sorted = expected;
         std::ranges::sort(sorted);
@@ -297,15 +299,15 @@ TEST_CASE("spares take the places of the dead in their order, one each, and all 
   }
 }
 
-TEST_CASE("a rank that was away learns of a death before it learns who came, one after the other in one place") {
-  constexpr int places = 4, spares = 2;
-  const auto near = [](int place) { return beside(place, places); };
-  const auto took = [&](Job& job, int spare, int place) {
-    REQUIRE(job[spare].place_to_take(near) == place);
-    job[spare].take(place);
+TEST_CASE("a rank that was away learns of a death before it learns who came, one after the other in one vertex") {
+  constexpr int vertices = 4, spares = 2;
+  const auto near = [](int vertex) { return beside(vertex, vertices); };
+  const auto took = [&](Job& job, int spare, int vertex) {
+    REQUIRE(job[spare].place_to_take(near) == vertex);
+    job[spare].take(vertex);
     job[spare].take_part();
   };
-  Job job(places + spares, spares);
+  Job job(vertices + spares, spares);
   job.pass(3s);
   job.pass(timeout - 100ms, {2});
   job.pass(300ms, {0, 2});
@@ -316,7 +318,7 @@ TEST_CASE("a rank that was away learns of a death before it learns who came, one
   REQUIRE(job[0].deaths().size() == 1);
   REQUIRE(job[0].joins().size() == 1);
   CHECK(job[0].deaths()[0].rank == 2);
-  CHECK(job[0].joins()[0].rank == 4);
+  CHECK(job[0].joins()[0].process == 4);
   CHECK(job[0].deaths()[0].at_s < job[0].joins()[0].at_s);
 
   job.pass(timeout - 100ms, {2, 4});
@@ -330,10 +332,10 @@ TEST_CASE("a rank that was away learns of a death before it learns who came, one
   CHECK(job[0].deaths()[1].at_s < job[0].joins().at(1).at_s);
 }
 
-TEST_CASE("a place is taken only where a neighbour has a model to give; a dead or useless spare is passed over") {
-  constexpr int places = 5, spares = 2;
-  const auto near = [](int place) { return beside(place, places); };
-  Job job(places + spares, spares);
+TEST_CASE("a vertex is taken only where a neighbour has a model to give; a dead or useless spare is passed over") {
+  constexpr int vertices = 5, spares = 2;
+  const auto near = [](int vertex) { return beside(vertex, vertices); };
+  Job job(vertices + spares, spares);
   job.pass(3s);
   job.pass(timeout + 500ms, {0, 1, 4});
   REQUIRE(job[5].place_to_take(near) == 1);  // both neighbours of 0 are dead
@@ -344,7 +346,7 @@ TEST_CASE("a place is taken only where a neighbour has a model to give; a dead o
   job.pass(100ms, {0, 1, 4});
   CHECK(job[6].place_to_take(near) == 0);
 
-  Job other(places + spares, spares);
+  Job other(vertices + spares, spares);
   other.pass(3s);
   other.pass(timeout + 500ms, {2, 5});
   CHECK(other[6].place_to_take(near) == 2);
@@ -358,7 +360,7 @@ TEST_CASE("a word of a spare's that is half put is not believed") {
   for (const std::uint64_t torn : {std::uint64_t{0}, std::uint64_t{2}, ~std::uint64_t{0}, std::uint64_t{7} << 32}) {
     job.memories[3]->store(torn, 0, word);
     job.pass(20ms, {3});
-    CHECK(!job[0].place_of(3));
+    CHECK(!job[0].vertex_of(3));
   }
   CHECK(job[0].changes() == 0);
 }

@@ -64,7 +64,7 @@ TEST_CASE("a full ring refuses, and takes again once a packet is consumed") {
   mailboxes[0].progress();
   mailboxes[1].progress();
   mailboxes[1].pop(0);
-  CHECK_FALSE(mailboxes[0].fits(0, 64));  // the place is free, but the sender has not heard of it
+  CHECK_FALSE(mailboxes[0].fits(0, 64));  // its bytes are free, but the sender has not heard of it
   mailboxes[1].progress();
   mailboxes[0].progress();
   CHECK(mailboxes[0].fits(0, 64));
@@ -197,7 +197,7 @@ TEST_CASE("the ledger equals what went over: packets, markers, heads and tails")
   const LedgerTotals sender = mailboxes.ledgers[0]->totals();
   const LedgerTotals receiver = mailboxes.ledgers[1]->totals();
   CHECK(sender.packets == 10);
-  CHECK(sender.header_bytes == 1000);       // no values in these packets; 128-byte places need no marker
+  CHECK(sender.header_bytes == 1000);       // no values in these packets; packets of 128 bytes need no marker
   CHECK(sender.control_bytes == 10 * 8);    // heads
   CHECK(receiver.control_bytes == 10 * 8);  // tails
   CHECK(sender.puts == 20);

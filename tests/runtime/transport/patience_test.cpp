@@ -58,7 +58,7 @@ TEST_CASE("tails come together, too, after as many looks") {
     send(mailboxes, 64, k);
     mailboxes[1].pop(0);
   }
-  int looks = 1;  // the second packet's, when the first place was free
+  int looks = 1;  // the second packet's, when the first packet was taken
   for (; control_bytes(mailboxes, 1) == 0; ++looks) mailboxes[1].progress();
   CHECK(looks == patience);
   for (int i = 0; i < 2 * patience; ++i) CHECK_FALSE(mailboxes[1].progress());

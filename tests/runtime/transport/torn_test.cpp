@@ -7,7 +7,7 @@
 #include <rapidcheck.h>
 
 #include "base/error.hpp"
-#include "runtime/transport/shared_position.hpp"
+#include "runtime/transport/whole_word.hpp"
 #include "tests/runtime/transport/local_mailboxes.hpp"
 #include "tests/support/torn_memory.hpp"
 

@@ -1,13 +1,13 @@
 // hearsay bench training
 #include <cstdio>
 
-#include "apps/bench/probe/machine.hpp"
 #include "apps/bench/training/training.hpp"
 #include "apps/hearsay/commands.hpp"
 #include "apps/shared/launch.hpp"
 #include "apps/shared/long_work.hpp"
 #include "apps/shared/text.hpp"
 #include "base/error.hpp"
+#include "base/timing.hpp"
 #include "hearsay_version.hpp"
 #include "runtime/report/json.hpp"
 

@@ -63,9 +63,9 @@ int largest_difference(const Picture& a, const Picture& b) {
 
 struct Pictures {
   TemporaryFolder folder;
-  void write(const fs::path& place, const Bytes& bytes) const {
-    fs::create_directories((folder.path() / place).parent_path());
-    folder.write(place.string(), bytes);
+  void write(const fs::path& file, const Bytes& bytes) const {
+    fs::create_directories((folder.path() / file).parent_path());
+    folder.write(file.string(), bytes);
   }
   DataSet load(const std::string& more = "") const {
     return load_set("image_folder", "{path: " + folder.path().string() + more + "}");
@@ -163,8 +163,8 @@ TEST_CASE("image folder: a folder is a class, by name; some of each are tested o
   CHECK(label == 0);
 
   const Pictures parted;
-  for (const std::string place : {"train/a/0.png", "train/b/0.png", "val/b/0.png"})
-    parted.write(place, png(gradient(20, 20, 0)));
+  for (const std::string file : {"train/a/0.png", "train/b/0.png", "val/b/0.png"})
+    parted.write(file, png(gradient(20, 20, 0)));
   const DataSet two = parted.load();
   CHECK(two.train->size() == 2);
   CHECK(two.test->size() == 1);
@@ -173,8 +173,8 @@ TEST_CASE("image folder: a folder is a class, by name; some of each are tested o
 
 TEST_CASE("image folder: windows are in the middle, or anywhere and mirrored with augmentation") {
   const Pictures pictures;
-  for (const std::string place : {"a/0.png", "a/1.png", "b/0.png", "b/1.png"})
-    pictures.write(place, png(gradient(80, 40, 0)));
+  for (const std::string file : {"a/0.png", "a/1.png", "b/0.png", "b/1.png"})
+    pictures.write(file, png(gradient(80, 40, 0)));
   const DataSet data = pictures.load(", side: 20, margin: 2, test_fraction: 0.5");  // 80 x 40 stays as it is
   std::int64_t label = 0;
   const auto middle = values(data, *data.train, 0, label);
@@ -212,8 +212,8 @@ TEST_CASE("pictures: one that says it has more pixels than its bytes can hold is
 TEST_CASE("image folder: links are counted once, and one that leads nowhere or to itself is named") {
   const Pictures pictures;
   const fs::path root = pictures.folder.path();
-  for (const std::string place : {"a/0.png", "a/1.png", "b/0.png", "b/1.png"})
-    pictures.write(place, png(gradient(20, 20, 0)));
+  for (const std::string file : {"a/0.png", "a/1.png", "b/0.png", "b/1.png"})
+    pictures.write(file, png(gradient(20, 20, 0)));
   const auto size = [&] {
     const DataSet data = pictures.load(", test_fraction: 0.5");
     return data.train->size() + data.test->size();

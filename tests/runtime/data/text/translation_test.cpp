@@ -54,13 +54,13 @@ std::vector<std::string> plainly_learnt(const std::vector<std::string>& lines, s
     if (best == counts.end() || best->second < 2) break;
     const auto [left, right] = best->first;
     const std::string text = known[static_cast<std::size_t>(left)] + known[static_cast<std::size_t>(right)];
-    const auto place = std::find(known.begin() + BytePairs::first_byte, known.end(), text) - known.begin();
-    if (place == std::ssize(known)) known.push_back(text);
+    const auto index = std::find(known.begin() + BytePairs::first_byte, known.end(), text) - known.begin();
+    if (index == std::ssize(known)) known.push_back(text);
     for (Tokens& word : words) {
       Tokens joined;
       for (std::size_t i = 0; i < word.size(); ++i) {
         const bool both = i + 1 < word.size() && word[i] == left && word[i + 1] == right;
-        joined.push_back(both ? place : word[i]);
+        joined.push_back(both ? index : word[i]);
         i += both ? 1 : 0;
       }
       word = joined;

@@ -239,7 +239,7 @@ class Play {
     const std::vector<std::byte> noise(capacity, std::byte{0x5a});
     for (const int to : topology_->neighbourhood(from).neighbours) {
       const MailboxMap map{.degree = static_cast<int>(places.slots(to)), .capacity_bytes = capacity};
-      const std::size_t slot = places.slot({.process = to, .place = to}, {.process = from, .place = from});
+      const std::size_t slot = places.slot({.process = to, .vertex = to}, {.process = from, .vertex = from});
       memory.put(std::span(noise).first(8), to, map.tail(static_cast<int>(slot)));
       memory.put(std::span(noise).first(8), to, map.head(static_cast<int>(slot)));
       memory.put(noise, to, map.ring(static_cast<int>(slot)));

@@ -114,7 +114,7 @@ TEST_CASE("models come together as momentum's recursion says, soonest if it goes
         furthest[velocity] = std::max(furthest[velocity], std::abs(expected[r] - mean));
       }
     }
-    // Of the slowest eigenvalue: 1/3 of four ranks, 0.80 of eight. 0.95^40 beside 0.77^40, and 0.90^40; and what
+    // The slowest eigenvalue is 1/3 with four ranks, 0.80 with eight. 0.95^40 beside 0.77^40, and 0.90^40; and what
     // differences differ by, which is forgotten by 0.9 a round.
     CHECK(furthest["own"] > 0.1);
     CHECK(furthest["halfway"] < (ranks == 4 ? 1e-3 : 0.2) * furthest["own"]);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Simulate asynchronous edges whose ends take turns (decisions.md), with and without drift correction.
 
-    research/method/turns.py [--strength C ...] [--graph ring|torus] [--curvature H] [--late] [--copies-stay]
+    research/method/alternating.py [--strength C ...] [--graph ring|torus] [--curvature H] [--late] [--copies-stay]
 
 Eight ranks in a ring with weights 1/3, or sixteen in a torus with weights 1/5, one value each; rank i's loss is
 h_i (x - t_i)^2 / 2 with h_i up to H; the learning rate is 0.05; 400 to 4,000 iterations of a usual rank, which are
