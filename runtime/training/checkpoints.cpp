@@ -82,7 +82,7 @@ void Checkpoints::prune() const {
 // from.
 void Checkpoints::resume() {
   if (rank_.process == 0) rank_.diary.write([this] { leave_killed_summary(rank_.plan.report().directory); });
-  const Resumption found = find_checkpoint(rank_.participant.communication().engine(), rank_.communicator, folder_);
+  const Resumption found = find_checkpoint(rank_.participant.communication().engine(), *rank_.communicator, folder_);
   const auto an_epoch = static_cast<double>(rank_.length.iterations_per_epoch);
   rank_.before.iterations = static_cast<Iteration>(std::llround(found.epoch * an_epoch));
   written_ = found.number;
@@ -101,7 +101,7 @@ void Checkpoints::resume() {
 /// On another number of ranks, or where ranks wrote each for itself. What a rank alone remembers has no place any more.
 void Checkpoints::begin_with_mean(const Resumption& found) {
   const std::vector<float> owed =
-      load_mean(found, rank_.participant.communication().engine(), rank_.communicator, folder_, rank_.model);
+      load_mean(found, rank_.participant.communication().engine(), *rank_.communicator, folder_, rank_.model);
   const Iteration done = rank_.before.iterations;
   rank_.participant.begin_at(done, *rank_.plan.parts().exchange, owed);
   rank_.trainer->begin_at(done);
@@ -178,7 +178,7 @@ void Checkpoints::meet(Coming coming) {
   for (bool again = true; again;) {
     double wanted = wants_one ? 1.0 : 0.0;
     rank_.participant.communication().flush();
-    rank_.participant.communication().run([&] { rank_.communicator.maximum({&wanted, 1}); });
+    rank_.participant.communication().run([&] { rank_.communicator->maximum({&wanted, 1}); });
     if (wanted == 0.0) return;
     again = !wants_one;
     rank_.participant.settle();
@@ -193,11 +193,11 @@ void Checkpoints::write_when_settled(bool in_order) {
   double all_in_order = in_order ? 1.0 : 0.0, newest = static_cast<double>(written_);
   rank_.participant.communication().flush();
   rank_.participant.communication().run([&] {
-    rank_.farewell.minimum({&all_in_order, 1});
-    rank_.farewell.maximum({&newest, 1});
+    rank_.farewell->minimum({&all_in_order, 1});
+    rank_.farewell->maximum({&newest, 1});
   });
   if (all_in_order == 0.0) return;
-  rank_.participant.settle([this] { rank_.farewell.barrier(); });
+  rank_.participant.settle([this] { rank_.farewell->barrier(); });
   written_ = static_cast<std::uint64_t>(newest);
   write_last();
 }

@@ -67,8 +67,8 @@ Summary Endings::finish() {
   summary.loss_mean_model = mean.loss;
   summary.consensus_distance = mean.consensus_distance;
   rank_.participant.communication().run([&] {
-    rank_.diary.finish(summary, rank_.communicator, result(), rank_.reports());
-    rank_.communicator.barrier();
+    rank_.diary.finish(summary, *rank_.communicator, result(), rank_.reports());
+    rank_.communicator->barrier();
     rank_.participant.members().rest();
   });
   checkpoints_.prune();
@@ -78,7 +78,7 @@ Summary Endings::finish() {
 /// Everything that any rank has sent has arrived and is taken in.
 void Endings::settle() {
   if (rank_.survivors.may_die())
-    rank_.participant.settle([this] { rank_.communicator.barrier(); });
+    rank_.participant.settle([this] { rank_.communicator->barrier(); });
   else
     rank_.participant.settle();
 }
@@ -91,8 +91,8 @@ double Endings::all_done() {
   for (const LostRank& lost : rank_.survivors.lost(0.0))
     of_dead[static_cast<std::size_t>(lost.process)] = static_cast<double>(lost.iterations);
   rank_.participant.communication().run([&] {
-    rank_.communicator.sum(sum);
-    rank_.communicator.maximum(of_dead);
+    rank_.communicator->sum(sum);
+    rank_.communicator->maximum(of_dead);
   });
   for (const double done : of_dead) sum[0] += done;
   return sum[0] / ranks;
@@ -123,7 +123,7 @@ RankResult Endings::result() const {
 Summary Endings::unused() {
   rank_.training = false;
   if (const int signal = rank_.stop.received(); signal != 0) {
-    rank_.participant.communication().run([&] { static_cast<void>(rank_.farewell.barrier_within(patience_s)); });
+    rank_.participant.communication().run([&] { static_cast<void>(rank_.farewell->barrier_within(patience_s)); });
     throw Stopped(signal);
   }
   rank_.survivors.leave();
@@ -141,15 +141,15 @@ void Endings::stopped(const Stop& stop) {
   rank_.diary.write_trace();
   bool all_here = false;
   rank_.participant.communication().run([&] {
-    all_here = rank_.farewell.barrier_within(patience_s);
-    if (all_here && rank_.spares() > 0) rank_.farewell.keep(rank_.first_processes());
+    all_here = rank_.farewell->barrier_within(patience_s);
+    if (all_here && rank_.spares() > 0) rank_.farewell->keep(rank_.first_processes());
   });
   if (all_here && !stop.together) checkpoints_.write_when_settled(stop.in_order);
   checkpoints_.wait();
   Summary summary = rank_.log->summary("stopped", rank_.job_done(), rank_.reports());
   summary.message = reason.what();
   rank_.participant.communication().run([&] {
-    if (all_here) return rank_.diary.finish(summary, rank_.farewell, result(), rank_.reports());
+    if (all_here) return rank_.diary.finish(summary, *rank_.farewell, result(), rank_.reports());
     summary.message += "; not every rank has received the signal";
     if (rank_.reports()) rank_.diary.end(summary);
   });

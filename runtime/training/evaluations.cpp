@@ -56,9 +56,9 @@ void Evaluations::of_snapshots() {
       static_cast<std::size_t>(rank_.participant.edges().topology().ranks() + rank_.spares()));
   missed_by[static_cast<std::size_t>(rank_.process)] = static_cast<double>(missed());
   rank_.participant.communication().run([&] {
-    rank_.communicator.minimum(common);
-    rank_.communicator.maximum(lost);
-    if (rank_.spares() > 0) rank_.communicator.maximum(missed_by);
+    rank_.communicator->minimum(common);
+    rank_.communicator->maximum(lost);
+    if (rank_.spares() > 0) rank_.communicator->maximum(missed_by);
   });
   if (snapshots_->lost() > 0 && rank_.process == 0 && rank_.options.warned)
     rank_.options.warned("the models before the resumption were evaluated and removed: they are not evaluated again");
@@ -80,7 +80,7 @@ std::size_t Evaluations::missed() const {
 void Evaluations::evaluate_snapshot(std::size_t i) {
   const Snapshots::Taken& taken = snapshots_->taken()[i];
   std::vector<double> when{taken.time_s};
-  rank_.participant.communication().run([&] { rank_.communicator.maximum(when); });
+  rank_.participant.communication().run([&] { rank_.communicator->maximum(when); });
   snapshots_->load(i);
   take_from_servers();
   evaluate(taken.job_iterations, when[0]);

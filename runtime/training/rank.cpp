@@ -41,29 +41,27 @@ RunDescription description(const RunPlan& plan, const TrainOptions& options, con
 
 }  // namespace
 
-TrainingRank::TrainingRank(mpi::Environment& environment, const RunPlan& of, const TrainOptions& with, std::string id)
+TrainingRank::TrainingRank(const Job& job, const RunPlan& of, const TrainOptions& with, std::string id)
     : plan(of),
       options(with),
-      process(environment.rank()),
-      host(environment.host()),
+      process(job.rank()),
+      host(job.host()),
       run_id(std::move(id)),
       data(load_data(plan.parts())),
-      model(started_model(plan.parts(), data, process, environment.rank_on_host())),
+      model(started_model(plan.parts(), data, process, job.rank_on_host())),
       random(options.shares_process),
       batches(
-          make_batches(plan.parts(), data, plan.ranks(environment.ranks()), process % plan.ranks(environment.ranks()))),
-      length(plan.length(data.train->size(), plan.ranks(environment.ranks()))),
-      communicator(
-          [this] {
-            participant.communication().serve();
-            survivors.require_all_alive();
-          },
-          environment.communicator()),
-      agreement(communicator),
-      farewell([this] { participant.communication().progress(); }, environment.communicator()),
+          make_batches(plan.parts(), data, plan.ranks(job.ranks()), process % plan.ranks(job.ranks()))),
+      length(plan.length(data.train->size(), plan.ranks(job.ranks()))),
+      communicator(job.communicator([this] {
+        participant.communication().serve();
+        survivors.require_all_alive();
+      })),
+      agreement(*communicator),
+      farewell(job.communicator([this] { participant.communication().progress(); })),
       diary(description(plan, options, run_id, length), *plan.parts().exchange, participant, host, options.warned),
       participant(
-          environment.communicator(), std::make_shared<const Topology>(plan.topology(environment.ranks())),
+          job.transport(), std::make_shared<const Topology>(plan.topology(job.ranks())),
           *plan.parts().exchange, model.replica(),
           {.iterations_per_epoch = length.iterations_per_epoch,
            .failure_timeout = failure_timeout(),
@@ -71,8 +69,8 @@ TrainingRank::TrainingRank(mpi::Environment& environment, const RunPlan& of, con
            .may_take = options.may_take,
            .stall_timeout = options.shares_process ? std::chrono::nanoseconds{0} : plan.parts().on_failure.ending(),
            .interrupted = [this] { return interrupted(); }}),
-      survivors(participant, communicator),
-      evaluator(model, test_set(data), communicator, participant.communication().engine(), participant.ledger()),
+      survivors(participant, *communicator),
+      evaluator(model, test_set(data), *communicator, participant.communication().engine(), participant.ledger()),
       optimizer(plan.parts().optimizer->build(model)) {}
 
 std::vector<int> TrainingRank::first_processes() const {
@@ -99,7 +97,7 @@ bool TrainingRank::interrupted() {
 
 /// Alone, nobody dies.
 std::chrono::nanoseconds TrainingRank::failure_timeout() const {
-  return communicator.size() > 1 ? plan.parts().on_failure.going_on() : std::chrono::nanoseconds{0};
+  return communicator->size() > 1 ? plan.parts().on_failure.going_on() : std::chrono::nanoseconds{0};
 }
 
 void TrainingRank::make_trainer() {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "runtime/exchange/participant.hpp"
-#include "runtime/mpi/communicator.hpp"
-#include "runtime/mpi/environment.hpp"
+#include "runtime/transport/communicator.hpp"
+#include "runtime/transport/job.hpp"
 #include "runtime/report/diary.hpp"
 #include "runtime/training/failure/survivors.hpp"
 #include "runtime/training/model/batches.hpp"
@@ -30,7 +30,7 @@ namespace hearsay {
 /// when they are evaluated in evaluations.hpp, what is saved of them in checkpoints.hpp, how it ends in
 /// endings.hpp.
 struct TrainingRank {
-  TrainingRank(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string run_id);
+  TrainingRank(const Job& job, const RunPlan& plan, const TrainOptions& options, std::string run_id);
 
   /// This process's place in the graph.
   int place() const { return participant.edges().rank(); }
@@ -52,7 +52,7 @@ struct TrainingRank {
 
   const RunPlan& plan;
   const TrainOptions& options;
-  const int process;  ///< of MPI
+  const int process;  ///< of the job
   const std::string host;
   const std::string run_id;
   const StopSignal stop;
@@ -62,11 +62,11 @@ struct TrainingRank {
   TrainingBatches batches;
   const RunLength length;
   std::atomic<bool> training{false};  ///< a signal ends waits from then on
-  mpi::Communicator communicator;     ///< not to be used any more after that
+  const std::unique_ptr<Communicator> communicator;  ///< not to be used any more after that
   Agreement agreement;                ///< lockstep ranks only
-  mpi::Communicator farewell;         ///< for ranks that a signal has stopped
+  const std::unique_ptr<Communicator> farewell;  ///< for ranks that a signal has stopped
   Diary diary;
-  Participant participant;  ///< from now on MPI belongs to its engine
+  Participant participant;  ///< from now on communication belongs to its engine
   Survivors survivors;
   Evaluator evaluator;
   std::unique_ptr<Optimizer> optimizer;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "runtime/mpi/communicator.hpp"
+#include "runtime/transport/communicator.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/identity/run_id.hpp"
 #include "runtime/training/checkpoints.hpp"
@@ -21,9 +21,9 @@ namespace {
 /// A run on one rank, from the first model to the report.
 class Session {
  public:
-  Session(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string run_id,
+  Session(const Job& job, const RunPlan& plan, const TrainOptions& options, std::string run_id,
           std::shared_ptr<RunFolder> folder)
-      : rank_(environment, plan, options, std::move(run_id)),
+      : rank_(job, plan, options, std::move(run_id)),
         evaluations_(rank_),
         checkpoints_(rank_, evaluations_),
         endings_(rank_, evaluations_, checkpoints_) {
@@ -54,9 +54,9 @@ class Session {
 /// All ranks start from the same model and together.
 void Session::prepare() {
   rank_.participant.communication().run([&] {
-    broadcast_other_state(rank_.model, rank_.communicator);
+    broadcast_other_state(rank_.model, *rank_.communicator);
     if (rank_.spares() == 0 || rank_.participant.spare() != nullptr) return;
-    rank_.communicator.keep(rank_.first_processes());
+    rank_.communicator->keep(rank_.first_processes());
   });
   if (rank_.process == 0 && !rank_.data.vocabulary.empty())
     rank_.diary.write([this] {
@@ -73,7 +73,7 @@ void Session::prepare() {
     rank_.diary.open();
     rank_.log.emplace(rank_.sources());
   }
-  rank_.participant.communication().run([&] { rank_.diary.begin(rank_.communicator, rank_.resumed_at); });
+  rank_.participant.communication().run([&] { rank_.diary.begin(*rank_.communicator, rank_.resumed_at); });
   if (rank_.spares() > 0) share_beginning();
 }
 
@@ -83,8 +83,8 @@ void Session::share_beginning() {
                                    evaluations_.done()};
   double seconds = rank_.log ? rank_.log->seconds_before() : 0.0;
   rank_.participant.communication().run([&] {
-    rank_.farewell.broadcast(std::as_writable_bytes(std::span(counts)), 0);
-    rank_.farewell.broadcast(std::as_writable_bytes(std::span(&seconds, 1)), 0);
+    rank_.farewell->broadcast(std::as_writable_bytes(std::span(counts)), 0);
+    rank_.farewell->broadcast(std::as_writable_bytes(std::span(&seconds, 1)), 0);
   });
   checkpoints_.go_on_behind(static_cast<std::uint64_t>(counts[0]));
   rank_.before = {.iterations = counts[1], .seconds = seconds};
@@ -204,7 +204,7 @@ Summary Session::run() {
 }
 
 /// Rank 0's, on every rank. Collective.
-std::string common_run_id(mpi::Communicator& communicator, std::string of_rank_0) {
+std::string common_run_id(Communicator& communicator, std::string of_rank_0) {
   of_rank_0.resize(run_id_length);
   communicator.broadcast(std::as_writable_bytes(std::span(of_rank_0)), 0);
   return of_rank_0;
@@ -216,32 +216,32 @@ void require_device(const RunPlan& plan) {
   if (plan.parts().device != "cpu") require_gpu();
 }
 
-bool has_complete_checkpoint(const RunPlan& plan, std::string run_id) {
-  mpi::Communicator communicator;
-  run_id = common_run_id(communicator, std::move(run_id));
+bool has_complete_checkpoint(const Job& job, const RunPlan& plan, std::string run_id) {
+  const auto communicator = job.communicator();
+  run_id = common_run_id(*communicator, std::move(run_id));
   InlineEngine engine([] { return false; });
   const CheckpointFolder folder(checkpoint_directory(plan.parts().checkpoint, plan.report().directory, run_id), run_id);
-  return newest_checkpoint(engine, communicator, folder).has_value();
+  return newest_checkpoint(engine, *communicator, folder).has_value();
 }
 
-Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options) {
+Summary train(const Job& job, const RunPlan& plan, const TrainOptions& options) {
   std::shared_ptr<RunFolder> folder = options.folder;
   std::string run_id = folder ? folder->id() : "";
   {
-    mpi::Communicator communicator;
-    require_same_run(communicator, plan.config_yaml());
-    static_cast<void>(plan.topology(environment.ranks()));  // a P that does not fit leaves no run folder
-    if (environment.rank() == 0 && !folder) {
+    const auto communicator = job.communicator();
+    require_same_run(*communicator, plan.config_yaml());
+    static_cast<void>(plan.topology(job.ranks()));  // a P that does not fit leaves no run folder
+    if (job.rank() == 0 && !folder) {
       folder = std::make_shared<RunFolder>(options.resume ? RunFolder::resumed(plan.report().directory)
                                                           : RunFolder(plan.report()));
       run_id = folder->id();
     }
-    run_id = common_run_id(communicator, std::move(run_id));
+    run_id = common_run_id(*communicator, std::move(run_id));
   }
   if (!folder && plan.parts().on_failure.others_go_on)
     folder = std::make_shared<RunFolder>(RunFolder::shared(plan.report().directory, run_id));
   use_threads(plan.parts().threads);
-  Session session(environment, plan, options, run_id, std::move(folder));
+  Session session(job, plan, options, run_id, std::move(folder));
   return session.run();
 }
 
