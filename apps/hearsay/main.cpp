@@ -106,7 +106,8 @@ void add_train(CLI::App& app, TrainArguments& train) {
 }
 
 void add_launch(CLI::App& app, LaunchArguments& launch) {
-  CLI::App& command = *app.add_subcommand("launch", "Start a program on several processes of this machine, without MPI");
+  CLI::App& command =
+      *app.add_subcommand("launch", "Start a program on several processes of this machine, without MPI");
   command.add_option("-n,--ranks", launch.ranks, "Number of processes")->type_name("P")->required();
   command.add_flag("--recover", launch.recover,
                    "A process that dies ends no other; for train.on_failure: continue and loops like it");
@@ -328,7 +329,8 @@ int run_command(const CLI::App& app, CommandLine& line, JobSlot& job) {
   if (app.got_subcommand("probe")) return probe_command(line.network_file, line.words, job);
   if (app.got_subcommand("plan")) return plan_command(line.plan);
   throw ConfigError(
-      "no command; one of train, launch, evaluate, list, describe, topology, compare, watch, close, bench, probe, plan, "
+      "no command; one of train, launch, evaluate, list, describe, topology, compare, watch, close, bench, probe, "
+      "plan, "
       "simulate (see hearsay --help)");
 }
 

@@ -28,8 +28,9 @@ Member::Member(const Job& job, std::shared_ptr<Meetings> meetings, std::shared_p
       communicator_(job.communicator([this] { participant_.communication().serve(); })),
       meetings_(std::move(meetings)),
       number_(meetings_->next_member()),
-      participant_(job.transport(), (require_same_job(program.buffers), plan_->topology(communicator_->size())), *plan_->exchange,
-                   *replica_, {.iterations_per_epoch = epoch_length_, .interrupted = [this] { return interrupted(); }}),
+      participant_(job.transport(), (require_same_job(program.buffers), plan_->topology(communicator_->size())),
+                   *plan_->exchange, *replica_,
+                   {.iterations_per_epoch = epoch_length_, .interrupted = [this] { return interrupted(); }}),
       ready_(replica_->layout.count()),
       learning_rate_(unknown),
       consensus_distance_(unknown) {

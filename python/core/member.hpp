@@ -13,8 +13,8 @@
 #include "python/core/interruption.hpp"
 #include "python/core/meetings.hpp"
 #include "runtime/exchange/participant.hpp"
-#include "runtime/transport/job.hpp"
 #include "runtime/report/diary.hpp"
+#include "runtime/transport/job.hpp"
 
 namespace hearsay::python {
 

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/text/shown.hpp"
 #include "python/core/member.hpp"
+#include "python/core/store.hpp"
 #include "runtime/job/start.hpp"
 #include "runtime/mpi/environment.hpp"
 #include "trigger/trigger.hpp"
@@ -138,9 +139,15 @@ StepResponse response(const Step& step) {
   return made;
 }
 
-/// The job of this process; or, of MPI's, that of the ranks of a communicator.
-std::unique_ptr<Job> job_of(std::optional<int> communicator) {
-  if (!communicator) return start_job(std::string(full_version));
+/// The job of this process; or, of MPI's, that of the ranks of a communicator. `store` makes another place to meet of
+/// a job's name, or None.
+std::unique_ptr<Job> job_of(std::optional<int> communicator, const py::object& store) {
+  const auto elsewhere = [&](const std::string& job) -> std::unique_ptr<sockets::Rendezvous> {
+    const py::gil_scoped_acquire locked;
+    py::object made = store.is_none() ? py::none() : store(job);
+    return made.is_none() ? nullptr : std::make_unique<Store>(std::move(made));
+  };
+  if (!communicator) return start_job(std::string(full_version), elsewhere);
   return std::make_unique<mpi::Environment>(mpi::CommunicatorHandle::from_fortran(*communicator));
 }
 
@@ -176,8 +183,7 @@ class MemberHandle {
  public:
   MemberHandle(const Job& job, std::shared_ptr<Meetings> meetings, std::shared_ptr<const JobPlan> plan,
                std::shared_ptr<Parameters> replica, Program program)
-      : member_(new Member(job, std::move(meetings), std::move(plan), std::move(replica),
-                           std::move(program))) {}
+      : member_(new Member(job, std::move(meetings), std::move(plan), std::move(replica), std::move(program))) {}
   Member& operator*() {
     if (member_ == nullptr) throw std::runtime_error("this member has left its job (member.leave()); join again");
     return *member_;
@@ -221,8 +227,7 @@ std::unique_ptr<MemberHandle> joined(const Job& job, const MeetingsHandle& meeti
                                      Program program) {
   try {
     const py::gil_scoped_release unlocked;
-    return std::make_unique<MemberHandle>(job, *meetings, std::move(plan), std::move(replica),
-                                          std::move(program));
+    return std::make_unique<MemberHandle>(job, *meetings, std::move(plan), std::move(replica), std::move(program));
   } catch (const WaitInterrupted&) {
     leave_wait(std::nullopt);
   }
@@ -278,9 +283,9 @@ void define_start(MemberClass& member) {
                         .buffers = std::move(buffers)};
         return joined(job, meetings, std::move(plan), std::move(replica), std::move(program));
       }),
-      py::arg("job"), py::arg("meetings"), py::arg("plan"), py::arg("replica"), py::kw_only(),
-      py::arg("command"), py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"),
-      py::arg("signals"), py::arg("buffers"));
+      py::arg("job"), py::arg("meetings"), py::arg("plan"), py::arg("replica"), py::kw_only(), py::arg("command"),
+      py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"), py::arg("signals"),
+      py::arg("buffers"));
 }
 
 void define_loop(MemberClass& member) {
@@ -416,16 +421,18 @@ void add_member(py::module_& m) {
 void add_process(py::module_& m) {
   // Never ended by Python itself: a forked child that ends must not end its parent's job.
   py::class_<Job, std::unique_ptr<Job, py::nodelete>>(m, "Job")
-      .def(py::init([](std::optional<int> communicator) {
-             return std::unique_ptr<Job, py::nodelete>(job_of(communicator).release());
+      .def(py::init([](std::optional<int> communicator, const py::object& store) {
+             const py::gil_scoped_release unlocked;
+             return std::unique_ptr<Job, py::nodelete>(job_of(communicator, store).release());
            }),
-           py::arg("communicator") = py::none(), Unlocked())
+           py::arg("communicator") = py::none(), py::arg("store") = py::none())
       .def(
           "end", [](Job* job) { delete job; }, Unlocked())
       .def_property_readonly("rank", &Job::rank)
       .def_property_readonly("ranks", &Job::ranks)
       .def_property_readonly("ranks_on_host", &Job::ranks_on_host)
-      .def("tell_of_end", [](Job& job) { tell_of_end(job); }, "This rank will never join. Waits for nobody.", Unlocked())
+      .def(
+          "tell_of_end", [](Job& job) { tell_of_end(job); }, "This rank will never join. Waits for nobody.", Unlocked())
       .def(
           "abort", [](const Job& job, int code) { job.abort(code); }, Unlocked());
 }

@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 
-from . import _core
+from . import _core, _store
 from .errors import ConfigError, DataError, DivergenceError, Error, RankLeft
 
 FIRST_SIGNAL_CODE = 128
@@ -62,7 +62,7 @@ class _Process:
         if self.job is not None:
             return
         try:
-            job = _core.Job()
+            job = _core.Job(store=_store.of_torch)
             _require_whole_job(job.ranks)
         except Error:
             self.refused = True

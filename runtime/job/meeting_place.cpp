@@ -30,8 +30,14 @@ std::optional<int> number(const std::string& text) {
 }
 
 /// What a launcher has for its jobs, one after the other; what is not there is left out.
-constexpr std::array job_names{"HEARSAY_JOB", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_PORT",
-                               "SLURM_JOB_ID", "SLURM_STEP_ID", "FLUX_JOB_ID", "PALS_APID"};
+constexpr std::array job_names{"HEARSAY_JOB",
+                               "TORCHELASTIC_RUN_ID",
+                               "TORCHELASTIC_RESTART_COUNT",
+                               "MASTER_PORT",
+                               "SLURM_JOB_ID",
+                               "SLURM_STEP_ID",
+                               "FLUX_JOB_ID",
+                               "PALS_APID"};
 
 /// The name that somebody has given, or one of what the launcher says.
 std::string job_name(const Variables& variables) {
@@ -83,8 +89,9 @@ void require_own_variables(const Variables& variables) {
   if (rank.empty() && ranks.empty()) return;
   const std::string both = "HEARSAY_RANK=" + rank + ", HEARSAY_RANKS=" + ranks + ": ";
   if (rank.empty() || ranks.empty())
-    throw ConfigError(both + "a process needs both, its number from 0 and how many there are; `hearsay launch -n P …` "
-                             "sets them");
+    throw ConfigError(both +
+                      "a process needs both, its number from 0 and how many there are; `hearsay launch -n P …` "
+                      "sets them");
   const auto of = number(ranks), at = number(rank);
   if (!of || !at || *of < 1 || *at >= *of)
     throw ConfigError(both + "HEARSAY_RANKS is a number from 1 on, and HEARSAY_RANK one from 0 to below it");

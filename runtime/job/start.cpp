@@ -35,24 +35,30 @@ std::chrono::milliseconds patience(std::chrono::milliseconds usual) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(1e3 * seconds));
 }
 
-std::unique_ptr<Job> meet(const MeetingPlace& at, const Launch& launch, const std::string& build) {
-  if (!at.folder)
+/// Throws ConfigError where there is none.
+std::unique_ptr<sockets::Rendezvous> rendezvous(const MeetingPlace& at, const Launch& launch,
+                                                const OtherPlace& elsewhere) {
+  if (at.folder) return std::make_unique<sockets::SharedFolder>(*at.folder, at.job);
+  std::unique_ptr<sockets::Rendezvous> other = elsewhere ? elsewhere(at.job) : nullptr;
+  if (!other)
     throw ConfigError(std::string(launch.by.name) + " has started " + std::to_string(at.ranks) +
                       " processes that may be on several hosts. Let HEARSAY_RENDEZVOUS name a folder that all of them "
                       "see, or start them by MPI: `mpirun -n " +
                       std::to_string(at.ranks) + " " + ::program_invocation_short_name + " …`");
-  sockets::MeetingOptions options{.job = at.job,
-                                  .token = variable("HEARSAY_JOB_TOKEN"),
-                                  .interface = variable("HEARSAY_INTERFACE")};
+  return other;
+}
+
+std::unique_ptr<Job> meet(sockets::Rendezvous& place, const MeetingPlace& at, const std::string& build) {
+  sockets::MeetingOptions options{
+      .job = at.job, .token = variable("HEARSAY_JOB_TOKEN"), .interface = variable("HEARSAY_INTERFACE")};
   options.patience = patience(options.patience);
-  sockets::SharedFolder folder(*at.folder, at.job);
   return std::make_unique<sockets::Job>(
-      sockets::meet(folder, {.rank = at.rank, .ranks = at.ranks}, {.build = build, .configuration = ""}, options));
+      sockets::meet(place, {.rank = at.rank, .ranks = at.ranks}, {.build = build, .configuration = ""}, options));
 }
 
 }  // namespace
 
-std::unique_ptr<Job> start_job(const std::string& build) {
+std::unique_ptr<Job> start_job(const std::string& build, const OtherPlace& elsewhere) {
   const Variables variables = own_variables();
   require_own_variables(variables);
   const auto launch = unheard_launch(variables, mpi::Environment::library_version());
@@ -62,7 +68,7 @@ std::unique_ptr<Job> start_job(const std::string& build) {
     auto heard = std::make_unique<mpi::Environment>(mpi::all_ranks(), mpi::Environment::Alone::allowed);
     if (heard->ranks() > 1) return heard;
   }
-  return meet(*place, *launch, build);
+  return meet(*rendezvous(*place, *launch, elsewhere), *place, build);
 }
 
 }  // namespace hearsay

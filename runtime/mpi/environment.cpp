@@ -80,7 +80,9 @@ std::unique_ptr<hearsay::Communicator> Environment::communicator(std::function<v
   return std::make_unique<Communicator>(std::move(idle), communicator_);
 }
 
-std::unique_ptr<hearsay::Transport> Environment::transport() const { return std::make_unique<Transport>(communicator_); }
+std::unique_ptr<hearsay::Transport> Environment::transport() const {
+  return std::make_unique<Transport>(communicator_);
+}
 
 void Environment::abort(int exit_code) const { end_job(all_ranks(), exit_code); }
 

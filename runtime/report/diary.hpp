@@ -22,11 +22,11 @@
 
 #include "base/state/archive.hpp"
 #include "runtime/exchange/participant.hpp"
-#include "runtime/transport/communicator.hpp"
 #include "runtime/report/event_file.hpp"
 #include "runtime/report/report.hpp"
 #include "runtime/report/totals.hpp"
 #include "runtime/report/trace.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "runtime/exchange/exchange.hpp"
-#include "runtime/transport/communicator.hpp"
 #include "runtime/report/report.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay {
 

@@ -50,8 +50,7 @@ TrainingRank::TrainingRank(const Job& job, const RunPlan& of, const TrainOptions
       data(load_data(plan.parts())),
       model(started_model(plan.parts(), data, process, job.rank_on_host())),
       random(options.shares_process),
-      batches(
-          make_batches(plan.parts(), data, plan.ranks(job.ranks()), process % plan.ranks(job.ranks()))),
+      batches(make_batches(plan.parts(), data, plan.ranks(job.ranks()), process % plan.ranks(job.ranks()))),
       length(plan.length(data.train->size(), plan.ranks(job.ranks()))),
       communicator(job.communicator([this] {
         participant.communication().serve();
@@ -61,8 +60,8 @@ TrainingRank::TrainingRank(const Job& job, const RunPlan& of, const TrainOptions
       farewell(job.communicator([this] { participant.communication().progress(); })),
       diary(description(plan, options, run_id, length), *plan.parts().exchange, participant, host, options.warned),
       participant(
-          job.transport(), std::make_shared<const Topology>(plan.topology(job.ranks())),
-          *plan.parts().exchange, model.replica(),
+          job.transport(), std::make_shared<const Topology>(plan.topology(job.ranks())), *plan.parts().exchange,
+          model.replica(),
           {.iterations_per_epoch = length.iterations_per_epoch,
            .failure_timeout = failure_timeout(),
            .spares = spares(),

@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "runtime/exchange/participant.hpp"
-#include "runtime/transport/communicator.hpp"
-#include "runtime/transport/job.hpp"
 #include "runtime/report/diary.hpp"
 #include "runtime/training/failure/survivors.hpp"
 #include "runtime/training/model/batches.hpp"
@@ -23,6 +21,8 @@
 #include "runtime/training/run_log.hpp"
 #include "runtime/training/run_plan.hpp"
 #include "runtime/training/train_options.hpp"
+#include "runtime/transport/communicator.hpp"
+#include "runtime/transport/job.hpp"
 
 namespace hearsay {
 
@@ -61,10 +61,10 @@ struct TrainingRank {
   RankGenerator random;
   TrainingBatches batches;
   const RunLength length;
-  std::atomic<bool> training{false};  ///< a signal ends waits from then on
+  std::atomic<bool> training{false};                 ///< a signal ends waits from then on
   const std::unique_ptr<Communicator> communicator;  ///< not to be used any more after that
-  Agreement agreement;                ///< lockstep ranks only
-  const std::unique_ptr<Communicator> farewell;  ///< for ranks that a signal has stopped
+  Agreement agreement;                               ///< lockstep ranks only
+  const std::unique_ptr<Communicator> farewell;      ///< for ranks that a signal has stopped
   Diary diary;
   Participant participant;  ///< from now on communication belongs to its engine
   Survivors survivors;

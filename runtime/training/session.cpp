@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "runtime/transport/communicator.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/identity/run_id.hpp"
 #include "runtime/training/checkpoints.hpp"
@@ -14,6 +13,7 @@
 #include "runtime/training/process/threads.hpp"
 #include "runtime/training/rank.hpp"
 #include "runtime/training/set_up.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay {
 namespace {

@@ -3,10 +3,10 @@
 // tests/package/stripes.cpp is one, in 40 lines. No LibTorch in this header.
 #include <string>
 
-#include "runtime/transport/job.hpp"
 #include "runtime/training/process/stop_signal.hpp"
 #include "runtime/training/run_plan.hpp"
 #include "runtime/training/train_options.hpp"
+#include "runtime/transport/job.hpp"
 
 namespace hearsay {
 

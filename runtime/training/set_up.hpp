@@ -1,9 +1,9 @@
 #pragma once
 // What a rank trains with, made from a plan: data, model, batches. Private to sessions, dry runs and benchmarks.
-#include "runtime/transport/communicator.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/run_plan.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay {
 

@@ -12,6 +12,7 @@
 // without it, and it does not go on alone beside them: it throws TakenForDead, too. What comes in the first quarter of
 // `timeout` after it goes on may have been sent before it was stopped (sockets hold it), and says nothing.
 // Only ranks that have been heard of once can be missed, so slow starts kill nobody.
+// Where the transport itself knows that a rank is gone, which has not said that it leaves, nobody waits for the time-out.
 // Where there are spares (topology/places.hpp), whose rank is P or more, a row also says whose place its sender has:
 //   a spare takes a place           once, and says so; spares do so in their order, so that nobody has to agree
 //   it takes part                   from when it has a model: then evaluation and reports count on it
@@ -121,6 +122,7 @@ class FailureDetector {
   std::uint32_t role(int rank) const { return roles_[static_cast<std::size_t>(rank)].load(std::memory_order_acquire); }
   void note_role(int rank, std::uint32_t role);
   std::uint64_t word(int row, std::size_t at) const;
+  bool bury_gone(std::chrono::nanoseconds now);
   void look(std::chrono::nanoseconds now);
   void listen(int rank, std::chrono::nanoseconds now);
   void learn_role(int spare, std::chrono::nanoseconds now);
@@ -151,6 +153,7 @@ class FailureDetector {
   std::vector<Death> deaths_;
   std::vector<Join> joins_;
   std::uint32_t beats_ = 0;
+  std::size_t gone_ = 0;  // of those that the transport knows, how many were looked at
   std::chrono::nanoseconds next_beat_{}, looked_{};
   std::optional<Stop> stop_{};   // the last that was longer than the time-out, if nobody was heard of since
   int told_ = 0;                 // deaths in the last row

@@ -1,6 +1,6 @@
 #pragma once
-// The processes that were started together to train, and the means by which they talk. MPI's are mpi::Environment, those
-// without MPI sockets::Job; runtime/job/ finds out which of them this process belongs to.
+// The processes that were started together to train, and the means by which they talk: mpi::Environment, or
+// sockets::Job without MPI. runtime/job/ finds out which of them this process belongs to.
 #include <functional>
 #include <memory>
 #include <string>

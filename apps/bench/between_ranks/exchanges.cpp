@@ -60,7 +60,8 @@ class Trial {
   Trial(const ExchangePlan& plan, const Layout& layout, const mpi::Communicator& world)
       : replica_(layout),
         world_([this] { member_.communication().progress(); }, world.handle()),
-        member_(std::make_unique<mpi::Transport>(world.handle()), std::make_shared<const Topology>(topology_of(plan, world.size())), plan, replica_) {}
+        member_(std::make_unique<mpi::Transport>(world.handle()),
+                std::make_shared<const Topology>(topology_of(plan, world.size())), plan, replica_) {}
 
   /// Seconds of iteration k on the slowest rank.
   double iterate(Iteration k, Noise& noise) {

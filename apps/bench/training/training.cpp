@@ -166,8 +166,7 @@ PhaseSeconds phases_of(const Ledger& ledger) {
 }
 
 /// Blocks without and with Hearsay in turns; each from a common barrier on, its time that of the slowest rank.
-TrainingTiming measure_one(const std::string& exchange, const TrainingOptions& options,
-                           const Job& job) {
+TrainingTiming measure_one(const std::string& exchange, const TrainingOptions& options, const Job& job) {
   const Network network(options.model, options.device, job);
   Participant* serving = nullptr;
   mpi::Communicator world([&] { serving->communication().progress(); });

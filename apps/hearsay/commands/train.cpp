@@ -116,6 +116,13 @@ std::optional<TrainArguments> continued(TrainArguments arguments, const Job& job
   return arguments;
 }
 
+/// What is wrong here differs from process to process, so each says it.
+std::unique_ptr<Job> started_job() try { return start_job(std::string(full_version)); } catch (const Error& error) {
+  say("hearsay:", error.what());
+  note_exit_code(static_cast<int>(error.code()));
+  leave(static_cast<int>(error.code()));
+}
+
 /// Ends the process of the rank that has reported.
 [[noreturn]] void leave_written(const Summary& summary) {
   try {
@@ -150,7 +157,7 @@ int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::s
   if (job.rank() == 0 && goes_on && !recovers)
     display.say(
         "warning: train.on_failure: continue needs mpirun --enable-recovery, with which scripts/launch starts it; as "
-        "it is, the launcher ends the job when a rank dies");
+        "it is, the launcher ends the job when a rank dies. `hearsay launch --recover` needs no mpirun");
   const auto survived = [&](const Summary* summary) {
     if (summary == nullptr) leave(0);
     display.finish();
@@ -214,7 +221,7 @@ int train_command(const TrainArguments& given, JobSlot& job) {
     return 0;
   }
   StartWatch start;
-  job = start_job(std::string(full_version));
+  job = started_job();
   if (arguments.dry_run) return dry_run_command(arguments, *job);
   if (arguments.go_on) {
     int code = 0;
@@ -232,7 +239,7 @@ int train_command(const TrainArguments& given, JobSlot& job) {
   });
   if (code != 0) return code;
   require_same_run(*job->communicator(), run->plan().config_yaml());  // before `--overwrite` takes an earlier run away
-  std::shared_ptr<RunFolder> folder;  // rank 0's, until the run has ended
+  std::shared_ptr<RunFolder> folder;                                  // rank 0's, until the run has ended
   const int folder_code = attempt_together(*job, [&] {
     if (job->rank() != 0) return;
     if (arguments.resume)

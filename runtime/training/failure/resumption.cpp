@@ -91,8 +91,7 @@ std::optional<Resumption> newest_checkpoint(CommunicationEngine& engine, Communi
   }
 }
 
-Resumption find_checkpoint(CommunicationEngine& engine, Communicator& communicator,
-                           const CheckpointFolder& folder) {
+Resumption find_checkpoint(CommunicationEngine& engine, Communicator& communicator, const CheckpointFolder& folder) {
   if (auto found = newest_checkpoint(engine, communicator, folder)) {
     folder.discard_after(found->number);
     return std::move(*found);

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/state/archive.hpp"
-#include "runtime/transport/communicator.hpp"
 #include "runtime/report/checkpoint.hpp"
 #include "runtime/training/model/model.hpp"
+#include "runtime/transport/communicator.hpp"
 #include "runtime/transport/engine.hpp"
 
 namespace hearsay {
@@ -29,8 +29,7 @@ struct Resumption {
 std::optional<Resumption> newest_checkpoint(CommunicationEngine& engine, Communicator& communicator,
                                             const CheckpointFolder& folder);
 /// Collective. Checkpoints that are newer, which are not complete, are removed. Throws DataError where there is none.
-Resumption find_checkpoint(CommunicationEngine& engine, Communicator& communicator,
-                           const CheckpointFolder& folder);
+Resumption find_checkpoint(CommunicationEngine& engine, Communicator& communicator, const CheckpointFolder& folder);
 
 /// Loads a part of a state; all of it must be read. `file` begins the messages.
 void load_part(std::span<const std::byte> state, const char* name, const std::string& file,

@@ -13,8 +13,8 @@
 
 #include "base/error.hpp"
 #include "runtime/exchange/participant.hpp"
-#include "runtime/transport/communicator.hpp"
 #include "runtime/report/report.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay {
 

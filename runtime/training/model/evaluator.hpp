@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "runtime/transport/communicator.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/model.hpp"
+#include "runtime/transport/communicator.hpp"
 #include "runtime/transport/engine.hpp"
 #include "runtime/transport/ledger.hpp"
 

@@ -64,7 +64,8 @@ TEST_CASE("messages of every length arrive whole and in order, known length or n
   if (ends.peers.size() == 1) return;
   for (const std::size_t length : {0U, 1U, 100U, 5000U, 3'000'000U}) {
     std::vector<int> out(length, ends.peers.rank() + static_cast<int>(length)), in(length);
-    ends.peers.exchange(next, {.bytes = std::as_bytes(std::span(out))}, previous, std::as_writable_bytes(std::span(in)));
+    ends.peers.exchange(next, {.bytes = std::as_bytes(std::span(out))}, previous,
+                        std::as_writable_bytes(std::span(in)));
     CHECK(in == std::vector<int>(length, previous + static_cast<int>(length)));
     std::vector<std::byte> bytes;
     ends.peers.exchange(next, {.bytes = std::as_bytes(std::span(out))}, previous, bytes);
