@@ -11,14 +11,17 @@ namespace {
 constexpr std::string_view unknown, srun = "srun", kubernetes = "an indexed job of Kubernetes";
 
 /// Innermost first: a launcher of MPI may have been started by a scheduler's.
+constexpr bool never_tells_mpi = false;
 constexpr std::array launchers{
+    Launcher{"`hearsay launch` (or what else sets its variables)", "HEARSAY_RANKS", "HEARSAY_RANK", never_tells_mpi},
     Launcher{"mpirun of Open MPI", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
     Launcher{"mpiexec of MPICH or Intel MPI (or what else speaks PMI)", "PMI_SIZE", "PMI_RANK"},
     Launcher{"mpirun_rsh of MVAPICH", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"},
     Launcher{"mpiexec of MVAPICH", "MVP_COMM_WORLD_SIZE", "MVP_COMM_WORLD_RANK"},
     Launcher{"jsrun", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"},
-    Launcher{"torchrun (or accelerate, DeepSpeed, what else sets its variables)", "WORLD_SIZE", "RANK"},
-    Launcher{"Lightning (or what else sets its variables)", "WORLD_SIZE", "LOCAL_RANK"},
+    Launcher{"torchrun (or accelerate, DeepSpeed, what else sets its variables)", "WORLD_SIZE", "RANK",
+             never_tells_mpi},
+    Launcher{"Lightning (or what else sets its variables)", "WORLD_SIZE", "LOCAL_RANK", never_tells_mpi},
     Launcher{"horovodrun", "HOROVOD_SIZE", "HOROVOD_RANK"},
     Launcher{"flux run", "FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
     Launcher{"mpiexec of PALS", "PALS_SIZE", "PALS_RANKID"},

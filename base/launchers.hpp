@@ -15,9 +15,10 @@ Variables own_variables();
 
 /// What starts several processes at once.
 struct Launcher {
-  std::string_view name;  ///< as a sentence begins
-  std::string_view size;  ///< variable with the number of processes; empty where none has it
-  std::string_view rank;  ///< variable with this process's number, from 0
+  std::string_view name;     ///< as a sentence begins
+  std::string_view size;     ///< variable with the number of processes; empty where none has it
+  std::string_view rank;     ///< variable with this process's number, from 0
+  bool may_tell_mpi = true;  ///< whether an MPI may have heard of the others by it
 };
 
 /// What a launcher says of its job.

@@ -3,6 +3,6 @@
 #include "base/config/config.hpp"
 #include "base/error.hpp"
 #include "runtime/data/dataset.hpp"
-#include "runtime/mpi/environment.hpp"
+#include "runtime/job/start.hpp"
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/session.hpp"

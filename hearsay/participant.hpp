@@ -3,4 +3,4 @@
 #include "base/config/config.hpp"
 #include "base/error.hpp"
 #include "runtime/exchange/participant.hpp"
-#include "runtime/mpi/environment.hpp"
+#include "runtime/job/start.hpp"

@@ -43,7 +43,7 @@ class JobEnder final : public hearsay::test::SilentListener {
   void end_job(const char* reason) const {
     if (const auto* captured = dynamic_cast<std::ostringstream*>(options_.cout)) std::cerr << captured->str();
     std::cerr << "rank " << environment->rank() << ", test case \"" << name_ << "\": " << reason << std::endl;
-    Environment::abort(1);
+    environment->abort(1);
   }
 
   const doctest::ContextOptions& options_;

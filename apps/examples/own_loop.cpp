@@ -31,7 +31,7 @@ struct Line {
 };
 
 int main(int argc, char** argv) try {
-  hearsay::mpi::Environment mpi;  // refuses where a launcher that MPI does not know has started several
+  const auto job = hearsay::start_job();  // whatever has started this process
   try {
     std::vector<float> x(2), g(2);  // anybody's memory
     hearsay::Layout layout;
@@ -39,10 +39,10 @@ int main(int argc, char** argv) try {
     layout.append("offset", {1});
     hearsay::Parameters replica(layout, x, g);
     const hearsay::ParticipantPlan plan(argc > 1 ? hearsay::Config::from_file(argv[1]) : hearsay::Config());
-    hearsay::Participant member(mpi.communicator(), plan.topology(mpi.ranks()), plan.exchange(), replica,
+    hearsay::Participant member(job->transport(), plan.topology(job->ranks()), plan.exchange(), replica,
                                 {.step = {.learning_rate = learning_rate}});
 
-    Line line(mpi.rank());
+    Line line(job->rank());
     for (hearsay::Iteration k = 0; k < 400; ++k) {
       member.start(k);  // x_k is final: what has news goes out
       line.loss_and_gradient(x, g);
@@ -52,11 +52,11 @@ int main(int argc, char** argv) try {
     }
     member.settle();
     const hearsay::LedgerTotals counts = member.ledger().totals();
-    std::printf("rank %d: y = %.2f u + %.2f after %llu messages, %llu bytes\n", mpi.rank(), x[0], x[1],
+    std::printf("rank %d: y = %.2f u + %.2f after %llu messages, %llu bytes\n", job->rank(), x[0], x[1],
                 static_cast<unsigned long long>(counts.messages), static_cast<unsigned long long>(counts.bytes()));
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "[rank %d] %s\n", mpi.rank(), error.what());
-    hearsay::mpi::Environment::abort(1);  // the others may wait for this rank
+    std::fprintf(stderr, "[rank %d] %s\n", job->rank(), error.what());
+    job->abort(1);  // the others may wait for this rank
   }
 } catch (const hearsay::Error& refused) {
   std::fprintf(stderr, "%s\n", refused.what());

@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "runtime/mpi/environment.hpp"
 #include "runtime/replica/parameters.hpp"
+#include "runtime/transport/job.hpp"
 #include "topology/topology.hpp"
 
 namespace hearsay {
+
+/// What follows the command on the command line.
+using Words = std::vector<std::string>;
 
 enum class ProgressMode { automatic, bar, lines, off };
 
@@ -81,21 +84,27 @@ struct PlanArguments {
   double density = 0.01, events = 1.0;
 };
 
+struct LaunchArguments {
+  int ranks = 1;
+  bool recover = false;  ///< a process that dies ends no other
+  Words words{};         ///< the program and its arguments
+};
+
 /// What `hearsay bench NAME` can measure.
 struct BenchName {
   std::string name, summary;
 };
 
-/// Started MPI, owned by `main`: it must outlive a failure, since ending MPI on one rank alone would hang the others.
-using MpiSlot = std::unique_ptr<mpi::Environment>;
-/// What follows the command on the command line.
-using Words = std::vector<std::string>;
+/// The started job, owned by `main`: it must outlive a failure, since ending it on one rank alone would hang the others.
+using JobSlot = std::unique_ptr<Job>;
 
-/// Starts MPI for a command that measures between ranks. Throws ConfigError, on rank 0, if ranks run different builds
+/// Starts a job of MPI for a command that measures between ranks. Throws ConfigError, on rank 0, if ranks run different builds
 /// or were given different `words`.
-void start_measuring(const Words& words, MpiSlot& mpi);
+void start_measuring(const Words& words, JobSlot& job);
 
-int train_command(const TrainArguments& arguments, MpiSlot& mpi);
+int train_command(const TrainArguments& arguments, JobSlot& job);
+/// Returns when all processes have ended, with the first failure's exit code. Throws ConfigError.
+int launch_command(const LaunchArguments& arguments);
 int list_command(const std::optional<std::string>& kind);
 int describe_command(const std::vector<std::string>& names, bool markdown);
 int topology_command(const TopologyArguments& arguments);
@@ -104,13 +113,13 @@ int compare_command(const std::vector<std::filesystem::path>& runs, bool json);
 int watch_command(const std::filesystem::path& directory, double every_s, bool once);
 /// Lists `benches`. Throws ConfigError if `arguments` are left, of which the first should have been a name.
 int bench_command(const std::vector<BenchName>& benches, const std::vector<std::string>& arguments);
-int bench_collectives_command(const BenchCollectivesArguments& arguments, const Words& words, MpiSlot& mpi);
+int bench_collectives_command(const BenchCollectivesArguments& arguments, const Words& words, JobSlot& job);
 /// Becomes `simulator`, or the one that is found, with these arguments. Returns only by a ConfigError.
 int simulate_command(const std::optional<std::filesystem::path>& simulator, const std::vector<std::string>& arguments);
-int probe_command(const std::filesystem::path& file, const Words& words, MpiSlot& mpi);
+int probe_command(const std::filesystem::path& file, const Words& words, JobSlot& job);
 int plan_command(const PlanArguments& arguments);
-int bench_exchanges_command(const BenchExchangesArguments& arguments, const Words& words, MpiSlot& mpi);
-int bench_training_command(const BenchTrainingArguments& arguments, const Words& words, MpiSlot& mpi);
+int bench_exchanges_command(const BenchExchangesArguments& arguments, const Words& words, JobSlot& job);
+int bench_training_command(const BenchTrainingArguments& arguments, const Words& words, JobSlot& job);
 int version_command();
 /// Writes the summary that a killed run could not write. Throws ConfigError for a run that is alive, and for none.
 int close_command(const std::filesystem::path& directory);

@@ -16,6 +16,7 @@ using namespace hearsay;
 /// What the command line asks for.
 struct CommandLine {
   TrainArguments train;
+  LaunchArguments launch;
   std::optional<std::string> kind;
   std::vector<std::string> names;
   bool markdown = false;
@@ -44,7 +45,7 @@ void add_config(CLI::App& command, ConfigArguments& config) {
 }
 
 void add_train(CLI::App& app, TrainArguments& train) {
-  CLI::App& command = *app.add_subcommand("train", "Train as a configuration says, on all ranks of the MPI job");
+  CLI::App& command = *app.add_subcommand("train", "Train as a configuration says, on all ranks of the job");
   add_config(command, train.config);
   command.get_option("CONFIG")->required(false);
   CLI::Option* resume =
@@ -81,7 +82,7 @@ void add_train(CLI::App& app, TrainArguments& train) {
       ->default_str("auto");
   CLI::Option* dry = command.add_flag("--dry-run", train.dry_run,
                                       "Say what the run would be (ranks, edges, parameters, bytes); train nothing");
-  command.add_option("-n,--ranks", train.ranks, "Ranks of a dry run; as many as mpirun has started if left out")
+  command.add_option("-n,--ranks", train.ranks, "Ranks of a dry run; as many as were started if left out")
       ->type_name("P");
   command.add_flag("--dump-config", train.dump_config, "Print the complete configuration, defaults included, and stop")
       ->excludes(dry);
@@ -89,6 +90,7 @@ void add_train(CLI::App& app, TrainArguments& train) {
       "Examples:\n"
       "  hearsay train configs/digits/eventgrad.yaml                    one process\n"
       "  mpirun -n 8 hearsay train configs/mnist/eventgrad-ring.yaml    eight\n"
+      "  hearsay launch -n 8 hearsay train configs/mnist/eventgrad-ring.yaml    eight on this machine, without MPI\n"
       "  mpirun -n 4 hearsay train configs/digits/eventgrad.yaml \\\n"
       "      --set trigger.horizon=0.95 --set train.epochs=2 --output runs/shorter\n"
       "  hearsay train configs/digits/dpsgd.yaml --dry-run -n 16\n"
@@ -101,6 +103,23 @@ void add_train(CLI::App& app, TrainArguments& train) {
       "every\n"
       "parameter, net.load_state_dict(torch.load('state_dict.pt')), and model.pt for `hearsay evaluate`,\n"
       "train.initial_model and torch.jit.load('model.pt').");
+}
+
+void add_launch(CLI::App& app, LaunchArguments& launch) {
+  CLI::App& command =
+      *app.add_subcommand("launch", "Start a program on several processes of this machine, without MPI");
+  command.add_option("-n,--ranks", launch.ranks, "Number of processes")->type_name("P")->required();
+  command.add_flag("--recover", launch.recover,
+                   "A process that dies ends no other; for train.on_failure: continue and loops like it");
+  command.prefix_command();
+  command.footer(
+      "PROGRAM and its arguments come last. The processes are connected by shared memory; each computes with one "
+      "thread\nunless OMP_NUM_THREADS says otherwise. Exit code: that of the first process that fails, 128+n after "
+      "signal n.\nExamples:\n"
+      "  hearsay launch -n 4 hearsay train configs/digits/eventgrad.yaml\n"
+      "  hearsay launch -n 4 python3 train.py\n"
+      "On several hosts every process is started with HEARSAY_RANK, HEARSAY_RANKS and HEARSAY_RENDEZVOUS, a folder "
+      "that\nall see; or by torchrun, accelerate or mpirun as usual.");
 }
 
 void add_evaluate(CLI::App& app, EvaluateArguments& evaluate) {
@@ -280,10 +299,10 @@ void add_probe_and_plan(CLI::App& app, CommandLine& line) {
   plan.footer("Example:\n  hearsay plan configs/mnist/dpsgd-ring.yaml --network network.yaml -n 32 --density 0.001");
 }
 
-int run_bench(const CLI::App& bench, const CommandLine& line, MpiSlot& mpi) {
-  if (bench.got_subcommand("collectives")) return bench_collectives_command(line.collectives, line.words, mpi);
-  if (bench.got_subcommand("exchanges")) return bench_exchanges_command(line.exchanges, line.words, mpi);
-  if (bench.got_subcommand("training")) return bench_training_command(line.training, line.words, mpi);
+int run_bench(const CLI::App& bench, const CommandLine& line, JobSlot& job) {
+  if (bench.got_subcommand("collectives")) return bench_collectives_command(line.collectives, line.words, job);
+  if (bench.got_subcommand("exchanges")) return bench_exchanges_command(line.exchanges, line.words, job);
+  if (bench.got_subcommand("training")) return bench_training_command(line.training, line.words, job);
   std::vector<BenchName> benches;
   for (const CLI::App* known : bench.get_subcommands(nullptr))
     benches.push_back({known->get_name(), known->get_description()});
@@ -291,9 +310,13 @@ int run_bench(const CLI::App& bench, const CommandLine& line, MpiSlot& mpi) {
 }
 
 /// The command that was asked for.
-int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
+int run_command(const CLI::App& app, CommandLine& line, JobSlot& job) {
   if (line.version) return version_command();
-  if (app.got_subcommand("train")) return train_command(line.train, mpi);
+  if (app.got_subcommand("train")) return train_command(line.train, job);
+  if (app.got_subcommand("launch")) {
+    line.launch.words = app.get_subcommand("launch")->remaining();
+    return launch_command(line.launch);
+  }
   if (app.got_subcommand("close")) return close_command(line.closed);
   if (app.got_subcommand("evaluate")) return evaluate_command(line.evaluate);
   if (app.got_subcommand("list")) return list_command(line.kind);
@@ -302,11 +325,12 @@ int run_command(const CLI::App& app, CommandLine& line, MpiSlot& mpi) {
   if (app.got_subcommand("compare")) return compare_command(line.runs, line.json);
   if (app.got_subcommand("watch")) return watch_command(line.watched, line.every_s, line.once);
   if (app.got_subcommand("simulate")) return simulate_command(line.simulate.simulator, line.words);
-  if (app.got_subcommand("bench")) return run_bench(*app.get_subcommand("bench"), line, mpi);
-  if (app.got_subcommand("probe")) return probe_command(line.network_file, line.words, mpi);
+  if (app.got_subcommand("bench")) return run_bench(*app.get_subcommand("bench"), line, job);
+  if (app.got_subcommand("probe")) return probe_command(line.network_file, line.words, job);
   if (app.got_subcommand("plan")) return plan_command(line.plan);
   throw ConfigError(
-      "no command; one of train, evaluate, list, describe, topology, compare, watch, close, bench, probe, plan, "
+      "no command; one of train, launch, evaluate, list, describe, topology, compare, watch, close, bench, probe, "
+      "plan, "
       "simulate (see hearsay --help)");
 }
 
@@ -316,9 +340,9 @@ std::string joined(int argc, char** argv) {
   return text;
 }
 
-int run(int argc, char** argv, MpiSlot& mpi) {
+int run(int argc, char** argv, JobSlot& job) {
   CLI::App app(
-      "Decentralised, event-triggered training: every MPI process trains a replica and sends its neighbours\n"
+      "Decentralised, event-triggered training: every process trains a replica and sends its neighbours\n"
       "only what is news.",
       "hearsay");
   CommandLine line;
@@ -326,6 +350,7 @@ int run(int argc, char** argv, MpiSlot& mpi) {
   if (argc > 2) line.words.assign(argv + 2, argv + argc);
   app.add_flag("--version", line.version, "Version, commit, MPI, LibTorch, compiler and build type");
   add_train(app, line.train);
+  add_launch(app, line.launch);
   add_evaluate(app, line.evaluate);
   add_list_and_describe(app, line);
   add_topology(app, line.topology);
@@ -347,19 +372,19 @@ int run(int argc, char** argv, MpiSlot& mpi) {
     const std::string help = "hearsay" + (commands.empty() ? "" : " " + commands.front()->get_name()) + " --help";
     throw ConfigError(std::string(request.what()) + " (see " + help + ")");
   }
-  return run_command(app, line, mpi);
+  return run_command(app, line, job);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  MpiSlot mpi;
+  JobSlot job;
   try {
-    const int code = run(argc, argv, mpi);
+    const int code = run(argc, argv, job);
     if (code == 0) require_printed();
     note_exit_code(code);
     return code;
   } catch (...) {
-    return report_failure(failure_in_flight(), mpi.get());
+    return report_failure(failure_in_flight(), job.get());
   }
 }

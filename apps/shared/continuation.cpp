@@ -5,7 +5,6 @@
 
 #include "base/error.hpp"
 #include "base/regular_file.hpp"
-#include "runtime/mpi/communicator.hpp"
 #include "runtime/report/report.hpp"
 #include "runtime/training/session.hpp"
 
@@ -47,15 +46,12 @@ EarlierPart find_earlier_part(const RunPlan& plan) {
   return {.run_id = RunFolder::resumed(directory).id(), .finished = has_finished(directory)};
 }
 
-Continuation continuation(const RunPlan& plan, const EarlierPart& found) {
+Continuation continuation(const Job& job, const RunPlan& plan, const EarlierPart& found) {
   std::vector<double> state{found.run_id.empty() ? 0.0 : 1.0, found.finished ? 1.0 : 0.0};
-  {
-    mpi::Communicator communicator;
-    communicator.maximum(state);
-  }
+  job.communicator()->maximum(state);
   if (state[0] == 0.0) return Continuation::start;
   if (state[1] > 0.0) return Continuation::finished;
-  return has_complete_checkpoint(plan, found.run_id) ? Continuation::resume : Continuation::start;
+  return has_complete_checkpoint(job, plan, found.run_id) ? Continuation::resume : Continuation::start;
 }
 
 }  // namespace hearsay

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/training/run_plan.hpp"
+#include "runtime/transport/job.hpp"
 
 namespace hearsay {
 
@@ -21,6 +22,6 @@ enum class Continuation {
   finished
 };
 /// What is to be done about it. `found`: rank 0's. Collective; the same on all ranks.
-Continuation continuation(const RunPlan& plan, const EarlierPart& found);
+Continuation continuation(const Job& job, const RunPlan& plan, const EarlierPart& found);
 
 }  // namespace hearsay

@@ -1,5 +1,7 @@
 #include "apps/shared/failure.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,7 +17,6 @@
 #include "apps/shared/launch.hpp"
 #include "apps/shared/output.hpp"
 #include "base/error.hpp"
-#include "runtime/mpi/communicator.hpp"
 #include "runtime/training/process/stop_signal.hpp"
 
 namespace hearsay {
@@ -84,25 +85,25 @@ void note_exit_code(int code) {
   }
 }
 
-int attempt_together(const mpi::Environment& mpi, const std::function<void()>& work) {
+int attempt_together(const Job& job, const std::function<void()>& work) {
   Failure own;
   try {
     work();
   } catch (...) {
     own = failure_in_flight();
   }
-  mpi::Communicator communicator;
+  const auto communicator = job.communicator();
   std::vector<Failure> failures;
-  for (const auto& bytes : communicator.gather(packed(own))) failures.push_back(unpacked(bytes));
-  if (mpi.rank() == 0) print_different_messages(failures);
+  for (const auto& bytes : communicator->gather(packed(own))) failures.push_back(unpacked(bytes));
+  if (job.rank() == 0) print_different_messages(failures);
   std::vector<double> highest{static_cast<double>(own.code)};
-  communicator.maximum(highest);  // also keeps ranks from leaving before rank 0 has printed
+  communicator->maximum(highest);  // also keeps ranks from leaving before rank 0 has printed
   return static_cast<int>(highest[0]);
 }
 
-int report_failure(const Failure& failure, const mpi::Environment* mpi) {
-  const int rank = mpi == nullptr ? launched_rank() : mpi->rank();
-  const bool in_a_job = mpi != nullptr && mpi->ranks() > 1;
+int report_failure(const Failure& failure, const Job* job) {
+  const int rank = job == nullptr ? launched_rank() : job->rank();
+  const bool in_a_job = job != nullptr && job->ranks() > 1;
   const bool stopped = failure.code > signal_base;
   // Where all ranks fail alike, rank 0 speaks for them and is given the time to finish its reports.
   const bool speaks = rank == 0 || (in_a_job && !stopped);
@@ -111,8 +112,13 @@ int report_failure(const Failure& failure, const mpi::Environment* mpi) {
   std::fflush(nullptr);
   note_exit_code(failure.code);
   if (!speaks && in_a_job) std::this_thread::sleep_for(time_for_rank_0);
-  if (in_a_job) mpi::Environment::abort(failure.code);
+  if (in_a_job) job->abort(failure.code);
   return failure.code;
+}
+
+void leave(int exit_code) {
+  std::fflush(nullptr);
+  ::_exit(exit_code);
 }
 
 }  // namespace hearsay

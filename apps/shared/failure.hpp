@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "runtime/mpi/environment.hpp"
+#include "runtime/transport/job.hpp"
 
 namespace hearsay {
 
@@ -23,10 +23,13 @@ void note_exit_code(int code);
 /// Runs `work`, which must not communicate, on every rank. If it fails anywhere, rank 0 prints every different message
 /// once and all ranks return the highest exit code; 0 if it went well everywhere. Collective. So what is wrong on every
 /// rank (a configuration, a missing file) is said once, and the job ends in good order.
-int attempt_together(const mpi::Environment& mpi, const std::function<void()>& work);
+int attempt_together(const Job& job, const std::function<void()>& work);
 
 /// Says on stderr what went wrong on this rank and returns the exit code. If other ranks may be waiting for this one,
-/// ends the whole job instead. `mpi`: null unless MPI was started.
-int report_failure(const Failure& failure, const mpi::Environment* mpi);
+/// ends the whole job instead. `job`: null unless it was started.
+int report_failure(const Failure& failure, const Job* job);
+
+/// Ends this process alone, as it is, after what was printed: the end of a job would wait for processes that have died.
+[[noreturn]] void leave(int exit_code);
 
 }  // namespace hearsay

@@ -3,10 +3,12 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/launchers.hpp"
+
 namespace hearsay {
 namespace {
 
-/// Open MPI, PMIx (Slurm, PRRTE), PMI (MPICH, Intel MPI).
+/// Of Open MPI, PMIx (Slurm, PRRTE) and PMI (MPICH, Intel MPI), also where there is one process.
 constexpr std::array rank_variables{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
 
 const char* rank_text() {
@@ -18,9 +20,10 @@ const char* rank_text() {
 
 }  // namespace
 
-bool started_by_launcher() { return rank_text() != nullptr; }
+bool started_by_launcher() { return rank_text() != nullptr || launch_of(own_variables()); }
 
 int launched_rank() {
+  if (const auto launch = launch_of(own_variables())) return static_cast<int>(launch->rank);
   const char* text = rank_text();
   return text == nullptr ? 0 : std::atoi(text);
 }

@@ -101,7 +101,7 @@ std::string name_of(long local, const std::map<long, long>& seen, bool one_host)
   note_exit_code(code);
   if (!words.empty()) ::kill(launcher, SIGTERM);
   ::sleep(until_the_launcher_has_s);
-  mpi::Environment::leave(code);
+  leave(code);
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ void run_rank(const SimulatedJob& job) {
   } catch (const std::exception&) {
     const Failure failure = failure_in_flight();
     say("hearsay: [rank " + std::to_string(environment ? environment->rank() : 0) + "]", failure.message);
-    mpi::Environment::abort(failure.code);
+    leave(failure.code);  // all ranks are one process
   }
   if (alone) mpi::stand_still();
 }

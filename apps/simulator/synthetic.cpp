@@ -52,14 +52,12 @@ SyntheticRank::SyntheticRank(const mpi::Environment& environment, const Syntheti
       hooks_(hooks),
       rank_(environment.rank()),
       replica_(run.simulation.layout()),
-      communicator_(
-          [this] {
-            member_.communication().serve();
-            survivors_.require_all_alive();
-          },
-          environment.communicator()),
+      communicator_([this] {
+        member_.communication().serve();
+        survivors_.require_all_alive();
+      }),
       diary_(run.description, *run.exchange, member_, environment.host()),
-      member_(environment.communicator(), run.topology, *run.exchange, replica_,
+      member_(environment.transport(), run.topology, *run.exchange, replica_,
               {.step = {.learning_rate = run.simulation.learning_rate},
                .start_from_rank_0 = false,
                .failure_timeout = environment.ranks() > 1 ? run.on_failure.going_on() : std::chrono::nanoseconds{0},

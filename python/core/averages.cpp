@@ -16,13 +16,13 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
 void Member::broadcast(std::span<std::byte> bytes) {
-  participant_.communication().run([&] { communicator_.broadcast(bytes, 0); });
+  participant_.communication().run([&] { communicator_->broadcast(bytes, 0); });
 }
 
 bool Member::same_on_all(std::optional<double> value) {
   constexpr double none = -std::numeric_limits<double>::infinity();
   std::vector<double> most{value.value_or(none), value ? -*value : none};
-  participant_.communication().run([&] { communicator_.maximum(most); });
+  participant_.communication().run([&] { communicator_->maximum(most); });
   return most[0] == none || most[0] == -most[1];
 }
 
@@ -36,8 +36,8 @@ double Member::average(std::span<double> more, std::vector<float>& mean) {
   const std::span<const float> x = replica_->values.span();
   mean.assign(x.begin(), x.end());
   participant_.communication().run([&] {
-    communicator_.sum(mean);
-    communicator_.sum(more);
+    communicator_->sum(mean);
+    communicator_->sum(more);
   });
   for (float& value : mean) value /= static_cast<float>(ranks());
   for (double& value : more) value /= ranks();
@@ -53,7 +53,7 @@ double Member::average(std::span<double> more, std::vector<float>& mean) {
 
 /// `squares`: ‖x_i − mean‖² of this rank.
 void Member::note_consensus(double squares) {
-  participant_.communication().run([&] { communicator_.sum({&squares, 1}); });
+  participant_.communication().run([&] { communicator_->sum({&squares, 1}); });
   if (!std::isfinite(squares)) {
     participant_.finite().require();
     throw DivergenceError("the models of the ranks, each of them finite, are too large to be averaged");
@@ -70,7 +70,7 @@ void Member::measure_consensus() {
   for (std::size_t begin = 0; begin < x.size(); begin += piece) {
     const std::span<const float> own = x.subspan(begin, std::min(piece, x.size() - begin));
     mean.assign(own.begin(), own.end());
-    participant_.communication().run([&] { communicator_.sum(mean); });
+    participant_.communication().run([&] { communicator_->sum(mean); });
     for (std::size_t i = 0; i < own.size(); ++i) {
       const double difference =
           static_cast<double>(own[i]) - static_cast<double>(mean[i] / static_cast<float>(ranks()));
@@ -88,8 +88,8 @@ void Member::require_same_metrics(std::span<const Score> scores, bool shared) {
   const auto hash = static_cast<double>(xxh3(std::as_bytes(std::span(names))) >> 11);  // 53 bits
   std::vector<double> least{hash}, most{hash};
   participant_.communication().run([&] {
-    communicator_.minimum(least);
-    communicator_.maximum(most);
+    communicator_->minimum(least);
+    communicator_->maximum(most);
   });
   if (least[0] != most[0])
     throw ConfigError(
@@ -112,8 +112,8 @@ std::vector<RunQuality> Member::evaluated(std::span<const Score> scores, std::op
   sums.push_back(weight);
   sums.push_back(has_own ? 1.0 : 0.0);
   participant_.communication().run([&] {
-    communicator_.sum(sums);
-    communicator_.minimum(worst);
+    communicator_->sum(sums);
+    communicator_->minimum(worst);
   });
   const double weights = sums[sums.size() - 2], judged = sums.back();
   if (!(weights > 0.0)) throw ConfigError("member.evaluate: score() has seen no example on any rank");

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/mpi/notices.hpp"
+#include "runtime/transport/notices.hpp"
 
 namespace hearsay::python {
 namespace {
@@ -51,13 +51,11 @@ std::string sentence(const Presence& here, int rank, const Presence& there) {
          whereabouts(here, several) + "; " + remedy(here.call, there.call);
 }
 
-constexpr const char *joins = "joins", *has_ended = "has ended";
-
 /// The ranks that have, or have not, posted a notice.
-std::vector<int> ranks_that(mpi::CommunicatorHandle ranks, const char* notice, bool have) {
+std::vector<int> ranks_that(Job& job, Notice notice, bool have) {
   std::vector<int> found;
-  for (int rank = 0; rank < mpi::size_of(ranks); ++rank)
-    if (mpi::has_posted(ranks, rank, notice) == have) found.push_back(rank);
+  for (int rank = 0; rank < job.ranks(); ++rank)
+    if (job.notices().has_posted(rank, notice) == have) found.push_back(rank);
   return found;
 }
 
@@ -68,9 +66,9 @@ std::string listed(const std::vector<int>& ranks) {
 }
 
 /// One rank speaks: the lowest of those that are there. Where the launcher keeps no notices, all do.
-void tell_who_is_missing(mpi::CommunicatorHandle ranks, double seconds) {
-  const std::vector<int> here = ranks_that(ranks, joins, true), missing = ranks_that(ranks, joins, false);
-  const int own = mpi::rank_in(ranks);
+void tell_who_is_missing(Job& job, double seconds) {
+  const std::vector<int> here = ranks_that(job, Notice::joins, true), missing = ranks_that(job, Notice::joins, false);
+  const int own = job.rank();
   if (!here.empty() && here.front() != own) return;
   std::fprintf(stderr,
                "hearsay: [rank %d] has waited %.0f seconds in hearsay.join() for %s; every rank has to call it\n", own,
@@ -79,26 +77,26 @@ void tell_who_is_missing(mpi::CommunicatorHandle ranks, double seconds) {
 
 }  // namespace
 
-void assemble(mpi::CommunicatorHandle ranks, const std::function<void()>& idle) {
+void assemble(Job& job, const std::function<void()>& idle) {
   constexpr double look_every_s = 1.0, patience_s = 10.0;  // most ranks come at once, and ask nobody
   const auto start = std::chrono::steady_clock::now();
   double next_look = look_every_s / 2;
   bool posted = false, told = false;
-  mpi::await_all(ranks, [&] {
+  job.notices().await_all([&] {
     idle();
     const double waited = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (waited < next_look) return;
     next_look = waited + look_every_s;
-    if (!std::exchange(posted, true)) mpi::post_notice(joins);
-    if (const std::vector<int> gone = ranks_that(ranks, has_ended, true); !gone.empty())
+    if (!std::exchange(posted, true)) job.notices().post(Notice::joins);
+    if (const std::vector<int> gone = ranks_that(job, Notice::has_ended, true); !gone.empty())
       throw RankLeft("rank " + listed(gone) + " is at the program's end, and this rank waits for it in " +
                      name_of(Call::join) + ", which is collective: call it on every rank");
-    if (waited > patience_s && !std::exchange(told, true)) tell_who_is_missing(ranks, waited);
+    if (waited > patience_s && !std::exchange(told, true)) tell_who_is_missing(job, waited);
   });
-  if (posted) mpi::withdraw_notice(joins);
+  if (posted) job.notices().withdraw(Notice::joins);
 }
 
-void tell_of_end() { mpi::post_notice(has_ended); }
+void tell_of_end(Job& job) { job.notices().post(Notice::has_ended); }
 
 Call call_named(std::string_view name) {
   for (std::size_t call = 1; call < names.size(); ++call)
@@ -129,47 +127,48 @@ struct Meetings::Word {
   }
 };
 
-Meetings::Meetings(mpi::CommunicatorHandle ranks)
-    : communicator_([this] { idle_(); }, ranks),
-      window_(static_cast<std::size_t>(communicator_.size()) * sizeof(std::uint64_t), ranks) {}
+Meetings::Meetings(const Job& job)
+    : communicator_(job.communicator([this] { idle_(); })),
+      transport_(job.transport()),
+      words_(transport_->open_memory(static_cast<std::size_t>(job.ranks()) * sizeof(std::uint64_t), {})) {}
 
 Meetings::Word Meetings::word_of(int rank) const {
-  auto* const words = reinterpret_cast<std::uint64_t*>(const_cast<mpi::Window&>(window_).own().data());
+  auto* const words = reinterpret_cast<std::uint64_t*>(words_.own().data());
   return Word::unpacked(std::atomic_ref(words[rank]).load(std::memory_order_acquire));
 }
 
 // The own word is the last one: from then on this rank looks.
 void Meetings::come(Presence here) {
   const std::uint64_t word = Word{here, static_cast<std::uint16_t>(met_ + 1)}.packed();
-  const auto own = static_cast<std::size_t>(communicator_.rank());
-  for (int target = 0; target < communicator_.size(); ++target) {
-    if (target == communicator_.rank()) continue;
-    window_.store(word, target, own * sizeof word);
-    while (!window_.flush(target)) window_.sync();
+  const auto own = static_cast<std::size_t>(communicator_->rank());
+  for (int target = 0; target < communicator_->size(); ++target) {
+    if (target == communicator_->rank()) continue;
+    words_.store(word, target, own * sizeof word);
+    while (!words_.flush(target)) words_.sync();
   }
-  std::atomic_ref(reinterpret_cast<std::uint64_t*>(window_.own().data())[own]).store(word, std::memory_order_release);
+  std::atomic_ref(reinterpret_cast<std::uint64_t*>(words_.own().data())[own]).store(word, std::memory_order_release);
 }
 
 // All words are written before the barrier lets anybody go on, so those that have met elsewhere are seen by all.
 void Meetings::meet(std::function<void()> idle) {
   idle_ = std::move(idle);
-  communicator_.barrier();
-  window_.sync();
+  communicator_->barrier();
+  words_.sync();
   if (const auto why = contradiction()) throw RankLeft(*why);
   ++met_;
 }
 
 std::string Meetings::missing() const {
-  const std::uint16_t meeting = word_of(communicator_.rank()).meeting;
+  const std::uint16_t meeting = word_of(communicator_->rank()).meeting;
   std::string ranks;
-  for (int rank = 0; rank < communicator_.size(); ++rank)
+  for (int rank = 0; rank < communicator_->size(); ++rank)
     if (static_cast<std::int16_t>(word_of(rank).meeting - meeting) < 0)
       ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
   return ranks;
 }
 
 std::optional<std::string> Meetings::contradiction(const std::optional<Presence>& step) const {
-  const Word own = word_of(communicator_.rank());
+  const Word own = word_of(communicator_->rank());
   const Presence here = step.value_or(own.at);
   const auto meeting = static_cast<std::uint16_t>(step ? own.meeting + 1 : own.meeting);
   const auto cannot_come = [&](const Presence& there) {
@@ -177,9 +176,9 @@ std::optional<std::string> Meetings::contradiction(const std::optional<Presence>
     return step ? there.call != Call::step && same_member && there.steps <= here.steps
                 : there.call != here.call || !same_member;
   };
-  for (int rank = 0; rank < communicator_.size(); ++rank) {
+  for (int rank = 0; rank < communicator_->size(); ++rank) {
     const Word there = word_of(rank);
-    if (rank != communicator_.rank() && there.at.call != Call::none && there.meeting == meeting &&
+    if (rank != communicator_->rank() && there.at.call != Call::none && there.meeting == meeting &&
         cannot_come(there.at))
       return sentence(here, rank, there.at);
   }

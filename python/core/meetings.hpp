@@ -7,8 +7,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "runtime/mpi/communicator.hpp"
-#include "runtime/mpi/window.hpp"
+#include "runtime/transport/job.hpp"
 
 namespace hearsay::python {
 
@@ -48,17 +47,17 @@ struct Presence {
 /// Collective, before anything else: returns when every rank is in its first `hearsay.join()`. `idle` runs while this
 /// rank waits, and may throw. Tells within seconds which ranks are not there; throws RankLeft where one has ended its
 /// program (`tell_of_end`).
-void assemble(mpi::CommunicatorHandle ranks, const std::function<void()>& idle);
+void assemble(Job& job, const std::function<void()>& idle);
 /// This rank will not come to `assemble`. Waits for nobody.
-void tell_of_end();
+void tell_of_end(Job& job);
 
 /// One word a rank, in a window of its own: the collective call that the rank is in, and how many it has completed.
 /// Every rank has a copy of all words. The ranks of a job share one object, over all members that they make.
-/// Calls MPI, but for what says something else.
+/// Communicates, but for what says something else.
 class Meetings {
  public:
   /// Collective.
-  explicit Meetings(mpi::CommunicatorHandle ranks);
+  explicit Meetings(const Job& job);
 
   /// This rank enters a call, or is in a step and will not enter what others are in. Does not wait.
   void come(Presence here);
@@ -79,8 +78,9 @@ class Meetings {
   Word word_of(int rank) const;
 
   std::function<void()> idle_;
-  mpi::Communicator communicator_;
-  mpi::Window window_;
+  std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<Transport> transport_;
+  RemoteMemory& words_;
   std::uint64_t met_ = 0;
   int members_ = 0;
 };

@@ -1,6 +1,5 @@
 #include "python/core/member.hpp"
 
-#include <unistd.h>
 #include <hearsay_version.hpp>
 
 #include <algorithm>
@@ -19,27 +18,27 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-Member::Member(mpi::CommunicatorHandle ranks, std::shared_ptr<Meetings> meetings, std::shared_ptr<const JobPlan> plan,
+Member::Member(const Job& job, std::shared_ptr<Meetings> meetings, std::shared_ptr<const JobPlan> plan,
                std::shared_ptr<Parameters> replica, Program program)
     : plan_(std::move(plan)),
       replica_(std::move(replica)),
       epoch_length_(program.iterations_per_epoch),
       interruption_(program.signals),
-      communicator_([this] { participant_.communication().serve(); }, ranks),
+      job_(job),
+      communicator_(job.communicator([this] { participant_.communication().serve(); })),
       meetings_(std::move(meetings)),
       number_(meetings_->next_member()),
-      participant_(ranks, (require_same_job(program.buffers), plan_->topology(communicator_.size())), *plan_->exchange,
-                   *replica_, {.iterations_per_epoch = epoch_length_, .interrupted = [this] { return interrupted(); }}),
+      participant_(job.transport(), (require_same_job(program.buffers), plan_->topology(communicator_->size())),
+                   *plan_->exchange, *replica_,
+                   {.iterations_per_epoch = epoch_length_, .interrupted = [this] { return interrupted(); }}),
       ready_(replica_->layout.count()),
       learning_rate_(unknown),
       consensus_distance_(unknown) {
-  char host[256] = "";
-  ::gethostname(host, sizeof host - 1);
-  diary_.emplace(description(program), *plan_->exchange, participant_, host, [this](const std::string& words) {
+  diary_.emplace(description(program), *plan_->exchange, participant_, job.host(), [this](const std::string& words) {
     const std::string who = this->ranks() > 1 ? "[rank " + std::to_string(rank()) + "] " : "";
     std::fprintf(stderr, "hearsay: %swarning: %s\n", who.c_str(), words.c_str());
   });
-  participant_.communication().run([this] { diary_->begin(communicator_); });
+  participant_.communication().run([this] { diary_->begin(*communicator_); });
   diary_->open();
   diary_->watch();
 }
@@ -57,23 +56,23 @@ std::string Member::segments() const {
 
 /// Before anything is changed: what does not fit leaves no run folder. Runs `idle` of no participant yet.
 void Member::require_same_job(const std::string& buffers) {
-  static_cast<void>(plan_->topology(communicator_.size()));
-  mpi::Communicator before([] {}, communicator_.handle());
-  if (const std::string others = ranks_that_differ(before, plan_->yaml); !others.empty())
+  static_cast<void>(plan_->topology(communicator_->size()));
+  const auto before = job_.communicator();
+  if (const std::string others = ranks_that_differ(*before, plan_->yaml); !others.empty())
     throw ConfigError("the configuration of rank " + others +
                       " differs from that of rank 0; give all ranks the same file or dictionary");
-  if (const std::string others = ranks_that_differ(before, segments()); !others.empty())
+  if (const std::string others = ranks_that_differ(*before, segments()); !others.empty())
     throw ConfigError("the parameters of rank " + others +
                       " have other names or shapes than those of rank 0; make the same model on every rank");
-  if (const std::string others = ranks_that_differ(before, buffers); !others.empty())
+  if (const std::string others = ranks_that_differ(*before, buffers); !others.empty())
     throw ConfigError("the frozen parameters or buffers of rank " + others +
                       " have other names, shapes or types than those of rank 0, or its parameters other types; make "
                       "the same model on every rank");
-  make_run_folder(before);
+  make_run_folder(*before);
 }
 
 /// Rank 0 makes it; where it cannot, all ranks say so, for none may wait for one whose program has caught that.
-void Member::make_run_folder(mpi::Communicator& before) {
+void Member::make_run_folder(Communicator& before) {
   std::exception_ptr failure;
   if (before.rank() == 0) {
     try {

@@ -13,9 +13,8 @@
 #include "python/core/interruption.hpp"
 #include "python/core/meetings.hpp"
 #include "runtime/exchange/participant.hpp"
-#include "runtime/mpi/communicator.hpp"
-#include "runtime/mpi/environment.hpp"
 #include "runtime/report/diary.hpp"
+#include "runtime/transport/job.hpp"
 
 namespace hearsay::python {
 
@@ -66,8 +65,8 @@ class Member {
  public:
   /// Collective. Makes the run folder. All ranks get rank 0's x. Throws ConfigError if the ranks' configurations or
   /// layouts differ, or the number of ranks does not fit.
-  /// `meetings`: of the same ranks.
-  Member(mpi::CommunicatorHandle ranks, std::shared_ptr<Meetings> meetings, std::shared_ptr<const JobPlan> plan,
+  /// `job` must outlive it; `meetings`: of the same ranks.
+  Member(const Job& job, std::shared_ptr<Meetings> meetings, std::shared_ptr<const JobPlan> plan,
          std::shared_ptr<Parameters> replica, Program program);
 
   void start();
@@ -129,7 +128,7 @@ class Member {
   bool interrupted() const;
   std::string segments() const;
   void require_same_job(const std::string& buffers);
-  void make_run_folder(mpi::Communicator& before);
+  void make_run_folder(Communicator& before);
   RunDescription description(const Program& program) const;
   double seconds() const;
   Progression progression() const;
@@ -149,13 +148,14 @@ class Member {
   Interruption interruption_;
   std::atomic<Iteration> waiting_in_{-1};  // the step that is going on
   std::atomic<bool> meets_{false};
-  mpi::Communicator communicator_;
+  const Job& job_;
+  std::unique_ptr<Communicator> communicator_;
   std::shared_ptr<Meetings> meetings_;
   int number_;                       // of this process's members
   std::optional<RunFolder> folder_;  // rank 0's
   std::string run_id_;
   std::optional<Diary> diary_;
-  Participant participant_;          // from now on MPI belongs to its engine
+  Participant participant_;          // from now on communication belongs to its engine
   std::vector<std::uint8_t> ready_;  // segments whose gradient is
   std::size_t handed_on_ = 0;        // of them, from the last one
   Iteration done_ = 0;

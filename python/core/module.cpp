@@ -5,6 +5,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <hearsay_version.hpp>
 
 #include <cmath>
 #include <limits>
@@ -13,6 +14,9 @@
 #include "base/error.hpp"
 #include "base/text/foreign_text.hpp"
 #include "python/core/member.hpp"
+#include "python/core/store.hpp"
+#include "runtime/job/start.hpp"
+#include "runtime/mpi/environment.hpp"
 #include "trigger/trigger.hpp"
 
 namespace py = pybind11;
@@ -135,20 +139,27 @@ StepResponse response(const Step& step) {
   return made;
 }
 
-mpi::CommunicatorHandle ranks_of(std::optional<int> communicator) {
-  return communicator ? mpi::CommunicatorHandle::from_fortran(*communicator) : mpi::all_ranks();
+/// The job of this process; or, of MPI's, that of the ranks of a communicator. `store` makes another place to meet of
+/// a job's name, or None.
+std::unique_ptr<Job> job_of(std::optional<int> communicator, const py::object& store) {
+  const auto elsewhere = [&](const std::string& job) -> std::unique_ptr<sockets::Rendezvous> {
+    const py::gil_scoped_acquire locked;
+    py::object made = store.is_none() ? py::none() : store(job);
+    return made.is_none() ? nullptr : std::make_unique<Store>(std::move(made));
+  };
+  if (!communicator) return start_job(std::string(full_version), elsewhere);
+  return std::make_unique<mpi::Environment>(mpi::CommunicatorHandle::from_fortran(*communicator));
 }
 
 /// Meetings that Python never destroys by itself, as a member.
 class MeetingsHandle {
  public:
-  explicit MeetingsHandle(std::optional<int> communicator) {
-    const mpi::CommunicatorHandle ranks = ranks_of(communicator);
-    assemble(ranks, [] {
+  explicit MeetingsHandle(Job& job) {
+    assemble(job, [] {
       const py::gil_scoped_acquire locked;
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
     });
-    meetings_ = new std::shared_ptr(std::make_shared<Meetings>(ranks));
+    meetings_ = new std::shared_ptr(std::make_shared<Meetings>(job));
   }
   const std::shared_ptr<Meetings>& operator*() const { return *meetings_; }
   /// While no member meets there. Called with the interpreter's lock.
@@ -170,10 +181,9 @@ class MeetingsHandle {
 /// forked child, which has no communication thread, nothing of it may be touched.
 class MemberHandle {
  public:
-  MemberHandle(std::optional<int> communicator, std::shared_ptr<Meetings> meetings, std::shared_ptr<const JobPlan> plan,
+  MemberHandle(const Job& job, std::shared_ptr<Meetings> meetings, std::shared_ptr<const JobPlan> plan,
                std::shared_ptr<Parameters> replica, Program program)
-      : member_(new Member(ranks_of(communicator), std::move(meetings), std::move(plan), std::move(replica),
-                           std::move(program))) {}
+      : member_(new Member(job, std::move(meetings), std::move(plan), std::move(replica), std::move(program))) {}
   Member& operator*() {
     if (member_ == nullptr) throw std::runtime_error("this member has left its job (member.leave()); join again");
     return *member_;
@@ -212,13 +222,12 @@ auto waiting(MemberHandle& handle, const Work& work) {
   }
 }
 
-std::unique_ptr<MemberHandle> joined(std::optional<int> communicator, const MeetingsHandle& meetings,
+std::unique_ptr<MemberHandle> joined(const Job& job, const MeetingsHandle& meetings,
                                      std::shared_ptr<const JobPlan> plan, std::shared_ptr<Parameters> replica,
                                      Program program) {
   try {
     const py::gil_scoped_release unlocked;
-    return std::make_unique<MemberHandle>(communicator, *meetings, std::move(plan), std::move(replica),
-                                          std::move(program));
+    return std::make_unique<MemberHandle>(job, *meetings, std::move(plan), std::move(replica), std::move(program));
   } catch (const WaitInterrupted&) {
     leave_wait(std::nullopt);
   }
@@ -281,7 +290,7 @@ using MemberClass = py::class_<MemberHandle>;
 
 void define_start(MemberClass& member) {
   member.def(
-      py::init([](std::optional<int> communicator, const MeetingsHandle& meetings, std::shared_ptr<const JobPlan> plan,
+      py::init([](const Job& job, const MeetingsHandle& meetings, std::shared_ptr<const JobPlan> plan,
                   std::shared_ptr<Parameters> replica, std::string command, std::map<std::string, std::string> versions,
                   Iteration iterations_per_epoch, Iteration iterations, std::vector<int> signals, std::string buffers) {
         Program program{.command = std::move(command),
@@ -290,11 +299,11 @@ void define_start(MemberClass& member) {
                         .iterations = iterations,
                         .signals = std::move(signals),
                         .buffers = std::move(buffers)};
-        return joined(communicator, meetings, std::move(plan), std::move(replica), std::move(program));
+        return joined(job, meetings, std::move(plan), std::move(replica), std::move(program));
       }),
-      py::arg("communicator"), py::arg("meetings"), py::arg("plan"), py::arg("replica"), py::kw_only(),
-      py::arg("command"), py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"),
-      py::arg("signals"), py::arg("buffers"));
+      py::arg("job"), py::arg("meetings"), py::arg("plan"), py::arg("replica"), py::kw_only(), py::arg("command"),
+      py::arg("versions"), py::arg("iterations_per_epoch"), py::arg("iterations"), py::arg("signals"),
+      py::arg("buffers"));
 }
 
 void define_loop(MemberClass& member) {
@@ -411,7 +420,7 @@ void define_facts(MemberClass& member) {
 
 void add_meetings(py::module_& m) {
   py::class_<MeetingsHandle>(m, "Meetings")
-      .def(py::init<std::optional<int>>(), py::arg("communicator"), Unlocked())
+      .def(py::init<Job&>(), py::arg("job"), Unlocked())
       .def("meet", &MeetingsHandle::meet)
       .def("close", &MeetingsHandle::close, Unlocked());
 }
@@ -426,22 +435,24 @@ void add_member(py::module_& m) {
   define_facts(member);
 }
 
-/// MPI's lifetime in this process; one of them.
+/// The job that this process belongs to.
 void add_process(py::module_& m) {
-  // Never ended by Python itself: a forked child that ends must not end its parent's MPI.
-  py::class_<mpi::Environment, std::unique_ptr<mpi::Environment, py::nodelete>>(m, "Mpi")
-      .def(py::init([] { return std::unique_ptr<mpi::Environment, py::nodelete>(new mpi::Environment()); }))
+  // Never ended by Python itself: a forked child that ends must not end its parent's job.
+  py::class_<Job, std::unique_ptr<Job, py::nodelete>>(m, "Job")
+      .def(py::init([](std::optional<int> communicator, const py::object& store) {
+             const py::gil_scoped_release unlocked;
+             return std::unique_ptr<Job, py::nodelete>(job_of(communicator, store).release());
+           }),
+           py::arg("communicator") = py::none(), py::arg("store") = py::none())
       .def(
-          "end", [](mpi::Environment* environment) { delete environment; }, Unlocked())
-      .def_property_readonly("rank", &mpi::Environment::rank)
-      .def_property_readonly("ranks", &mpi::Environment::ranks)
-      .def_property_readonly("ranks_on_host", [](const mpi::Environment&) -> int {
-        const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-        return here == nullptr ? 1 : std::max(1, std::atoi(here));
-      });
-  m.def("tell_of_end", &tell_of_end, "This rank will never join. Waits for nobody.", Unlocked());
-  m.def(
-      "abort", [](int code) { mpi::Environment::abort(code); }, Unlocked());
+          "end", [](Job* job) { delete job; }, Unlocked())
+      .def_property_readonly("rank", &Job::rank)
+      .def_property_readonly("ranks", &Job::ranks)
+      .def_property_readonly("ranks_on_host", &Job::ranks_on_host)
+      .def(
+          "tell_of_end", [](Job& job) { tell_of_end(job); }, "This rank will never join. Waits for nobody.", Unlocked())
+      .def(
+          "abort", [](const Job& job, int code) { job.abort(code); }, Unlocked());
 }
 
 }  // namespace

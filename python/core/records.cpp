@@ -25,8 +25,8 @@ Progression Member::progression() const {
 /// Asynchronous ranks may have made different numbers of steps. Calls MPI.
 void Member::note_steps_of_all(Summary& summary) {
   std::vector<double> least{static_cast<double>(done_)}, most = least;
-  communicator_.minimum(least);
-  communicator_.maximum(most);
+  communicator_->minimum(least);
+  communicator_->maximum(most);
   if (least[0] != most[0])
     summary.message = "the ranks made " + std::to_string(static_cast<Iteration>(least[0])) + " to " +
                       std::to_string(static_cast<Iteration>(most[0])) + " steps";
@@ -35,9 +35,9 @@ void Member::note_steps_of_all(Summary& summary) {
 /// Rank 0's text. Calls MPI.
 std::string Member::shared_with_all(std::string text) {
   std::uint64_t length = text.size();
-  communicator_.broadcast(std::as_writable_bytes(std::span(&length, 1)), 0);
+  communicator_->broadcast(std::as_writable_bytes(std::span(&length, 1)), 0);
   text.resize(length);
-  communicator_.broadcast(std::as_writable_bytes(std::span(text)), 0);
+  communicator_->broadcast(std::as_writable_bytes(std::span(text)), 0);
   return text;
 }
 
@@ -59,7 +59,7 @@ std::string Member::summary() {
   std::string text;
   participant_.communication().run([&] {
     note_steps_of_all(summary);
-    diary_->finish(summary, communicator_, result, rank() == 0);
+    diary_->finish(summary, *communicator_, result, rank() == 0);
     if (rank() == 0) text = summary_text(summary);
     text = shared_with_all(std::move(text));
   });

@@ -31,7 +31,7 @@ RawBytes Member::state() {
     participant_.settle();
   Archive archive = Archive::saving(bytes);
   state(archive);
-  participant_.communication().run([this] { communicator_.barrier(); });
+  participant_.communication().run([this] { communicator_->barrier(); });
   return bytes;
 }
 

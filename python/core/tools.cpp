@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
+#include "apps/tools/launch.hpp"
 #include "apps/tools/watch_view.hpp"
 #include "hearsay_version.hpp"
 
@@ -20,6 +21,12 @@ void add_tools(py::module_& m) {
   m.def("markdown_text",
         [](const std::vector<std::string>& kinds) { return markdown_text(python_catalogue(), kinds); });
   m.def("compare_text", &compare_text);
+  m.def(
+      "launch_here",
+      [](int ranks, std::vector<std::string> words, bool recover) {
+        return launch_here({.ranks = ranks, .words = std::move(words), .recover = recover});
+      },
+      py::arg("ranks"), py::arg("words"), py::arg("recover"), py::call_guard<py::gil_scoped_release>());
   m.def("version_text", &version_text);
   py::class_<WatchedRun>(m, "WatchedRun")
       .def(py::init<std::filesystem::path>())

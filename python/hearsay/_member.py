@@ -648,7 +648,7 @@ def join(
     if trigger is not None:
         settings.append(_setting("trigger.name", "own", "trigger=…"))
     if graph is not None:
-        ranks = process.mpi.ranks if communicator is None else communicator.Get_size()
+        ranks = process.job.ranks if communicator is None else communicator.Get_size()
         edges = _graphs.written(graph, ranks)
         settings.append(_setting("topology.graph", {"name": "edge_list", "path": edges}, "graph=…"))
     plan = _core.Plan(
@@ -663,9 +663,10 @@ def join(
         plan.yaml = plan.yaml.replace(edges, _graphs.KEPT)
     block = _blocks.made_of(model)
     steps = _rates.Steps(plan, block, optimizer, learning_rate, of_use=trigger is not None or plan.serves)
-    meetings = process.meetings_of(communicator)
+    job = process.job if communicator is None else _core.Job(communicator.py2f())
+    meetings = process.meetings_of(job, communicator)
     core = _core.Member(
-        None if communicator is None else communicator.py2f(),
+        job,
         meetings,
         plan,
         block.replica,
@@ -689,7 +690,7 @@ def join(
     if member.rank == 0:
         for sentence in core.warnings():
             print(f"hearsay: {sentence}", file=sys.stderr)
-    _cores.share(member.rank, process.mpi.ranks_on_host)
+    _cores.share(member.rank, process.job.ranks_on_host)
     return member
 
 

@@ -1,4 +1,4 @@
-"""One process of a job: MPI's lifetime, and how it ends when something goes wrong.
+"""One process of a job: its lifetime, and how it ends when something goes wrong.
 
 A rank that dies of an exception would leave the others waiting. So an exception that nobody catches ends the job, with
 the rank and the line in the message; so does one that leaves a step. At the end of the program the ranks leave
@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 
-from . import _core
+from . import _core, _store
 from .errors import ConfigError, DataError, DivergenceError, Error, RankLeft
 
 FIRST_SIGNAL_CODE = 128
@@ -40,7 +40,7 @@ class _Process:
     """What this process has open. There is one: `process`."""
 
     def __init__(self):
-        self.mpi = None
+        self.job = None
         self.refused = False  # `join` did not begin: there is no job
         self.members = []  # in the order in which they have joined
         self.not_written = {}  # what a run folder lacks at last, by its name: the same on every rank
@@ -59,15 +59,15 @@ class _Process:
                 "this is a forked process (a DataLoader's worker?): its parent is the rank. Call hearsay.join, rank "
                 "and size in the process that mpirun has started"
             )
-        if self.mpi is not None:
+        if self.job is not None:
             return
         try:
-            mpi = _core.Mpi()
-            _require_whole_job(mpi.ranks)
+            job = _core.Job(store=_store.of_torch)
+            _require_whole_job(job.ranks)
         except Error:
             self.refused = True
             raise
-        self.mpi = mpi
+        self.job = job
         if sys.excepthook != self.exception:  # somebody has set another one since the import
             self.hook_before, sys.excepthook = sys.excepthook, self.exception
         os.register_at_fork(after_in_child=self.forked)
@@ -78,12 +78,12 @@ class _Process:
                     signal.signal(number, _stop)
                     self.signals.append(int(number))
 
-    def meetings_of(self, communicator):
+    def meetings_of(self, job, communicator):
         """Where the ranks of a new member meet: all of them are in `hearsay.join` when this returns."""
         if communicator is not None:
-            return _core.Meetings(communicator.py2f())
+            return _core.Meetings(job)
         if self.meetings is None:
-            self.meetings = _core.Meetings(None)
+            self.meetings = _core.Meetings(job)
         open_members = [member for member in self.members if member._meetings is self.meetings]
         if open_members:
             open_members[-1]._meet("hearsay.join()")
@@ -112,7 +112,7 @@ class _Process:
             self.hook_before(kind, value, trace)
             return
         self.ending = True
-        if self.mpi is None:
+        if self.job is None:
             self.exception_before_join(kind, value, trace)
             return
         if threading.current_thread() is threading.main_thread():
@@ -123,7 +123,7 @@ class _Process:
         code, status = _ending(kind, value)
         sentence = f"{place_of(trace)}{describe(kind, value)}"
         interrupted = status == "stopped" and code > FIRST_SIGNAL_CODE
-        if self.mpi.rank != 0 and (interrupted or issubclass(kind, (ConfigError, DataError, RankLeft))):
+        if self.job.rank != 0 and (interrupted or issubclass(kind, (ConfigError, DataError, RankLeft))):
             time.sleep(TIME_FOR_RANK_0_S)  # rank 0's words are the same, and its abort ends this rank
         if not issubclass(kind, (Error, KeyboardInterrupt)):
             self.hook_before(kind, value, trace)
@@ -147,36 +147,36 @@ class _Process:
 
     def end_before_join(self):
         """atexit: where mpi4py has started MPI, others may wait for this rank in `join`."""
-        if self.mpi is None and os.getpid() == self.pid and _mpi4py_in_a_job() is not None:
-            _core.tell_of_end()
+        if self.job is None and os.getpid() == self.pid and _mpi4py_in_a_job() is not None:
+            _core.Job().tell_of_end()
 
     def abort(self, code, status, sentence):
         """Ends the job of which this rank is one; never returns."""
-        where = f"[rank {self.mpi.rank}] " if self.mpi.ranks > 1 else ""
+        where = f"[rank {self.job.rank}] " if self.job.ranks > 1 else ""
         signalled = code > FIRST_SIGNAL_CODE  # comes to all ranks, and after another rank's end, too: rank 0 speaks
         told = any(_has_ended(member.directory) for member in self.members)
-        if not signalled or (self.mpi.rank == 0 and not told):
+        if not signalled or (self.job.rank == 0 and not told):
             print(f"hearsay: {'' if signalled else where}{sentence}", file=sys.stderr)
         for member in self.members:
             try:
-                if not told and (self.mpi.rank == 0 or not signalled):
+                if not told and (self.job.rank == 0 or not signalled):
                     member._core.write_ending(status, sentence if signalled else f"{where}{sentence}")
             except Exception as error:  # the disk may be what has failed
                 print(f"hearsay: {where}the reports could not be written: {error}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
-        if self.mpi.ranks > 1:
-            _core.abort(code)
+        if self.job.ranks > 1:
+            self.job.abort(code)
         os._exit(code)
 
     def end(self):
-        """atexit: the ranks leave together, then MPI ends."""
+        """atexit: the ranks leave together, then the job ends."""
         for member in self.members:
             if member._exited:  # by sys.exit inside of a step, which no excepthook hears of
                 code, sentence = member._exited
                 self.abort(code, "stopped", sentence)
-        if self.meetings is None and self.mpi.ranks > 1:
-            _core.tell_of_end()
+        if self.meetings is None and self.job.ranks > 1:
+            self.job.tell_of_end()
         try:
             for member in list(self.members):
                 member._leave(PROGRAM_END)
@@ -186,8 +186,8 @@ class _Process:
                 self.meetings.close()
         except BaseException as error:
             self.exception(type(error), error, error.__traceback__)
-        rank = self.mpi.rank
-        self.mpi.end()
+        rank = self.job.rank
+        self.job.end()
         lacking = [f"\n  {folder}: {line}" for folder, lines in self.not_written.items() for line in lines]
         if not lacking:
             return
@@ -282,13 +282,13 @@ process = _Process()
 def rank() -> int:
     """This process's number among those that the launcher has started, from 0; 0 where there is no launcher.
 
-    May be called before `hearsay.join`, to load data on one rank for example. Starts MPI as `join` does, so the first
-    call is collective."""
+    May be called before `hearsay.join`, to load data on one rank for example. Starts the job as `join` does, so the
+    first call is collective."""
     process.start()
-    return process.mpi.rank
+    return process.job.rank
 
 
 def size() -> int:
     """How many processes the launcher has started; 1 where there is no launcher. As `rank`, before or after `join`."""
     process.start()
-    return process.mpi.ranks
+    return process.job.ranks

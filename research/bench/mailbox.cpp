@@ -242,7 +242,7 @@ int main(int argc, char** argv) {
       run(options, environment);
     } catch (const std::exception& error) {
       say(error);
-      mpi::Environment::abort(1);  // while there still is a job to end
+      environment.abort(1);  // while there still is a job to end
     }
   } catch (const std::exception& error) {
     say(error);

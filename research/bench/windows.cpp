@@ -147,7 +147,7 @@ int main(int argc, char** argv) {
     run(environment, blocks);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "windows: %s\n", error.what());
-    mpi::Environment::abort(1);
+    environment.abort(1);
   }
   return 0;
 }

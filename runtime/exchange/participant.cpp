@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "runtime/exchange/segments.hpp"
-#include "runtime/mpi/transport.hpp"
 
 namespace hearsay {
 namespace {
@@ -75,10 +74,6 @@ std::size_t window_bytes(const ExchangePlan& plan, const Layout& layout, std::si
 std::size_t failure_bytes(const ParticipantOptions& options, int ranks) {
   return deaths(options).bytes(ranks + options.spares, options.spares);
 }
-
-Participant::Participant(mpi::CommunicatorHandle ranks, std::shared_ptr<const Topology> topology,
-                         const ExchangePlan& plan, Parameters& replica, ParticipantOptions options)
-    : Participant(std::make_unique<mpi::Transport>(ranks), std::move(topology), plan, replica, std::move(options)) {}
 
 Participant::Participant(std::unique_ptr<Transport> transport, std::shared_ptr<const Topology> topology,
                          const ExchangePlan& plan, Parameters& replica, ParticipantOptions options)

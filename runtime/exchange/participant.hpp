@@ -15,24 +15,19 @@
 #include "runtime/exchange/participant_options.hpp"
 #include "runtime/exchange/service.hpp"
 #include "runtime/exchange/spare.hpp"
-#include "runtime/mpi/communicator_handle.hpp"
 
 namespace hearsay {
 
 /// All ranks make their participants together, and call the functions of the loop in the order above, with k rising by
 /// one. Everything throws CommunicationError, DivergenceError (a value that is not finite, with rank, iteration and
 /// segment), and WaitInterrupted once `interrupted` is true; a rank that leaves by an exception must end the job
-/// (mpi::Environment::abort), for others may wait for it.
+/// (Job::abort), for others may wait for it.
 ///
 /// Asynchronous ranks end at different times. A rank that has made its own iterations goes on serving the others inside
 /// of `settle`, until all of them are there.
 class Participant {
  public:
-  /// The ranks of a communicator, which is duplicated. `plan` is used here only; `replica` must outlive the
-  /// participant.
-  Participant(mpi::CommunicatorHandle ranks, std::shared_ptr<const Topology> topology, const ExchangePlan& plan,
-              Parameters& replica, ParticipantOptions options = {});
-  /// Over any transport.
+  /// `transport`: Job::transport(), or another one. `plan` is used here only; `replica` must outlive the participant.
   Participant(std::unique_ptr<Transport> transport, std::shared_ptr<const Topology> topology, const ExchangePlan& plan,
               Parameters& replica, ParticipantOptions options = {});
   Participant(const Participant&) = delete;

@@ -1,45 +1,35 @@
 #pragma once
-// The few collective operations that training needs beside the mailbox: start, evaluation, end.
-#include <cstddef>
+// Collective operations over MPI.
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <span>
-#include <vector>
 
 #include "runtime/mpi/communicator_handle.hpp"
 #include "runtime/mpi/pieces.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay::mpi {
 
-/// A duplicate of a communicator. Every operation is collective, in the same order on all ranks, and runs `idle` while
-/// it waits, so that mailboxes go on being served. Sums are the same on every rank. Throws CommunicationError.
-class Communicator {
+/// A duplicate of a communicator.
+class Communicator final : public hearsay::Communicator {
  public:
   explicit Communicator(
       std::function<void()> idle = [] {}, CommunicatorHandle of = all_ranks());
-  ~Communicator();
+  ~Communicator() override;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  /// From now on only these ranks (of the communicator, ascending, this one among them) take part: the others are
-  /// dead. `rank` and `size` count them. Operations go through the first of them, by messages, so that one that ends
-  /// with an exception of `idle` can be begun again with fewer. All members, with the same list.
-  void keep(std::vector<int> members);
-
+  void keep(std::vector<int> members) override;
   CommunicatorHandle handle() const;
-  int rank() const { return rank_; }
-  int size() const { return size_; }
-  void barrier();
-  /// False if not every rank has arrived within `seconds`; the communicator must not be used again then.
-  bool barrier_within(double seconds);
-  void broadcast(std::span<std::byte> bytes, int root);
-  void sum(std::span<float> values);
-  void sum(std::span<double> values);
-  void minimum(std::span<double> values);
-  void maximum(std::span<double> values);
-  /// Every rank's bytes on rank 0, in rank order; empty elsewhere.
-  std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes);
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void barrier() override;
+  bool barrier_within(double seconds) override;
+  void broadcast(std::span<std::byte> bytes, int root) override;
+  void sum(std::span<float> values) override;
+  void sum(std::span<double> values) override;
+  void minimum(std::span<double> values) override;
+  void maximum(std::span<double> values) override;
+  std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes) override;
   /// What is longer travels in pieces of so many bytes (8 or more), from now on; the same on all ranks.
   void split_at(std::size_t piece_bytes) { piece_bytes_ = piece_bytes; }
 

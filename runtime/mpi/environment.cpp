@@ -1,21 +1,23 @@
 #include "runtime/mpi/environment.hpp"
 
 #include <mpi.h>
-#include <unistd.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
 #include "runtime/mpi/check.hpp"
+#include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/driver.hpp"
+#include "runtime/mpi/notices.hpp"
+#include "runtime/mpi/transport.hpp"
 
 namespace hearsay::mpi {
 CommunicatorHandle all_ranks() { return CommunicatorHandle::of(MPI_COMM_WORLD); }
 
 CommunicatorHandle CommunicatorHandle::from_fortran(int handle) { return of(MPI_Comm_f2c(handle)); }
 
-Environment::Environment(CommunicatorHandle of) : communicator_(of) {
+Environment::Environment(CommunicatorHandle of, Alone alone) : communicator_(of), notices_(make_notices(of)) {
   prepare_process();
   int provided = 0, initialised = 0;
   MPI_Initialized(&initialised);
@@ -32,7 +34,7 @@ Environment::Environment(CommunicatorHandle of) : communicator_(of) {
     throw CommunicationError("this MPI offers thread level " + std::to_string(provided) +
                              ", Hearsay needs MPI_THREAD_SERIALIZED; use an MPI that was built with thread support");
   }
-  require_whole_job();
+  if (alone == Alone::refused_if_launched) require_whole_job();
 }
 
 Environment::~Environment() {
@@ -44,6 +46,11 @@ std::string Environment::host() const {
   int length = 0;
   check(MPI_Get_processor_name(name, &length), "MPI_Get_processor_name");
   return {name, static_cast<std::size_t>(length)};
+}
+
+int Environment::ranks_on_host() const {
+  const char* const here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  return here == nullptr ? 1 : std::max(1, std::atoi(here));
 }
 
 int Environment::rank_on_host() const {
@@ -69,11 +76,14 @@ bool Environment::launcher_recovers() {
   return recovers != nullptr && (*recovers == '1' || *recovers == 't' || *recovers == 'y');
 }
 
-void Environment::leave(int exit_code) {
-  std::fflush(nullptr);
-  ::_exit(exit_code);
+std::unique_ptr<hearsay::Communicator> Environment::communicator(std::function<void()> idle) const {
+  return std::make_unique<Communicator>(std::move(idle), communicator_);
 }
 
-void Environment::abort(int exit_code) { end_job(all_ranks(), exit_code); }
+std::unique_ptr<hearsay::Transport> Environment::transport() const {
+  return std::make_unique<Transport>(communicator_);
+}
+
+void Environment::abort(int exit_code) const { end_job(all_ranks(), exit_code); }
 
 }  // namespace hearsay::mpi

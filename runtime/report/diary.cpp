@@ -118,7 +118,7 @@ void Diary::begin_anew() {
   metrics_.emplace(directory(), participant_.members().process(), run_.run_id);
 }
 
-void Diary::begin(mpi::Communicator& communicator, const std::vector<Iteration>& resumed_at) {
+void Diary::begin(Communicator& communicator, const std::vector<Iteration>& resumed_at) {
   resumed_at_ = resumed_at;
   const std::vector<std::string> hosts = gather_texts(communicator, host_);
   if (participant_.members().process() == 0)
@@ -263,7 +263,7 @@ Summary Diary::summary(const std::string& status, const Progression& now, bool w
   return summary;
 }
 
-void Diary::finish(Summary& summary, mpi::Communicator& communicator, const RankResult& result, bool reports) {
+void Diary::finish(Summary& summary, Communicator& communicator, const RankResult& result, bool reports) {
   complete_summary(summary, communicator,
                    {.ledger = participant_.ledger(),
                     .neighbourhood = participant_.edges().neighbourhood(),

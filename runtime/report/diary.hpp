@@ -22,11 +22,11 @@
 
 #include "base/state/archive.hpp"
 #include "runtime/exchange/participant.hpp"
-#include "runtime/mpi/communicator.hpp"
 #include "runtime/report/event_file.hpp"
 #include "runtime/report/report.hpp"
 #include "runtime/report/totals.hpp"
 #include "runtime/report/trace.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay {
 
@@ -78,7 +78,7 @@ class Diary {
   void reopen();
   void begin_anew();
   /// manifest.json and config.yaml, by rank 0. `resumed_at`: iterations of this rank, so far. Collective; calls MPI.
-  void begin(mpi::Communicator& communicator, const std::vector<Iteration>& resumed_at = {});
+  void begin(Communicator& communicator, const std::vector<Iteration>& resumed_at = {});
   /// Training begins now: the wall time of TensorBoard's events counts from here.
   void start_clock();
   /// Draws the time line from now on, if the configuration asks for one.
@@ -106,7 +106,7 @@ class Diary {
   Summary summary(const std::string& status, const Progression& now, bool writes) const;
   /// Adds what only all ranks together know, and writes the tables, on rank 0 of `communicator`. `reports`: this rank
   /// writes summary.json, and that is rank 0 of the communicator. Collective; calls MPI.
-  void finish(Summary& summary, mpi::Communicator& communicator, const RankResult& result, bool reports);
+  void finish(Summary& summary, Communicator& communicator, const RankResult& result, bool reports);
   /// A rank ends without the others: writes summary.json as it is.
   void end(Summary& summary);
 

@@ -10,7 +10,7 @@
 namespace hearsay {
 namespace {
 
-void add_shares(Summary& summary, mpi::Communicator& communicator, const std::vector<Share>& shares) {
+void add_shares(Summary& summary, Communicator& communicator, const std::vector<Share>& shares) {
   std::vector<double> sums;
   for (const Share& share : shares) sums.insert(sums.end(), {share.part, share.whole});
   if (sums.empty()) return;
@@ -32,7 +32,7 @@ std::vector<double> ages(const Ledger& ledger) {
   return sums;
 }
 
-void add_staleness(Summary& summary, mpi::Communicator& communicator, const Ledger& ledger) {
+void add_staleness(Summary& summary, Communicator& communicator, const Ledger& ledger) {
   std::vector<double> sums = ages(ledger), largest{static_cast<double>(ledger.staleness_max())};
   communicator.sum(sums);
   communicator.maximum(largest);
@@ -49,7 +49,7 @@ void add_staleness(Summary& summary, mpi::Communicator& communicator, const Ledg
 }
 
 /// Every rank's, on rank 0.
-std::vector<RankWork> gathered_work(mpi::Communicator& communicator, const Ledger& ledger, const RankResult& result) {
+std::vector<RankWork> gathered_work(Communicator& communicator, const Ledger& ledger, const RankResult& result) {
   RankWork own{.rank = result.rank,
                .iterations = result.iterations,
                .wall_s = result.times.wall_s,
@@ -110,7 +110,7 @@ void count_possible(Summary& summary, bool neighbours) {
       sizeof(float) * summary.parameters * iterations * (neighbours ? summary.edges : 2 * (ranks - 1));
 }
 
-void complete_summary(Summary& summary, mpi::Communicator& communicator, const RankAccount& account,
+void complete_summary(Summary& summary, Communicator& communicator, const RankAccount& account,
                       const RankResult& result) {
   const RunTimes& times = result.times;
   const std::uint64_t replica_hash = result.replica_hash;
@@ -143,14 +143,14 @@ void complete_summary(Summary& summary, mpi::Communicator& communicator, const R
                     [&] { write_file(account.directory / "ranks.csv", ranks_csv(work, summary.run_id)); });
 }
 
-std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text) {
+std::vector<std::string> gather_texts(Communicator& communicator, const std::string& text) {
   std::vector<std::string> texts;
   for (const auto& bytes : communicator.gather(std::as_bytes(std::span(text))))
     texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   return texts;
 }
 
-std::string ranks_that_differ(mpi::Communicator& communicator, const std::string& text) {
+std::string ranks_that_differ(Communicator& communicator, const std::string& text) {
   const std::vector<std::string> texts = gather_texts(communicator, text);
   std::string ranks;
   for (std::size_t rank = 1; rank < texts.size(); ++rank)

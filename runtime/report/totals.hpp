@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "runtime/exchange/exchange.hpp"
-#include "runtime/mpi/communicator.hpp"
 #include "runtime/report/report.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay {
 
@@ -45,7 +45,7 @@ void count_possible(Summary& summary, bool neighbours);
 
 /// Adds what only all ranks together know: totals, times, hashes; writes communication.csv, segments.csv, staleness.csv
 /// and ranks.csv on rank 0. What could not be written is in the summary's not_written. Collective; calls MPI.
-void complete_summary(Summary& summary, mpi::Communicator& communicator, const RankAccount& account,
+void complete_summary(Summary& summary, Communicator& communicator, const RankAccount& account,
                       const RankResult& result);
 
 /// One rank's line of ranks.csv: what it did of the job, and where its time went.
@@ -65,8 +65,8 @@ RankWork unpacked_work(std::span<const std::byte> bytes);
 std::string ranks_csv(std::span<const RankWork> ranks, const std::string& run_id);
 
 /// Every rank's text on rank 0, in rank order; empty elsewhere. Collective; calls MPI.
-std::vector<std::string> gather_texts(mpi::Communicator& communicator, const std::string& text);
+std::vector<std::string> gather_texts(Communicator& communicator, const std::string& text);
 /// "2, 5": the ranks whose text is not rank 0's. Known on rank 0. Collective; calls MPI.
-std::string ranks_that_differ(mpi::Communicator& communicator, const std::string& text);
+std::string ranks_that_differ(Communicator& communicator, const std::string& text);
 
 }  // namespace hearsay

@@ -128,6 +128,7 @@ void Network::lose(int rank, const std::string& why) {
   drain(rank);
   lost.connection.reset();  // closes it, and the kernel watches it no more
   lost.why_lost = why;
+  if (!lost.said_goodbye) gone_.push_back(rank);
   if (!dead_) dead_ = rank;
 }
 
@@ -231,7 +232,7 @@ void Network::close(std::uint32_t channel) {
 
 void Network::deliver(int from, const Frame& frame, RawBytes body, Descriptor file) {
   if (frame.kind == FrameKind::goodbye) {
-    peer(from).said_goodbye = true;
+    if (!std::exchange(peer(from).said_goodbye, true)) gone_.push_back(from);
     return;
   }
   const auto channel = channels_.find(frame.channel);

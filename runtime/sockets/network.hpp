@@ -55,6 +55,11 @@ class Network {
     const auto alone = lock();
     others_go_on_ = true;
   }
+  /// Members that have said goodbye or are lost, in the order in which that was learnt.
+  std::vector<int> gone() const {
+    const auto alone = lock();
+    return gone_;
+  }
   /// Throw CommunicationError where some member, or this one, cannot send or receive any more, unless others go on.
   void require_all() const;
   void require(int rank) const;
@@ -98,6 +103,7 @@ class Network {
   std::vector<Early> early_;
   bool others_go_on_ = false;
   std::optional<int> dead_{};  // the first
+  std::vector<int> gone_;
 };
 
 /// One purpose that members have for the network: its frames are its own. Members open their channels in the same

@@ -25,6 +25,7 @@ class Window final : public Channel, public RemoteMemory {
   void sync() override;
   int patience() const override;
   std::optional<std::uint64_t> peek(int target, std::size_t offset) override;
+  std::vector<int> gone() const override { return network().gone(); }
 
   std::optional<std::span<std::byte>> destination_of(int from, const Frame& frame) override;
   void arrived(int from, const Frame& frame, RawBytes body, Descriptor file) override;

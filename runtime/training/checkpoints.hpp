@@ -17,7 +17,7 @@ namespace hearsay {
 class Checkpoints {
  public:
   /// All must outlive it.
-  Checkpoints(const Run& run, Learner& learner, Job& job, Evaluations& evaluations);
+  Checkpoints(const Run& run, Learner& learner, Membership& membership, Evaluations& evaluations);
 
   /// In place of a new diary: from the newest complete checkpoint that all ranks can read. Collective; throws DataError
   /// where there is none.
@@ -67,7 +67,7 @@ class Checkpoints {
 
   const Run& run_;
   Learner& learner_;
-  Job& job_;
+  Membership& membership_;
   Evaluations& evaluations_;
   CheckpointFolder folder_;
   CheckpointWriter writer_;

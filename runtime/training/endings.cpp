@@ -18,41 +18,41 @@ std::filesystem::path replica_file(const RunPlan& plan, int rank) {
 }  // namespace
 
 void Endings::note_times() {
-  times_ = {.wall_s = job_.record.log->seconds(),
-            .evaluate_s = job_.participant.ledger().seconds(Phase::evaluate),
+  times_ = {.wall_s = membership_.record.log->seconds(),
+            .evaluate_s = membership_.participant.ledger().seconds(Phase::evaluate),
             .idle_s = learner_.trainer->idle_seconds()};
 }
 
-Summary Endings::finished() { return job_.survivors.may_die() ? finish_alive() : finish(); }
+Summary Endings::finished() { return membership_.survivors.may_die() ? finish_alive() : finish(); }
 
 /// Where ranks may die, also now. What is left to do then cannot be done by going back the usual way, on which MPI
 /// waits for all ranks: the caller ends the process.
 Summary Endings::finish_alive() {
   Summary summary;
-  const bool here = job_.survivors.attempt_together([&] { summary = finish(); });
+  const bool here = membership_.survivors.attempt_together([&] { summary = finish(); });
   evaluations_.remove_snapshots();
-  const bool reports = here && job_.reports();
+  const bool reports = here && membership_.reports();
   if (reports) {
-    job_.record.diary.take_over_folder();
+    membership_.record.diary.take_over_folder();
     evaluations_.remove_snapshots_of_dead();
   }
-  job_.survivors.leave();
-  job_.record.diary.give_back_folder();
+  membership_.survivors.leave();
+  membership_.record.diary.give_back_folder();
   if (run_.options.survived) run_.options.survived(reports ? &summary : nullptr);
   return summary;
 }
 
 Summary Endings::finish() {
-  job_.participant.service().end();
+  membership_.participant.service().end();
   settle();
-  job_.record.diary.write_trace();
+  membership_.record.diary.write_trace();
   evaluations_.of_snapshots(learner_.trainer->job_done());
   const double done = all_done();
   evaluations_.at_end(done, times_.wall_s);
   const Evaluator::Ranks ranks = evaluator_.every_rank();
   if (run_.plan.parts().save_model) {
     const std::filesystem::path folder = run_.plan.report().directory;
-    job_.record.diary.write(
+    membership_.record.diary.write(
         [&] { evaluator_.save_mean_model(folder / "model.pt", folder / "state_dict.pt", run_.id); });
   }
   checkpoints_.wait();
@@ -66,10 +66,10 @@ Summary Endings::finish() {
                   .rank_mean = ranks.mean[i].value});
   summary.loss_mean_model = mean.loss;
   summary.consensus_distance = mean.consensus_distance;
-  job_.participant.communication().run([&] {
-    job_.record.diary.finish(summary, job_.communicator, result(), job_.reports());
-    job_.communicator.barrier();
-    job_.participant.members().rest();
+  membership_.participant.communication().run([&] {
+    membership_.record.diary.finish(summary, *membership_.communicator, result(), membership_.reports());
+    membership_.communicator->barrier();
+    membership_.participant.members().rest();
   });
   checkpoints_.prune();
   return summary;
@@ -77,22 +77,22 @@ Summary Endings::finish() {
 
 /// Everything that any rank has sent has arrived and is taken in.
 void Endings::settle() {
-  if (job_.survivors.may_die())
-    job_.participant.settle([this] { job_.communicator.barrier(); });
+  if (membership_.survivors.may_die())
+    membership_.participant.settle([this] { membership_.communicator->barrier(); });
   else
-    job_.participant.settle();
+    membership_.participant.settle();
 }
 
 /// The iterations of all ranks, over their number: exactly, when training is over. Collective.
 double Endings::all_done() {
-  const int ranks = job_.participant.edges().topology().ranks();
+  const int ranks = membership_.participant.edges().topology().ranks();
   std::vector<double> sum{static_cast<double>(learner_.trainer->iterations_done())};
   std::vector<double> of_dead(static_cast<std::size_t>(ranks + run_.spares()));
-  for (const LostRank& lost : job_.survivors.lost(0.0))
+  for (const LostRank& lost : membership_.survivors.lost(0.0))
     of_dead[static_cast<std::size_t>(lost.process)] = static_cast<double>(lost.iterations);
-  job_.participant.communication().run([&] {
-    job_.communicator.sum(sum);
-    job_.communicator.maximum(of_dead);
+  membership_.participant.communication().run([&] {
+    membership_.communicator->sum(sum);
+    membership_.communicator->maximum(of_dead);
   });
   for (const double done : of_dead) sum[0] += done;
   return sum[0] / ranks;
@@ -100,9 +100,9 @@ double Endings::all_done() {
 
 /// The summary names who is missing.
 Summary Endings::summary_of_run(double job_done) {
-  const Survivors& survivors = job_.survivors;
-  Summary summary = job_.record.log->summary("finished", job_done, job_.reports());
-  const double began_s = survivors.began_s(job_.record.log->seconds());
+  const Survivors& survivors = membership_.survivors;
+  Summary summary = membership_.record.log->summary("finished", job_done, membership_.reports());
+  const double began_s = survivors.began_s(membership_.record.log->seconds());
   summary.ranks_lost = survivors.lost(began_s);
   summary.ranks_joined = survivors.joined(began_s);
   summary.message = survivors.parts_text();
@@ -117,17 +117,18 @@ RankResult Endings::result() const {
   return {.times = times_,
           .iterations = learner_.trainer->iterations_done(),
           .replica_hash = replica_hash(fetched(*replica.device, replica.values.span())),
-          .shares = measures_of(job_.participant.exchange()).shares(),
-          .rank = job_.vertex()};
+          .shares = measures_of(membership_.participant.exchange()).shares(),
+          .rank = membership_.vertex()};
 }
 
 Summary Endings::unused() {
-  job_.training = false;
+  membership_.training = false;
   if (const int signal = run_.stop.received(); signal != 0) {
-    job_.participant.communication().run([&] { static_cast<void>(job_.farewell.barrier_within(patience_s)); });
+    membership_.participant.communication().run(
+        [&] { static_cast<void>(membership_.farewell->barrier_within(patience_s)); });
     throw Stopped(signal);
   }
-  job_.survivors.leave();
+  membership_.survivors.leave();
   if (run_.options.survived) run_.options.survived(nullptr);
   return {};
 }
@@ -135,35 +136,36 @@ Summary Endings::unused() {
 /// The most valuable file comes first: the launcher may kill the job a second after the signal. That is the checkpoint
 /// where all ranks have left after the same iteration, else the replica.
 void Endings::stopped(const Stop& stop) {
-  job_.training = false;  // nothing interrupts what follows
+  membership_.training = false;  // nothing interrupts what follows
   const Stopped reason(stop.signal != 0 ? stop.signal : run_.stop.received());
   if (stop.together) checkpoints_.write_last();
-  job_.record.diary.write([this] { learner_.model.save(replica_file(run_.plan, run_.process), run_.id); });
-  job_.record.diary.write_trace();
+  membership_.record.diary.write([this] { learner_.model.save(replica_file(run_.plan, run_.process), run_.id); });
+  membership_.record.diary.write_trace();
   bool all_here = false;
-  job_.participant.communication().run([&] {
-    all_here = job_.farewell.barrier_within(patience_s);
-    if (all_here && run_.spares() > 0) job_.farewell.keep(job_.first_processes());
+  membership_.participant.communication().run([&] {
+    all_here = membership_.farewell->barrier_within(patience_s);
+    if (all_here && run_.spares() > 0) membership_.farewell->keep(membership_.first_processes());
   });
   if (all_here && !stop.together) checkpoints_.write_when_settled(stop.in_order);
   checkpoints_.wait();
-  Summary summary = job_.record.log->summary("stopped", learner_.trainer->job_done(), job_.reports());
+  Summary summary = membership_.record.log->summary("stopped", learner_.trainer->job_done(), membership_.reports());
   summary.message = reason.what();
-  job_.participant.communication().run([&] {
-    if (all_here) return job_.record.diary.finish(summary, job_.farewell, result(), job_.reports());
+  membership_.participant.communication().run([&] {
+    if (all_here)
+      return membership_.record.diary.finish(summary, *membership_.farewell, result(), membership_.reports());
     summary.message += "; not every rank has received the signal";
-    if (job_.reports()) job_.record.diary.end(summary);
+    if (membership_.reports()) membership_.record.diary.end(summary);
   });
-  if (job_.reports()) job_.record.diary.take_over_folder();
-  job_.record.diary.give_back_folder();
+  if (membership_.reports()) membership_.record.diary.take_over_folder();
+  membership_.record.diary.give_back_folder();
   throw reason;
 }
 
 void Endings::diverged(const DivergenceError& error) {
-  Summary summary = job_.record.log->summary("diverged", learner_.trainer->job_done(), true);
+  Summary summary = membership_.record.log->summary("diverged", learner_.trainer->job_done(), true);
   summary.message = error.what();
-  job_.record.diary.write_trace();
-  job_.record.diary.end(summary);
+  membership_.record.diary.write_trace();
+  membership_.record.diary.end(summary);
   throw;
 }
 

@@ -12,11 +12,11 @@ namespace hearsay {
 class Endings {
  public:
   /// All must outlive it.
-  Endings(const Run& run, Learner& learner, Job& job, Evaluator& evaluator, Evaluations& evaluations,
+  Endings(const Run& run, Learner& learner, Membership& membership, Evaluator& evaluator, Evaluations& evaluations,
           Checkpoints& checkpoints)
       : run_(run),
         learner_(learner),
-        job_(job),
+        membership_(membership),
         evaluator_(evaluator),
         evaluations_(evaluations),
         checkpoints_(checkpoints) {}
@@ -48,7 +48,7 @@ class Endings {
 
   const Run& run_;
   Learner& learner_;
-  Job& job_;
+  Membership& membership_;
   Evaluator& evaluator_;
   Evaluations& evaluations_;
   Checkpoints& checkpoints_;

@@ -12,7 +12,7 @@ void Evaluations::keep_snapshots() {
 }
 
 void Evaluations::remove_snapshots_of_dead() const {
-  for (const LostRank& lost : job_.survivors.lost(0.0))
+  for (const LostRank& lost : membership_.survivors.lost(0.0))
     Snapshots::remove_file(run_.plan.report().directory, lost.process);
 }
 
@@ -35,7 +35,7 @@ void Evaluations::after(double job_done) {
     if (snapshots_)
       leave_snapshot(static_cast<double>(due));
     else
-      evaluate(static_cast<double>(due), job_.record.log->seconds());
+      evaluate(static_cast<double>(due), membership_.record.log->seconds());
   }
 }
 
@@ -52,17 +52,18 @@ void Evaluations::of_snapshots(double job_done) {
   const bool whole = snapshots_->taken().size() > last;
   std::vector<double> common{whole ? static_cast<double>(missed() + last) : 0.0};
   std::vector<double> lost{static_cast<double>(std::max(snapshots_->lost(), snapshots_evaluated_))};
-  std::vector<double> missed_by(static_cast<std::size_t>(job_.participant.edges().topology().ranks() + run_.spares()));
+  std::vector<double> missed_by(
+      static_cast<std::size_t>(membership_.participant.edges().topology().ranks() + run_.spares()));
   missed_by[static_cast<std::size_t>(run_.process)] = static_cast<double>(missed());
-  job_.participant.communication().run([&] {
-    job_.communicator.minimum(common);
-    job_.communicator.maximum(lost);
-    if (run_.spares() > 0) job_.communicator.maximum(missed_by);
+  membership_.participant.communication().run([&] {
+    membership_.communicator->minimum(common);
+    membership_.communicator->maximum(lost);
+    if (run_.spares() > 0) membership_.communicator->maximum(missed_by);
   });
   if (snapshots_->lost() > 0 && run_.process == 0 && run_.options.warned)
     run_.options.warned("the models before the resumption were evaluated and removed: they are not evaluated again");
   for (auto i = static_cast<std::size_t>(lost[0]); i < static_cast<std::size_t>(common[0]); ++i) {
-    job_.survivors.among(
+    membership_.survivors.among(
         [&](int process) { return missed_by[static_cast<std::size_t>(process)] <= static_cast<double>(i); },
         [&] { evaluate_snapshot(i - missed()); });
     snapshots_evaluated_ = i + 1;
@@ -72,14 +73,14 @@ void Evaluations::of_snapshots(double job_done) {
 
 /// Counts the models that the others had left before this process came.
 std::size_t Evaluations::missed() const {
-  return run_.process == job_.vertex() ? 0 : static_cast<std::size_t>(joined_after_ - before_);
+  return run_.process == membership_.vertex() ? 0 : static_cast<std::size_t>(joined_after_ - before_);
 }
 
 /// With those who have one of that time.
 void Evaluations::evaluate_snapshot(std::size_t i) {
   const Snapshots::Taken& taken = snapshots_->taken()[i];
   std::vector<double> when{taken.time_s};
-  job_.participant.communication().run([&] { job_.communicator.maximum(when); });
+  membership_.participant.communication().run([&] { membership_.communicator->maximum(when); });
   snapshots_->load(i);
   take_from_servers();
   evaluate(taken.job_iterations, when[0]);
@@ -88,9 +89,9 @@ void Evaluations::evaluate_snapshot(std::size_t i) {
 /// Where ranks serve a part of the model each, that is the model: what they hold of other parts is a little older.
 /// Collective.
 void Evaluations::take_from_servers() {
-  if (!job_.participant.service().is_sharded() || !snapshots_) return;
+  if (!membership_.participant.service().is_sharded() || !snapshots_) return;
   Parameters& replica = model_.replica();
-  const std::vector<float> x = job_.participant.service().servers_model();
+  const std::vector<float> x = membership_.participant.service().servers_model();
   replica.device->put(std::as_bytes(std::span(x)), replica.values.span());
 }
 
@@ -98,8 +99,8 @@ void Evaluations::take_from_servers() {
 void Evaluations::leave_snapshot(double job_iterations) {
   if (snapshots_over_) return;
   snapshots_over_ = true;
-  job_.record.diary.write([&] {
-    snapshots_->leave({.job_iterations = job_iterations, .time_s = job_.record.log->seconds()});
+  membership_.record.diary.write([&] {
+    snapshots_->leave({.job_iterations = job_iterations, .time_s = membership_.record.log->seconds()});
     snapshots_over_ = false;
   });
 }
@@ -110,11 +111,12 @@ void Evaluations::at_end(double job_done, double time_s) {
 }
 
 void Evaluations::evaluate(double job_done, double time_s) {
-  job_.participant.communication().flush();  // in a simulation nobody sends while a rank is in a collective
+  membership_.participant.communication().flush();  // in a simulation nobody sends while a rank is in a collective
   mean_model_ = evaluator_.mean_model();
-  if (!std::isfinite(mean_model_.consensus_distance)) job_.participant.finite().require();
-  if (!job_.reports()) return;
-  job_.record.log->evaluation(job_done, time_s, mean_model_.metrics, mean_model_.loss, mean_model_.consensus_distance);
+  if (!std::isfinite(mean_model_.consensus_distance)) membership_.participant.finite().require();
+  if (!membership_.reports()) return;
+  membership_.record.log->evaluation(job_done, time_s, mean_model_.metrics, mean_model_.loss,
+                                     mean_model_.consensus_distance);
 }
 
 }  // namespace hearsay

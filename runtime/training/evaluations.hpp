@@ -16,8 +16,8 @@ namespace hearsay {
 class Evaluations {
  public:
   /// All must outlive it.
-  Evaluations(const Run& run, Model& model, Job& job, Evaluator& evaluator)
-      : run_(run), model_(model), job_(job), evaluator_(evaluator) {}
+  Evaluations(const Run& run, Model& model, Membership& membership, Evaluator& evaluator)
+      : run_(run), model_(model), membership_(membership), evaluator_(evaluator) {}
 
   /// Asynchronous ranks, before training: makes the file of the models that they leave.
   void keep_snapshots();
@@ -63,7 +63,7 @@ class Evaluations {
 
   const Run& run_;
   Model& model_;
-  Job& job_;
+  Membership& membership_;
   Evaluator& evaluator_;
   std::optional<Snapshots> snapshots_;  // asynchronous ranks only
   bool snapshots_over_ = false;

@@ -58,44 +58,42 @@ double compute(Learner& learner, const Run& run, Participant& participant) {
 
 }  // namespace
 
-Run::Run(const mpi::Environment& environment, const RunPlan& of, const TrainOptions& with, std::string run_id)
+Run::Run(const Job& job, const RunPlan& of, const TrainOptions& with, std::string run_id)
     : plan(of),
       options(with),
-      process(environment.rank()),
+      process(job.rank()),
       id(std::move(run_id)),
       data(load_data(plan.parts())),
-      length(plan.length(data.train->size(), plan.ranks(environment.ranks()))) {}
+      length(plan.length(data.train->size(), plan.ranks(job.ranks()))) {}
 
-Learner::Learner(const mpi::Environment& environment, const Run& run)
-    : model(started_model(run.plan.parts(), run.data, run.process, environment.rank_on_host())),
+Learner::Learner(const Job& job, const Run& run)
+    : model(started_model(run.plan.parts(), run.data, run.process, job.rank_on_host())),
       random(run.options.shares_process),
-      batches(make_batches(run.plan.parts(), run.data, run.plan.ranks(environment.ranks()),
-                           run.process % run.plan.ranks(environment.ranks()))),
+      batches(make_batches(run.plan.parts(), run.data, run.plan.ranks(job.ranks()),
+                           run.process % run.plan.ranks(job.ranks()))),
       optimizer(run.plan.parts().optimizer->build(model)) {}
 
-Job::Job(mpi::Environment& environment, const Run& run, Parameters& replica)
-    : communicator(
-          [this] {
-            participant.communication().serve();
-            survivors.require_all_alive();
-          },
-          environment.communicator()),
-      agreement(communicator),
-      farewell([this] { participant.communication().progress(); }, environment.communicator()),
-      record{Diary(description(run), *run.plan.parts().exchange, participant, environment.host(), run.options.warned),
+Membership::Membership(const Job& job, const Run& run, Parameters& replica)
+    : communicator(job.communicator([this] {
+        participant.communication().serve();
+        survivors.require_all_alive();
+      })),
+      agreement(*communicator),
+      farewell(job.communicator([this] { participant.communication().progress(); })),
+      record{Diary(description(run), *run.plan.parts().exchange, participant, job.host(), run.options.warned),
              std::nullopt},
-      participant(environment.communicator(), std::make_shared<const Topology>(run.plan.topology(environment.ranks())),
+      participant(job.transport(), std::make_shared<const Topology>(run.plan.topology(job.ranks())),
                   *run.plan.parts().exchange, replica,
                   {.iterations_per_epoch = run.length.iterations_per_epoch,
-                   .failure_timeout = failure_timeout(run, communicator.size()),
+                   .failure_timeout = failure_timeout(run, communicator->size()),
                    .spares = run.spares(),
                    .may_take = run.options.may_take,
                    .stall_timeout =
                        run.options.shares_process ? std::chrono::nanoseconds{0} : run.plan.parts().on_failure.ending(),
                    .interrupted = [this, &run] { return interrupted(run); }}),
-      survivors(participant, communicator) {}
+      survivors(participant, *communicator) {}
 
-std::vector<int> Job::first_processes() const {
+std::vector<int> Membership::first_processes() const {
   std::vector<int> first(static_cast<std::size_t>(participant.edges().topology().ranks()));
   std::iota(first.begin(), first.end(), 0);
   return first;
@@ -103,7 +101,7 @@ std::vector<int> Job::first_processes() const {
 
 /// True where waits are to end. Lockstep ranks end training in the same iteration: until they are there, they go on; a
 /// rank that waits for so long waits for somebody who does not come.
-bool Job::interrupted(const Run& run) {
+bool Membership::interrupted(const Run& run) {
   constexpr std::int64_t patience_ns = 15'000'000'000;
   if (!training || run.stop.received() == 0) return false;
   if (!run.ends_together()) return true;
@@ -117,11 +115,11 @@ bool Job::interrupted(const Run& run) {
   return now - signal_seen_ns_ > patience_ns;
 }
 
-void set_trainer(Learner& learner, const Run& run, Job& job) {
-  Participant& participant = job.participant;
+void set_trainer(Learner& learner, const Run& run, Membership& membership) {
+  Participant& participant = membership.participant;
   if (participant.spare() == nullptr && participant.exchange().capabilities().layer_wise) {
-    learner.model.on_gradient([&learner, &job, &participant](SegmentId s) {
-      if (Trace* trace = job.record.diary.trace()) trace->gradient(s, participant.ledger().now());
+    learner.model.on_gradient([&learner, &membership, &participant](SegmentId s) {
+      if (Trace* trace = membership.record.diary.trace()) trace->gradient(s, participant.ledger().now());
       learner.random.keep();
       participant.gradient_ready(s);
       learner.random.use();

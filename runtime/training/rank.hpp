@@ -1,5 +1,5 @@
 #pragma once
-// A session's parts on one rank: the run, the learner and the job. Each of its helpers
+// A session's parts on one rank: the run, the learner and the membership in the job. Each of its helpers
 // (evaluations.hpp, checkpoints.hpp, endings.hpp) is given the parts that it uses. Private to sessions.
 #include <atomic>
 #include <cstdint>
@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "runtime/exchange/participant.hpp"
-#include "runtime/mpi/communicator.hpp"
-#include "runtime/mpi/environment.hpp"
 #include "runtime/report/diary.hpp"
 #include "runtime/training/failure/survivors.hpp"
 #include "runtime/training/model/batches.hpp"
@@ -22,12 +20,13 @@
 #include "runtime/training/run_plan.hpp"
 #include "runtime/training/train_options.hpp"
 #include "runtime/training/trainer.hpp"
+#include "runtime/transport/job.hpp"
 
 namespace hearsay {
 
 /// A run as this process was told of it: the plan, the data, the length.
 struct Run {
-  Run(const mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string id);
+  Run(const Job& job, const RunPlan& plan, const TrainOptions& options, std::string id);
 
   int spares() const { return plan.parts().on_failure.spares; }
   bool lockstep() const { return plan.parts().exchange->schedule() == Schedule::lockstep; }
@@ -37,7 +36,7 @@ struct Run {
 
   const RunPlan& plan;
   const TrainOptions& options;
-  const int process;  ///< of MPI
+  const int process;  ///< its number in the job
   const std::string id;
   const StopSignal stop;
   const DataSet data;
@@ -46,7 +45,7 @@ struct Run {
 
 /// The model, and what trains it.
 struct Learner {
-  Learner(const mpi::Environment& environment, const Run& run);
+  Learner(const Job& job, const Run& run);
 
   Model model;
   RankGenerator random;
@@ -68,8 +67,8 @@ struct RunRecord {
 };
 
 /// The other ranks, and this one's end of what they have in common. Made in the order of its members.
-struct Job {
-  Job(mpi::Environment& environment, const Run& run, Parameters& replica);
+struct Membership {
+  Membership(const Job& job, const Run& run, Parameters& replica);
 
   /// This process's vertex of the graph.
   int vertex() const { return participant.edges().rank(); }
@@ -81,12 +80,12 @@ struct Job {
     record.log.emplace(RunLog::Sources{run.plan, run.options, participant, run.length, record.diary});
   }
 
-  std::atomic<bool> training{false};  ///< a signal ends waits from then on
-  mpi::Communicator communicator;     ///< not to be used any more after that
-  Agreement agreement;                ///< lockstep ranks only
-  mpi::Communicator farewell;         ///< for ranks that a signal has stopped
-  RunRecord record;                   ///< outlives the participant, whose communication thread draws the time line
-  Participant participant;            ///< from now on MPI belongs to its engine
+  std::atomic<bool> training{false};                 ///< a signal ends waits from then on
+  const std::unique_ptr<Communicator> communicator;  ///< not to be used any more after that
+  Agreement agreement;                               ///< lockstep ranks only
+  const std::unique_ptr<Communicator> farewell;      ///< for ranks that a signal has stopped
+  RunRecord record;         ///< outlives the participant, whose communication thread draws the time line
+  Participant participant;  ///< from now on communication belongs to its engine
   Survivors survivors;
 
  private:
@@ -96,6 +95,6 @@ struct Job {
 };
 
 /// Fills `learner.trainer`; a layer-wise exchange is told of gradients from then on. All must outlive it.
-void set_trainer(Learner& learner, const Run& run, Job& job);
+void set_trainer(Learner& learner, const Run& run, Membership& membership);
 
 }  // namespace hearsay

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "runtime/mpi/communicator.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/identity/run_id.hpp"
 #include "runtime/training/checkpoints.hpp"
@@ -13,6 +12,7 @@
 #include "runtime/training/process/same_run.hpp"
 #include "runtime/training/rank.hpp"
 #include "runtime/training/set_up.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay {
 namespace {
@@ -20,17 +20,17 @@ namespace {
 /// A run on one rank, from the first model to the report.
 class Session {
  public:
-  Session(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options, std::string run_id,
+  Session(const Job& job, const RunPlan& plan, const TrainOptions& options, std::string run_id,
           std::shared_ptr<RunFolder> folder)
-      : run_(environment, plan, options, std::move(run_id)),
-        learner_(environment, run_),
-        job_(environment, run_, learner_.model.replica()),
-        evaluator_(learner_.model, test_set(run_.data), job_.communicator, job_.participant.communication().engine(),
-                   job_.participant.ledger()),
-        evaluations_(run_, learner_.model, job_, evaluator_),
-        checkpoints_(run_, learner_, job_, evaluations_),
-        endings_(run_, learner_, job_, evaluator_, evaluations_, checkpoints_) {
-    if (!options.shares_process) job_.record.diary.hold(std::move(folder));
+      : run_(job, plan, options, std::move(run_id)),
+        learner_(job, run_),
+        membership_(job, run_, learner_.model.replica()),
+        evaluator_(learner_.model, test_set(run_.data), *membership_.communicator,
+                   membership_.participant.communication().engine(), membership_.participant.ledger()),
+        evaluations_(run_, learner_.model, membership_, evaluator_),
+        checkpoints_(run_, learner_, membership_, evaluations_),
+        endings_(run_, learner_, membership_, evaluator_, evaluations_, checkpoints_) {
+    if (!options.shares_process) membership_.record.diary.hold(std::move(folder));
   }
   Summary run();
 
@@ -46,7 +46,7 @@ class Session {
 
   Run run_;
   Learner learner_;
-  Job job_;
+  Membership membership_;
   Evaluator evaluator_;
   Evaluations evaluations_;
   Checkpoints checkpoints_;
@@ -59,71 +59,72 @@ class Session {
 
 /// All ranks start from the same model and together.
 void Session::prepare() {
-  job_.participant.communication().run([&] {
-    broadcast_other_state(learner_.model, job_.communicator);
-    if (run_.spares() == 0 || job_.participant.spare() != nullptr) return;
-    job_.communicator.keep(job_.first_processes());
+  membership_.participant.communication().run([&] {
+    broadcast_other_state(learner_.model, *membership_.communicator);
+    if (run_.spares() == 0 || membership_.participant.spare() != nullptr) return;
+    membership_.communicator->keep(membership_.first_processes());
   });
   if (run_.process == 0 && !run_.data.vocabulary.empty())
-    job_.record.diary.write([this] {
+    membership_.record.diary.write([this] {
       write_file(run_.plan.report().directory / "vocabulary.txt", "# " + run_.id + "\n" + run_.data.vocabulary);
     });
-  set_trainer(learner_, run_, job_);
-  if (job_.participant.spare() != nullptr) return share_beginning();
+  set_trainer(learner_, run_, membership_);
+  if (membership_.participant.spare() != nullptr) return share_beginning();
   evaluations_.keep_snapshots();
   if (run_.options.resume) {
     checkpoints_.resume();
     std::error_code gone;  // of the part before; another one comes
     if (run_.process == 0) std::filesystem::remove(run_.plan.report().directory / "summary.json", gone);
   } else {
-    job_.record.diary.open();
-    job_.begin_log(run_);
+    membership_.record.diary.open();
+    membership_.begin_log(run_);
   }
-  job_.participant.communication().run([&] { job_.record.diary.begin(job_.communicator, job_.record.resumed_at); });
+  membership_.participant.communication().run(
+      [&] { membership_.record.diary.begin(*membership_.communicator, membership_.record.resumed_at); });
   if (run_.spares() > 0) share_beginning();
 }
 
 /// Rank 0 tells spares where the others begin. Collective over all processes.
 void Session::share_beginning() {
-  std::vector<std::int64_t> counts{static_cast<std::int64_t>(checkpoints_.written()), job_.record.before.iterations,
-                                   evaluations_.done()};
-  double seconds = job_.record.log ? job_.record.log->seconds_before() : 0.0;
-  job_.participant.communication().run([&] {
-    job_.farewell.broadcast(std::as_writable_bytes(std::span(counts)), 0);
-    job_.farewell.broadcast(std::as_writable_bytes(std::span(&seconds, 1)), 0);
+  std::vector<std::int64_t> counts{static_cast<std::int64_t>(checkpoints_.written()),
+                                   membership_.record.before.iterations, evaluations_.done()};
+  double seconds = membership_.record.log ? membership_.record.log->seconds_before() : 0.0;
+  membership_.participant.communication().run([&] {
+    membership_.farewell->broadcast(std::as_writable_bytes(std::span(counts)), 0);
+    membership_.farewell->broadcast(std::as_writable_bytes(std::span(&seconds, 1)), 0);
   });
   checkpoints_.go_on_after(static_cast<std::uint64_t>(counts[0]));
-  job_.record.before = {.iterations = counts[1], .seconds = seconds};
+  membership_.record.before = {.iterations = counts[1], .seconds = seconds};
   evaluations_.begin_after(counts[2]);
-  began_ = job_.participant.ledger().now() - std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+  began_ = membership_.participant.ledger().now() - std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
 }
 
 /// False if a spare is not needed. Else it trains from now on at the vertex of a rank that has died, on that rank's
 /// share, where the dead have stopped.
 bool Session::join() {
-  Participant& participant = job_.participant;
+  Participant& participant = membership_.participant;
   const RunPlan::Parts& plan = run_.plan.parts();
   if (!participant.spare()->take_over(*plan.exchange)) return false;
   const FailureDetector& failures = *participant.members().failures();
   const int ranks = participant.edges().topology().ranks();
-  learner_.batches = make_batches(plan, run_.data, ranks, job_.vertex());
+  learner_.batches = make_batches(plan, run_.data, ranks, membership_.vertex());
   for (int process = 0; process < ranks + run_.spares(); ++process)
-    if (failures.vertex_of(process) == job_.vertex())
+    if (failures.vertex_of(process) == membership_.vertex())
       learner_.batches.skip(static_cast<std::int64_t>(participant.members().batches_of(process)));
   evaluations_.join(learner_.trainer->job_done());
-  job_.record.diary.open();
-  job_.begin_log(run_);
-  job_.record.log->start_clock(began_);
+  membership_.record.diary.open();
+  membership_.begin_log(run_);
+  membership_.record.log->start_clock(began_);
   return true;
 }
 
 /// Between two iterations: records, progress, evaluation, stop. False ends training.
 bool Session::observe(Iteration k, double loss) {
-  if (Trace* trace = job_.record.diary.trace()) trace->iteration(k + 1);
-  const double done = job_.participant.members().job_iterations(k + 1);
-  job_.record.log->iteration(k, done, loss, job_.reports());
+  if (Trace* trace = membership_.record.diary.trace()) trace->iteration(k + 1);
+  const double done = membership_.participant.members().job_iterations(k + 1);
+  membership_.record.log->iteration(k, done, loss, membership_.reports());
   evaluations_.after(done);
-  const Spare* const spare = job_.participant.spare();
+  const Spare* const spare = membership_.participant.spare();
   if (spare != nullptr && spare->mixes_since_s() && !std::exchange(told_that_it_mixes_, true)) tell_that_it_mixes();
   return may_go_on(k + 1);
 }
@@ -131,41 +132,42 @@ bool Session::observe(Iteration k, double loss) {
 /// A spare has taken a vertex.
 void Session::tell_that_it_mixes() {
   if (!run_.options.joined) return;
-  const Participant& participant = job_.participant;
+  const Participant& participant = membership_.participant;
   const Spare& spare = *participant.spare();
   const double now = std::chrono::duration<double>(participant.ledger().since_start()).count();
   char text[160];
   std::snprintf(text, sizeof text,
                 "takes the place of rank %d, after %.2f s, in iteration %.0f of the job; it mixes since %.2f s",
-                job_.vertex(), job_.record.log->seconds() - (now - *spare.joined_at_s()),
-                participant.members().job_iterations(0), job_.record.log->seconds() - (now - *spare.mixes_since_s()));
+                membership_.vertex(), membership_.record.log->seconds() - (now - *spare.joined_at_s()),
+                participant.members().job_iterations(0),
+                membership_.record.log->seconds() - (now - *spare.mixes_since_s()));
   run_.options.joined(text);
 }
 
 /// Between two iterations: whether neither a signal nor the clock ends training. Writes a checkpoint that is due.
 bool Session::may_go_on(Iteration done) {
   checkpoints_.note_unwritten();
-  if (job_.survivors.may_die() && job_.reports()) job_.record.diary.take_over_folder();
+  if (membership_.survivors.may_die() && membership_.reports()) membership_.record.diary.take_over_folder();
   return run_.lockstep() ? go_on_together(done) : go_on_alone();
 }
 
 /// Lockstep ranks stop in the same iteration, and write checkpoints in the same one.
 bool Session::go_on_together(Iteration done) {
   const double most_s = run_.plan.parts().most_seconds;
-  const double now = job_.record.log->seconds();
+  const double now = membership_.record.log->seconds();
   const bool by_the_clock = run_.plan.parts().checkpoint.every_s > 0.0;
   bool due = checkpoints_.due_after(done);
   if (run_.ends_together() || most_s > 0.0 || by_the_clock) {
-    const auto agreed = job_.agreement.arrived(job_.participant, done).value_or(Agreement::Wish{});
+    const auto agreed = membership_.agreement.arrived(membership_.participant, done).value_or(Agreement::Wish{});
     if (agreed.checkpoint) checkpoints_.agreed();
     due = due || agreed.checkpoint;
     stop_.signal = agreed.signal;
     stop_.together = agreed.signal != 0;
     if (stop_.together || agreed.time_is_up) return false;
-    job_.agreement.ask(job_.participant, done, now,
-                       {.signal = run_.ends_together() ? run_.stop.received() : 0,
-                        .time_is_up = most_s > 0.0 && now >= most_s,
-                        .checkpoint = checkpoints_.due_by_the_clock()});
+    membership_.agreement.ask(membership_.participant, done, now,
+                              {.signal = run_.ends_together() ? run_.stop.received() : 0,
+                               .time_is_up = most_s > 0.0 && now >= most_s,
+                               .checkpoint = checkpoints_.due_by_the_clock()});
   }
   if (due) checkpoints_.write();
   return run_.ends_together() || run_.stop.received() == 0;
@@ -176,29 +178,29 @@ bool Session::go_on_alone() {
   checkpoints_.go_on_alone();
   if (run_.stop.received() != 0) return false;
   const double most_s = run_.plan.parts().most_seconds;
-  return most_s == 0.0 || job_.record.log->seconds() < most_s;
+  return most_s == 0.0 || membership_.record.log->seconds() < most_s;
 }
 
 Summary Session::run() {
   prepare();
-  job_.training = true;
+  membership_.training = true;
   if (run_.options.begun) run_.options.begun();
-  if (job_.participant.spare() != nullptr) {
+  if (membership_.participant.spare() != nullptr) {
     if (!join()) return endings_.unused();
   } else {
-    job_.record.log->start_clock();
-    job_.record.before.seconds = job_.record.log->seconds();
+    membership_.record.log->start_clock();
+    membership_.record.before.seconds = membership_.record.log->seconds();
   }
   checkpoints_.start();
-  job_.record.diary.watch();
+  membership_.record.diary.watch();
   const auto stopped = [this] { return run_.stop.received() != 0; };
   try {
     learner_.trainer->run(
         run_.length, [this](Iteration k, double loss) { return observe(k, loss); },
         [this] { return may_go_on(learner_.trainer->iterations_done()); });
-    if (!stop_.together && !run_.lockstep() && !job_.survivors.may_die() && !stopped()) checkpoints_.accompany();
+    if (!stop_.together && !run_.lockstep() && !membership_.survivors.may_die() && !stopped()) checkpoints_.accompany();
     if (!stop_.together)
-      job_.record.log->last_iteration(learner_.trainer->iterations_done() - 1, learner_.trainer->job_done());
+      membership_.record.log->last_iteration(learner_.trainer->iterations_done() - 1, learner_.trainer->job_done());
     endings_.note_times();
     if (stop_.signal == 0 && (run_.ends_together() || !stopped())) return endings_.finished();
     stop_.in_order = true;
@@ -211,7 +213,7 @@ Summary Session::run() {
 }
 
 /// Rank 0's, on every rank. Collective.
-std::string common_run_id(mpi::Communicator& communicator, std::string of_rank_0) {
+std::string common_run_id(Communicator& communicator, std::string of_rank_0) {
   of_rank_0.resize(run_id_length);
   communicator.broadcast(std::as_writable_bytes(std::span(of_rank_0)), 0);
   return of_rank_0;
@@ -223,32 +225,32 @@ void require_device(const RunPlan& plan) {
   if (plan.parts().device != "cpu") require_gpu();
 }
 
-bool has_complete_checkpoint(const RunPlan& plan, std::string run_id) {
-  mpi::Communicator communicator;
-  run_id = common_run_id(communicator, std::move(run_id));
+bool has_complete_checkpoint(const Job& job, const RunPlan& plan, std::string run_id) {
+  const auto communicator = job.communicator();
+  run_id = common_run_id(*communicator, std::move(run_id));
   InlineEngine engine([] { return false; });
   const CheckpointFolder folder(checkpoint_directory(plan.parts().checkpoint, plan.report().directory, run_id), run_id);
-  return newest_checkpoint(engine, communicator, folder).has_value();
+  return newest_checkpoint(engine, *communicator, folder).has_value();
 }
 
-Summary train(mpi::Environment& environment, const RunPlan& plan, const TrainOptions& options) {
+Summary train(const Job& job, const RunPlan& plan, const TrainOptions& options) {
   std::shared_ptr<RunFolder> folder = options.folder;
   std::string run_id = folder ? folder->id() : "";
   {
-    mpi::Communicator communicator;
-    require_same_run(communicator, plan.config_yaml());
-    static_cast<void>(plan.topology(environment.ranks()));  // a P that does not fit leaves no run folder
-    if (environment.rank() == 0 && !folder) {
+    const auto communicator = job.communicator();
+    require_same_run(*communicator, plan.config_yaml());
+    static_cast<void>(plan.topology(job.ranks()));  // a P that does not fit leaves no run folder
+    if (job.rank() == 0 && !folder) {
       folder = std::make_shared<RunFolder>(options.resume ? RunFolder::resumed(plan.report().directory)
                                                           : RunFolder(plan.report()));
       run_id = folder->id();
     }
-    run_id = common_run_id(communicator, std::move(run_id));
+    run_id = common_run_id(*communicator, std::move(run_id));
   }
   if (!folder && plan.parts().on_failure.others_go_on)
     folder = std::make_shared<RunFolder>(RunFolder::shared(plan.report().directory, run_id));
   use_threads(plan.parts().threads);
-  Session session(environment, plan, options, run_id, std::move(folder));
+  Session session(job, plan, options, run_id, std::move(folder));
   return session.run();
 }
 

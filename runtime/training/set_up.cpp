@@ -93,7 +93,7 @@ std::size_t checkpoint_bytes(const RunPlan::Parts& plan, Model& model, std::size
          plan.exchange->kept_bytes(layout, neighbours, ranks);
 }
 
-void broadcast_other_state(Model& model, mpi::Communicator& communicator) {
+void broadcast_other_state(Model& model, Communicator& communicator) {
   const torch::NoGradGuard no_gradient;
   const ComputeSlice slice(*model.replica().device);
   for (const torch::Tensor& tensor : model.other_state()) {

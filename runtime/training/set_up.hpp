@@ -1,10 +1,10 @@
 #pragma once
 // Makes a rank's parts from a plan: threads, data, model, batches. Private to sessions, dry runs and
 // benchmarks.
-#include "runtime/mpi/communicator.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/run_plan.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay {
 
@@ -36,6 +36,6 @@ TrainingBatches make_batches(const RunPlan::Parts& plan, const DataSet& data, in
 std::size_t checkpoint_bytes(const RunPlan::Parts& plan, Model& model, std::size_t neighbours, int ranks);
 
 /// Rank 0's buffers (what belongs to the model and is no parameter) everywhere. Collective; calls MPI.
-void broadcast_other_state(Model& model, mpi::Communicator& communicator);
+void broadcast_other_state(Model& model, Communicator& communicator);
 
 }  // namespace hearsay

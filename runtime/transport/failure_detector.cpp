@@ -93,10 +93,23 @@ bool FailureDetector::progress() {
   const auto now = ledger_.now();
   const auto interval = timeout_ / beats_in_timeout;
   bool any = finish_beat();
+  if (bury_gone(now)) any = true;
   if (now - looked_ >= interval / 4) look(now), any = true;
   const bool news = told_ != dead() || told_role_ != role(process_) ||
                     (leaving_.load(std::memory_order_acquire) && !said_that_it_leaves_);
   if (now >= next_beat_ || news) beat(now), any = true;
+  return any;
+}
+
+/// By the transport's own word. What a rank has said before it went is in its row.
+bool FailureDetector::bury_gone(std::chrono::nanoseconds now) {
+  const std::vector<int> gone = memory_.gone();
+  const bool any = gone_ < gone.size();
+  for (; gone_ < gone.size(); ++gone_) {
+    const int rank = gone[gone_];
+    if (alive(rank)) listen(rank, now);
+    if (alive(rank) && !has_left(rank)) bury(rank, now);
+  }
   return any;
 }
 

@@ -11,7 +11,8 @@
 // was stopped. If it was stopped for longer than `timeout` and then hears of nobody, the others have gone on or ended
 // without it, and it does not go on alone beside them: it throws TakenForDead, too. What comes in the first quarter of
 // `timeout` after it goes on may have been sent before it was stopped (sockets hold it), and says nothing.
-// Only processes that have been heard of once can be missed, so slow starts kill nobody.
+// Only processes that have been heard of once can be missed, so slow starts kill nobody. One that the transport itself
+// knows to be gone, and that has not said that it leaves, is dead at once.
 // Where there are spares (topology/places.hpp), whose number is P or more, a row also says which vertex its sender has:
 //   a spare takes a vertex          once, and says so; spares do so in their order, so that nobody has to agree
 //   it takes part                   from when it has a model: then evaluation and reports count on it
@@ -124,6 +125,7 @@ class FailureDetector {
   }
   void note_role(int process, std::uint32_t role);
   std::uint64_t word(int row, std::size_t at) const;
+  bool bury_gone(std::chrono::nanoseconds now);
   void look(std::chrono::nanoseconds now);
   void listen(int process, std::chrono::nanoseconds now);
   void learn_role(int spare, std::chrono::nanoseconds now);
@@ -154,6 +156,7 @@ class FailureDetector {
   std::vector<Death> deaths_;
   std::vector<Join> joins_;
   std::uint32_t beats_ = 0;
+  std::size_t gone_ = 0;  // of those that the transport knows, how many were looked at
   std::chrono::nanoseconds next_beat_{}, looked_{};
   std::optional<Stop> stop_{};   // the last that was longer than the time-out, if nobody was heard of since
   int told_ = 0;                 // deaths in the last row

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace hearsay {
 
@@ -47,6 +48,9 @@ class RemoteMemory {
     static_cast<void>(target), static_cast<void>(offset);
     return std::nullopt;
   }
+  /// The ranks of which the transport itself knows that they are gone, in the order in which it has learnt of them; it
+  /// need not know of any. Any thread.
+  virtual std::vector<int> gone() const { return {}; }
 };
 
 }  // namespace hearsay

@@ -57,7 +57,7 @@ def processes_of(directory, folder):
                 continue
             if (entry / "cwd").resolve() != directory:
                 continue
-            rank = re.search(rb"(?:^|\0)OMPI_COMM_WORLD_RANK=(\d+)", (entry / "environ").read_bytes())
+            rank = re.search(rb"(?:^|\0)(?:OMPI_COMM_WORLD|HEARSAY)_RANK=(\d+)", (entry / "environ").read_bytes())
         except OSError:  # it has just ended
             continue
         if rank:
@@ -168,13 +168,17 @@ class JobCase(unittest.TestCase):
         self.random.shuffle(chosen)
         return chosen
 
-    def begin(self, folder, *settings, ranks=None, launch=(), config="base.yaml", progress="off"):
-        """Starts a job of `scripts/launch`. Settings: "key=value", or options."""
-        options = [word for setting in settings for word in self.option(setting)]
+    def begin(self, folder, *settings, ranks=None, launch=(), config="base.yaml", progress="off", mpi=True):
+        """Starts a job of `scripts/launch`, or, without MPI, of `hearsay launch`. Settings: "key=value", or options."""
         processes = ranks or self.RANKS
-        command = [source_dir / "scripts/launch", *launch, "-n", processes, hearsay, "train", config, "--progress",
-                   progress, *options, "--output", folder]
-        return Job(self, folder, command, processes)
+        launcher = [source_dir / "scripts/launch"] if mpi else [hearsay, "launch"]
+        train = self.train(folder, *settings, config=config, progress=progress)
+        return Job(self, folder, [*launcher, *launch, "-n", processes, *train], processes)
+
+    def train(self, folder, *settings, config="base.yaml", progress="off"):
+        """The command line of a rank."""
+        options = [word for setting in settings for word in self.option(setting)]
+        return [hearsay, "train", config, "--progress", progress, *options, "--output", folder]
 
     def finish(self, folder, *settings, **options):
         """A job that nobody disturbs."""

@@ -108,14 +108,11 @@ expect 2 "two densities" "configuration of rank 1 differs from that of rank 0" -
 # ---------------------------------------------------------------- launchers that MPI does not know
 rm -rf runs/alone
 alone=("$hearsay" "${train[@]}" --output runs/alone)
-others="and each would train alone\\. Start them by this MPI: .*mpi(run|exec) -n 2 hearsay …"
-expect 2 "torchrun" "^hearsay: torchrun .* has started 2 processes \\(WORLD_SIZE=2, RANK=1\\), but MPI .*$others" -- \
-  env RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29512 "${alone[@]}"
-expect 2 "Slurm without PMI" "^hearsay: srun has started 2 processes .*srun --mpi=pmix -n 2 hearsay" "$others" -- \
-  env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0 "${alone[@]}"
+expect 2 "a pod" "^hearsay: an indexed job of Kubernetes has started several .*, but MPI .*" -- \
+  env JOB_COMPLETION_INDEX=0 "${alone[@]}"
 another_mpi=(PMI_SIZE=2 PMI_RANK=0)
 if [[ $("$hearsay" --version) == *MPICH* ]]; then another_mpi=(OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0); fi
-expect 2 "the launcher of another MPI" "has started 2 processes \\(.*_SIZE=2, .*_RANK=0\\), but MPI .*$others" -- \
+expect 2 "the launcher of another MPI" "has started 2 processes that may be on several hosts.*mpi(run|exec) -n 2" -- \
   env "${another_mpi[@]}" "${alone[@]}"
 expect 2 "a benchmark" "^hearsay: srun has started 2 processes" -- env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0 \
   "$hearsay" probe --output runs/alone

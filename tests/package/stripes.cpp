@@ -22,7 +22,7 @@ hearsay::ImageSet stripes(std::size_t count) {
 auto data() { return hearsay::image_classification({"stripes", stripes(128), stripes(64), {0.5f}, {0.5f}}); }
 
 int main(int, char** argv) {
-  hearsay::mpi::Environment mpi;
+  const auto job = hearsay::start_job();
   try {
     hearsay::Config config = hearsay::Config::from_text("data: {batch_size: 8}\noptimizer: {learning_rate: 0.1}\n");
     config.override_with("train.epochs=20");
@@ -30,11 +30,11 @@ int main(int, char** argv) {
     const auto net = [](auto&) { return hearsay::Model(std::make_shared<Net>()); };
     const hearsay::RunPlan plan(config,
                                 {.model_name = "net", .dataset_name = "stripes", .make_model = net, .load_data = data});
-    const hearsay::Summary summary = hearsay::train(mpi, plan);
-    if (mpi.rank() == 0) std::cout << mpi.ranks() << " ranks, accuracy " << *summary.accuracy_mean_model << "\n";
-    return mpi.rank() == 0 && (mpi.ranks() != 2 || summary.accuracy_mean_model < 0.9) ? 1 : 0;
+    const hearsay::Summary summary = hearsay::train(*job, plan);
+    if (job->rank() == 0) std::cout << job->ranks() << " ranks, accuracy " << *summary.accuracy_mean_model << "\n";
+    return job->rank() == 0 && (job->ranks() != 2 || summary.accuracy_mean_model < 0.9) ? 1 : 0;
   } catch (const std::exception& error) {
     std::cerr << error.what() << std::endl;
-    hearsay::mpi::Environment::abort(1);
+    job->abort(1);
   }
 }

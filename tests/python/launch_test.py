@@ -1,4 +1,4 @@
-"""How jobs of Python loops begin: by launchers that MPI knows, and not by others."""
+"""How jobs of Python loops begin: by launchers that MPI knows, by others without MPI, and not at all."""
 import re
 import subprocess
 import sys
@@ -26,17 +26,67 @@ class LaunchTest(JobCase):
         self.assertNotIn("Traceback", job.err)
         self.assertFalse((self.folder / "run").exists(), "something was written")
 
-    def test_a_launcher_that_mpi_does_not_know_is_refused(self):
-        commands = r"`mpirun -n 2 python3\S* …` or `python3 -m hearsay launch -n 2 …`"
-        self.refused(rf"^hearsay: .*program.py:6: torchrun .*RANK=1.* alone\. .*{commands}", environment=TORCHRUN)
+    def test_launchers_without_mpi(self):
+        """Each starts one job of two, with the bits of mpirun's."""
+        loop = LOOP + """
+    for _ in range(5):
+        with member.step():
+            for g in member.gradients.values(): g[:] = member.rank + 1
+        for x, g in zip(member.parameters.values(), member.gradients.values()): x -= 0.5 * g
+    import os; os.write(1, f"hash {member._core.replica_hash}\\n".encode())
+        """
+        expected = sorted(re.findall(r"hash \d+", self.good_job(loop, ranks=2).out))
+        self.assertEqual(len(set(expected)), 2)
+        for environments in (
+            [{**TORCHRUN, "RANK": rank, "LOCAL_RANK": rank} for rank in "01"],
+            [{"HEARSAY_RANK": rank, "HEARSAY_RANKS": "2"} for rank in "01"],
+            [{"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "1", "SLURM_PROCID": rank} for rank in "01"],
+        ):
+            with self.subTest(environments):
+                jobs = self.processes(loop, environments)
+                self.assertEqual([job.code for job in jobs], [0, 0], "\n".join(map(str, jobs)))
+                out = "".join(job.out for job in jobs)
+                self.assertEqual(out.count("ranks: 2"), 2)
+                self.assertEqual(sorted(re.findall(r"hash \d+", out)), expected)
+
+    @needs_torch
+    def test_on_several_hosts_they_meet_in_the_store_of_torchrun(self):
+        """Its agent has one; here another process has it."""
+        agent = "import torch.distributed as d; s = d.TCPStore('127.0.0.1', 0, is_master=True); print(s.port, flush=True)"
+        with subprocess.Popen([sys.executable, "-c", agent + "; input()"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as store:
+            anywhere = {**TORCHRUN, "MASTER_ADDR": "0.0.0.0", "MASTER_PORT": store.stdout.readline().strip(),
+                        "TORCHELASTIC_USE_AGENT_STORE": "True"}
+            jobs = self.processes(LOOP, [{**anywhere, "RANK": rank, "LOCAL_RANK": "0"} for rank in "01"])
+            store.communicate("\n")
+        self.assertEqual([job.code for job in jobs], [0, 0], "\n".join(map(str, jobs)))
+        self.assertEqual("".join(job.out for job in jobs).count("ranks: 2"), 2)
+
+    def test_a_rank_that_fails_or_leaves_without_mpi_ends_the_others_by_name(self):
+        pair = [{"HEARSAY_RANK": rank, "HEARSAY_RANKS": "2"} for rank in "01"]
+        fails = "    if member.rank == 1: raise ValueError('of rank 1')\n    member.summary()"
+        jobs = self.processes(LOOP + fails, pair)
+        self.assertEqual([job.code for job in jobs], [4, 1], "\n".join(map(str, jobs)))
+        self.assertIn("rank 1 on ", jobs[0].err)
+        self.assertIn("is gone", jobs[0].err)
+        jobs = self.processes(LOOP + "    if member.rank == 1: sys.exit()\n    member.evaluate(lambda m: 0.0)", pair)
+        self.assertNotEqual(jobs[0].code, 0, jobs[0])
+        self.assertIn("rank 1 is at the program's end", jobs[0].err)
+
+    def test_a_launcher_that_says_too_little_is_refused(self):
+        self.refused(
+            r"^hearsay: .*program.py:6: torchrun .* 2 processes that may be on several hosts.*HEARSAY_RENDEZVOUS",
+            environment={**TORCHRUN, "MASTER_ADDR": "10.0.0.1"},
+        )
         slurm = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0"}
-        self.refused(r"srun has started 2 .*`srun --mpi=pmix -n 2 python3", environment=slurm)
+        self.refused("srun has started 2 processes that may be on several hosts", environment=slurm)
         first_pod = {"JOB_COMPLETION_INDEX": "0"}
         self.refused("Kubernetes has started several .*INDEX=0.*`mpirun -n 1 …` starts a single", environment=first_pod)
 
     @needs_mpi4py
-    def test_nor_where_mpi4py_has_started_mpi(self):
-        self.refused("torchrun .* has started 2 processes", "mpi4py", environment=TORCHRUN)
+    def test_nor_does_mpi4py_help(self):
+        elsewhere = {**TORCHRUN, "MASTER_ADDR": "10.0.0.1"}
+        self.refused("torchrun .* has started 2 processes", "mpi4py", environment=elsewhere)
 
     @needs_torch
     def test_nor_where_torch_distributed_was_told_by_a_function(self):
@@ -74,6 +124,11 @@ class LaunchTest(JobCase):
             job = self.command(*launch, *words)
             self.assertEqual(job.code, 2, job)
             self.assertIn(said, job.out + job.err)
+        job = self.command(*launch, "--without-mpi", "-n", "2", "program.py", "-n", "9")
+        self.assertEqual(sorted(job.out.splitlines()), [f"rank {rank}: ['-n', '9']" for rank in range(2)], job)
+        job = self.command(*launch, "--without-mpi", "--tag-output", "-n", "2", "program.py")
+        self.assertEqual(job.code, 2, job)
+        self.assertIn("'--tag-output' is an option of mpirun", job.err)
 
 
 if __name__ == "__main__":

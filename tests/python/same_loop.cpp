@@ -187,39 +187,39 @@ void print(int rank, const Learner& learner, const Found& found, const hearsay::
       found.process_ms, median_ms(found.bare.clock), median_ms(found.bare.thread));
 }
 
-void run(const hearsay::mpi::Environment& mpi, std::span<char*> words) {
+void run(const hearsay::Job& job, std::span<char*> words) {
   if (words.size() < 5) throw hearsay::ConfigError("usage: same_loop CONFIG FOLDER STEPS BATCH [bare | given | both]");
-  const std::string folder = words[2], rank = std::to_string(mpi.rank());
+  const std::string folder = words[2], rank = std::to_string(job.rank());
   const int steps = std::atoi(words[3]), batch = std::atoi(words[4]);
   const std::string mode = words.size() > 5 ? words[5] : "";
   torch::set_num_threads(1);
   Learner learner, alone;
-  if (mpi.rank() == 0) {
+  if (job.rank() == 0) {
     const auto x0 = std::as_bytes(learner.replica.values.span());
     std::ofstream(folder + "/x0", std::ios::binary)
         .write(reinterpret_cast<const char*>(x0.data()), static_cast<std::streamsize>(x0.size()));
   }
-  torch::manual_seed(static_cast<std::uint64_t>(100 + mpi.rank()));
+  torch::manual_seed(static_cast<std::uint64_t>(100 + job.rank()));
   const Batches data = mode == "given" ? Batches::given(folder, rank, batch) : Batches::made(folder, rank, batch);
   const hearsay::ParticipantPlan plan(hearsay::Config::from_file(words[1]));
   std::optional<hearsay::Participant> member;
   if (mode != "bare")
-    member.emplace(mpi.communicator(), plan.topology(mpi.ranks()), plan.exchange(), learner.replica,
+    member.emplace(job.transport(), plan.topology(job.ranks()), plan.exchange(), learner.replica,
                    hearsay::ParticipantOptions{.step = {.learning_rate = learning_rate, .momentum = momentum}});
-  torch::manual_seed(static_cast<std::uint64_t>(mpi.rank()));
+  torch::manual_seed(static_cast<std::uint64_t>(job.rank()));
   const Found found = run(steps, data, learner, member ? &*member : nullptr, mode == "both" ? &alone : nullptr);
   if (member) member->settle();
-  print(mpi.rank(), learner, found, member ? member->ledger().totals() : hearsay::LedgerTotals{});
+  print(job.rank(), learner, found, member ? member->ledger().totals() : hearsay::LedgerTotals{});
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  hearsay::mpi::Environment mpi;
+  const auto job = hearsay::start_job();
   try {
-    run(mpi, std::span(argv, static_cast<std::size_t>(argc)));
+    run(*job, std::span(argv, static_cast<std::size_t>(argc)));
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "[rank %d] %s\n", mpi.rank(), error.what());
-    hearsay::mpi::Environment::abort(1);
+    std::fprintf(stderr, "[rank %d] %s\n", job->rank(), error.what());
+    job->abort(1);
   }
 }

@@ -88,6 +88,17 @@ class JobCase(unittest.TestCase):
         file.write_text(textwrap.dedent(program), encoding="utf-8")
         return self.run_file(file, *arguments, ranks=ranks, **options)
 
+    def processes(self, program, environments):
+        """Runs a program, given as text, once with each of these environments, all at once, without mpirun."""
+        file = self.folder / "program.py"
+        file.write_text(textwrap.dedent(program), encoding="utf-8")
+        common = {**os.environ, "OMP_NUM_THREADS": "1", **ENVIRONMENT, "TMPDIR": str(self.folder)}
+        options = {"cwd": self.folder, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        jobs = [subprocess.Popen([sys.executable, file], env={**common, **own}, **options) for own in environments]
+        said = [job.communicate(timeout=LONGEST_S) for job in jobs]
+        return [Job(subprocess.CompletedProcess(job.args, job.returncode, *texts), [texts[0]])
+                for job, texts in zip(jobs, said)]
+
     def good_job(self, program, *arguments, **options):
         job = self.job(program, *arguments, **options)
         self.assertEqual(job.code, 0, job)

@@ -39,8 +39,8 @@ void run_rank(const ParticipantPlan& plan, std::vector<Seen>& all_seen) {
   layout.append("x", {static_cast<std::int64_t>(length)});
   Parameters replica(layout, processor());
   Participant* member = nullptr;
-  mpi::Communicator living([&] { member->communication().serve(); }, mpi->communicator());
-  Participant participant(mpi->communicator(), plan.topology(ranks), plan.exchange(), replica,
+  mpi::Communicator living([&] { member->communication().serve(); });
+  Participant participant(mpi->transport(), plan.topology(ranks), plan.exchange(), replica,
                           {.start_from_rank_0 = false, .failure_timeout = 1s});
   member = &participant;
   const std::span<float> x = replica.values.span();

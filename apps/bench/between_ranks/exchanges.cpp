@@ -14,6 +14,7 @@
 #include "runtime/exchange/participant.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/peers.hpp"
+#include "runtime/mpi/transport.hpp"
 
 namespace hearsay {
 namespace {
@@ -54,12 +55,13 @@ class Noise {
 };
 
 /// One exchange on this rank: a session (runtime/training/session.cpp) without a model.
-class Job {
+class Trial {
  public:
-  Job(const ExchangePlan& plan, const Layout& layout, const mpi::Communicator& world)
+  Trial(const ExchangePlan& plan, const Layout& layout, const mpi::Communicator& world)
       : replica_(layout),
         world_([this] { member_.communication().progress(); }, world.handle()),
-        member_(world.handle(), std::make_shared<const Topology>(topology_of(plan, world.size())), plan, replica_) {}
+        member_(std::make_unique<mpi::Transport>(world.handle()),
+                std::make_shared<const Topology>(topology_of(plan, world.size())), plan, replica_) {}
 
   /// Seconds of iteration k on the slowest rank.
   double iterate(Iteration k, Noise& noise) {
@@ -133,22 +135,22 @@ constexpr int warmup = 20;  // iterations until residuals have found their size,
 
 ExchangeTiming measure(const ExchangesOptions& options, const ExchangePlan& plan, const Layout& layout,
                        const mpi::Communicator& world, Noise& noise) {
-  Job job(plan, layout, world);
+  Trial trial(plan, layout, world);
   Iteration k = 0;
   // The same numbers on all ranks, so all of them stop at the same iteration.
   const auto iterate = [&](int most) {
     std::vector<double> seconds;
     for (double total = 0.0; std::ssize(seconds) < most && (seconds.empty() || total < options.seconds);
          total += seconds.back())
-      seconds.push_back(job.iterate(k++, noise));
+      seconds.push_back(trial.iterate(k++, noise));
     return seconds;
   };
   iterate(warmup);
-  const double before = job.sent_bytes();
+  const double before = trial.sent_bytes();
   std::vector<double> seconds = iterate(options.iterations);
   ExchangeTiming timing;
   timing.iterations = static_cast<int>(seconds.size());
-  timing.sent_bytes = (job.sent_bytes() - before) / timing.iterations;
+  timing.sent_bytes = (trial.sent_bytes() - before) / timing.iterations;
   timing.fastest_s = std::ranges::min(seconds);
   timing.slowest_s = std::ranges::max(seconds);
   timing.median_s = median(std::move(seconds));
@@ -196,7 +198,7 @@ std::vector<ExchangeTiming> measure_exchanges(const ExchangesOptions& options, c
            .what = candidate.variant.name});
     const ExchangeLaws laws = candidate.plan->laws();
     if (laws.mixes == ExchangeLaws::Mixes::gradients && laws.keeps_mass)
-      Job(*candidate.plan, layout, world).check(candidate.variant, laws, options.seed, noise);
+      Trial(*candidate.plan, layout, world).check(candidate.variant, laws, options.seed, noise);
     ExchangeTiming timing = measure(options, *candidate.plan, layout, world, noise);
     timing.algorithm = candidate.variant.name;
     timing.predicted_bytes = candidate.cost.sent_bytes;

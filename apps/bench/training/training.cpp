@@ -24,8 +24,8 @@ constexpr int classes = 10;
 /// Makes the network of a name; the same initial values every time.
 class Network {
  public:
-  Network(const std::string& name, std::string device, const mpi::Environment& environment)
-      : device_(std::move(device)), rank_(environment.rank()), rank_on_host_(environment.rank_on_host()) {
+  Network(const std::string& name, std::string device, const Job& job)
+      : device_(std::move(device)), rank_(job.rank()), rank_on_host_(job.rank_on_host()) {
     Config section = Config::from_text("name: " + name);
     factory_ = chosen_entry(models(), section, "resnet20", "what is trained").make(section);
     section.throw_if_invalid();
@@ -119,11 +119,11 @@ Config config_of(const std::string& exchange, const std::vector<std::string>& se
 /// The same under an exchange.
 class HearsayLoop {
  public:
-  HearsayLoop(Config config, Model model, const mpi::Environment& environment)
+  HearsayLoop(Config config, Model model, const Job& job)
       : model_(std::move(model)),
         optimizer_(model_.trainable(), torch::optim::SGDOptions(learning_rate)),
         plan_(std::move(config)),
-        member_(environment.communicator(), plan_.topology(environment.ranks()), plan_.exchange(), model_.replica(),
+        member_(job.transport(), plan_.topology(job.ranks()), plan_.exchange(), model_.replica(),
                 {.step = {.learning_rate = learning_rate}}) {
     if (member_.exchange().capabilities().layer_wise)
       model_.on_gradient([this](SegmentId s) { member_.gradient_ready(s); });
@@ -165,12 +165,11 @@ PhaseSeconds phases_of(const Ledger& ledger) {
 }
 
 /// Blocks without and with Hearsay in turns; each from a common barrier on, its time that of the slowest rank.
-TrainingTiming measure_one(const std::string& exchange, const TrainingOptions& options,
-                           const mpi::Environment& environment) {
-  const Network network(options.model, options.device, environment);
+TrainingTiming measure_one(const std::string& exchange, const TrainingOptions& options, const Job& job) {
+  const Network network(options.model, options.device, job);
   Participant* serving = nullptr;
   mpi::Communicator world([&] { serving->communication().progress(); });
-  HearsayLoop hearsay(config_of(exchange, options.settings), network.make(), environment);
+  HearsayLoop hearsay(config_of(exchange, options.settings), network.make(), job);
   serving = &hearsay.member();
   BareLoop bare(network.make());
   const auto batches = network.batches(options.batch_size);
@@ -189,7 +188,7 @@ TrainingTiming measure_one(const std::string& exchange, const TrainingOptions& o
   }
   PhaseSeconds phase_s = phases_of(serving->ledger());
   for (std::size_t p = 0; p < phase_s.size(); ++p)
-    phase_s[p] = (phase_s[p] - before[p]) / (options.blocks * options.iterations * environment.ranks());
+    phase_s[p] = (phase_s[p] - before[p]) / (options.blocks * options.iterations * job.ranks());
   serving->communication().run([&] { world.sum(phase_s); });
   serving->settle();
   const auto [lowest, highest] = std::ranges::minmax(ratios);
@@ -204,14 +203,14 @@ TrainingTiming measure_one(const std::string& exchange, const TrainingOptions& o
 
 }  // namespace
 
-std::vector<TrainingTiming> measure_training(const TrainingOptions& options, const mpi::Environment& environment,
+std::vector<TrainingTiming> measure_training(const TrainingOptions& options, const Job& job,
                                              const std::function<void(const BenchStep&)>& begun) {
   use_threads(1);
   const int count = static_cast<int>(options.exchanges.size());
   std::vector<TrainingTiming> timings;
   for (const std::string& exchange : options.exchanges) {
     begun({.index = static_cast<int>(timings.size()) + 1, .count = count, .what = exchange});
-    timings.push_back(measure_one(exchange, options, environment));
+    timings.push_back(measure_one(exchange, options, job));
   }
   return timings;
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apps/bench/between_ranks/collectives.hpp"
-#include "runtime/mpi/environment.hpp"
+#include "runtime/transport/job.hpp"
 #include "runtime/transport/ledger.hpp"
 
 namespace hearsay {
@@ -32,7 +32,7 @@ struct TrainingTiming {
 
 /// Over all ranks of the job, of which each does its bare loop beside the others; the batches are noise of the model's
 /// image size. Every rank returns the same. Throws ConfigError.
-std::vector<TrainingTiming> measure_training(const TrainingOptions& options, const mpi::Environment& environment,
+std::vector<TrainingTiming> measure_training(const TrainingOptions& options, const Job& job,
                                              const std::function<void(const BenchStep&)>& begun);
 
 }  // namespace hearsay

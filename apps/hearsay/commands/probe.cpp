@@ -9,6 +9,7 @@
 #include "apps/shared/text.hpp"
 #include "base/error.hpp"
 #include "base/text/foreign_text.hpp"
+#include "runtime/mpi/environment.hpp"
 
 namespace hearsay {
 namespace {
@@ -51,15 +52,15 @@ void print(const Network& network) {
 
 }  // namespace
 
-int probe_command(const std::filesystem::path& file, const Words& words, MpiSlot& mpi) {
+int probe_command(const std::filesystem::path& file, const Words& words, JobSlot& job) {
   default_to_one_thread();
-  start_measuring(words, mpi);
-  if (mpi->ranks() < 2)
+  start_measuring(words, job);
+  if (job->ranks() < 2)
     throw ConfigError("a network needs two ranks: mpirun -n P hearsay probe, one rank a host or more");
   const Network network =
       measure_network([](const std::string& what) { std::fprintf(stderr, "probe: %s\n", what.c_str()); });
-  if (mpi->rank() != 0) return 0;
-  write(file, network_yaml(network, "hearsay probe, " + mpi->host() + ", " + mpi::Environment::library_version()));
+  if (job->rank() != 0) return 0;
+  write(file, network_yaml(network, "hearsay probe, " + job->host() + ", " + mpi::Environment::library_version()));
   print(network);
   const std::string name = shown(file.string());
   print("written to " + name + "; next: hearsay plan CONFIG --network " + name + "\n");

@@ -1,4 +1,6 @@
 // hearsay train CONFIG: the chosen run and the session, put together.
+#include <hearsay_version.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -21,6 +23,7 @@
 #include "base/error.hpp"
 #include "base/ids.hpp"
 #include "base/text/foreign_text.hpp"
+#include "runtime/job/start.hpp"
 #include "runtime/training/dry_run.hpp"
 #include "runtime/training/process/same_run.hpp"
 #include "runtime/training/session.hpp"
@@ -72,14 +75,14 @@ ChosenRun read_run(const TrainArguments& arguments) {
   return read_run(arguments.config, more);
 }
 
-int dry_run_command(const TrainArguments& arguments, const mpi::Environment& mpi) {
-  const int ranks = arguments.ranks.value_or(mpi.ranks());
+int dry_run_command(const TrainArguments& arguments, const Job& job) {
+  const int ranks = arguments.ranks.value_or(job.ranks());
   std::string text;
-  const int code = attempt_together(mpi, [&] {
+  const int code = attempt_together(job, [&] {
     require_ranks(ranks);
     const ChosenRun run = read_run(arguments);
     const Topology topology = run.plan().topology(ranks);
-    if (mpi.rank() != 0) return;
+    if (job.rank() != 0) return;
     text = dry_run_text(dry_run(run.plan(), ranks), topology);
     say_warnings(*run.plan().parts().exchange, topology);
   });
@@ -88,18 +91,18 @@ int dry_run_command(const TrainArguments& arguments, const mpi::Environment& mpi
 }
 
 /// --continue: what it comes to, a start or a resumption. Nothing, and the exit code, where that is all. Collective.
-std::optional<TrainArguments> continued(TrainArguments arguments, const mpi::Environment& mpi, int& code) {
+std::optional<TrainArguments> continued(TrainArguments arguments, const Job& job, int& code) {
   std::optional<ChosenRun> run;
   EarlierPart found;
-  code = attempt_together(mpi, [&] {
+  code = attempt_together(job, [&] {
     run.emplace(read_run(arguments));
-    if (mpi.rank() == 0) found = find_earlier_part(run->plan());
+    if (job.rank() == 0) found = find_earlier_part(run->plan());
   });
   if (code != 0) return std::nullopt;
   const std::filesystem::path& directory = run->plan().report().directory;
-  const Continuation next = continuation(run->plan(), found);
+  const Continuation next = continuation(job, run->plan(), found);
   if (next == Continuation::finished) {
-    if (mpi.rank() == 0) print(shown(directory.string()) + ": the run has finished, there is nothing to continue\n");
+    if (job.rank() == 0) print(shown(directory.string()) + ": the run has finished, there is nothing to continue\n");
     return std::nullopt;
   }
   if (next == Continuation::resume) {
@@ -108,9 +111,16 @@ std::optional<TrainArguments> continued(TrainArguments arguments, const mpi::Env
     return arguments;
   }
   arguments.overwrite = true;  // at most a run that has left no complete checkpoint
-  if (mpi.rank() == 0 && !found.run_id.empty())
+  if (job.rank() == 0 && !found.run_id.empty())
     say("hearsay: note:", directory.string() + ": no complete checkpoint is there, the run begins anew");
   return arguments;
+}
+
+/// What is wrong here differs from process to process, so each says it.
+std::unique_ptr<Job> started_job() try { return start_job(std::string(full_version)); } catch (const Error& error) {
+  say("hearsay:", error.what());
+  note_exit_code(static_cast<int>(error.code()));
+  leave(static_cast<int>(error.code()));
 }
 
 /// Ends the process of the rank that has reported.
@@ -122,60 +132,60 @@ std::optional<TrainArguments> continued(TrainArguments arguments, const mpi::Env
     const Failure failure = failure_in_flight();
     say("hearsay:", failure.message);
     note_exit_code(failure.code);
-    mpi::Environment::leave(failure.code);
+    leave(failure.code);
   }
   note_exit_code(0);
-  mpi::Environment::leave(0);
+  leave(0);
 }
 
-void warn(const mpi::Environment& mpi, const std::string& words) {
-  const std::string who = mpi.ranks() > 1 ? "[rank " + std::to_string(mpi.rank()) + "] " : "";
+void warn(const Job& job, const std::string& words) {
+  const std::string who = job.ranks() > 1 ? "[rank " + std::to_string(job.rank()) + "] " : "";
   say("hearsay: " + who + "warning:", words);
 }
 
 /// After all that can be wrong before. `folder`: of rank 0.
 int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::shared_ptr<RunFolder> folder,
-                    mpi::Environment& mpi, StartWatch& start) {
-  const bool goes_on = plan.parts().on_failure.others_go_on && mpi.ranks() > 1;
-  const bool recovers = goes_on && mpi::Environment::launcher_recovers();
+                    const Job& job, StartWatch& start) {
+  const bool goes_on = plan.parts().on_failure.others_go_on && job.ranks() > 1;
+  const bool recovers = goes_on && job.outlives_a_rank();
   // Where ranks may die, any of them may have to tell.
-  ProgressDisplay display(mpi.rank() == 0 || recovers ? arguments.progress : ProgressMode::off, stderr);
+  ProgressDisplay display(job.rank() == 0 || recovers ? arguments.progress : ProgressMode::off, stderr);
   const RunPlan::Parts& parts = plan.parts();
-  if (mpi.rank() == 0)
-    for (const std::string& warning : parts.exchange->warnings(plan.topology(mpi.ranks())))
+  if (job.rank() == 0)
+    for (const std::string& warning : parts.exchange->warnings(plan.topology(job.ranks())))
       display.say("warning: " + warning);
-  if (mpi.rank() == 0 && goes_on && !recovers)
+  if (job.rank() == 0 && goes_on && !recovers)
     display.say(
         "warning: train.on_failure: continue needs mpirun --enable-recovery, with which scripts/launch starts it; as "
-        "it is, the launcher ends the job when a rank dies");
+        "it is, the launcher ends the job when a rank dies. `hearsay launch --recover` needs no mpirun");
   const auto survived = [&](const Summary* summary) {
-    if (summary == nullptr) mpi::Environment::leave(0);
+    if (summary == nullptr) leave(0);
     display.finish();
     print(outcome_text(*summary, parts.report.directory, parts.save_model));
     leave_written(*summary);
   };
   try {
     const Summary summary = train(
-        mpi, plan,
+        job, plan,
         {.command = arguments.command,
          .progress = [&](const Progress& progress) { display.update(progress); },
          .evaluated = [&](const EvaluationRecord& record) { display.evaluated(record); },
-         .warned = [&](const std::string& words) { warn(mpi, words); },
+         .warned = [&](const std::string& words) { warn(job, words); },
          .folder = std::move(folder),
          .resume = arguments.resume.has_value(),
          .resumed = [&](const std::string& words) { display.say(words); },
          .begun = [&] { start.end(); },
          .survived = recovers ? survived : std::function<void(const Summary*)>{},
          .joined =
-             [&](const std::string& words) { say("hearsay: [rank " + std::to_string(mpi.rank()) + "]", words); }});
+             [&](const std::string& words) { say("hearsay: [rank " + std::to_string(job.rank()) + "]", words); }});
     display.finish();
-    if (mpi.rank() == 0) print(outcome_text(summary, parts.report.directory, parts.save_model));
-    return attempt_together(mpi, [&] { require_all_written(summary); });
+    if (job.rank() == 0) print(outcome_text(summary, parts.report.directory, parts.save_model));
+    return attempt_together(job, [&] { require_all_written(summary); });
   } catch (const TakenForDead& alone) {
     if (!recovers) throw;
     const Failure failure = failure_in_flight();
-    say("hearsay: [rank " + std::to_string(mpi.rank()) + "]", alone.what());
-    mpi::Environment::leave(failure.code);
+    say("hearsay: [rank " + std::to_string(job.rank()) + "]", alone.what());
+    leave(failure.code);
   }
 }
 
@@ -197,12 +207,12 @@ PlannedModel planned_model(const ConfigArguments& config, int ranks) {
   return {.layout = std::move(measured.layout), .topology = std::move(topology), .compute_s = measured.step_s};
 }
 
-int train_command(const TrainArguments& given, MpiSlot& mpi) {
+int train_command(const TrainArguments& given, JobSlot& job) {
   default_to_one_thread();
   TrainArguments arguments = given;
   if (arguments.ranks && !arguments.dry_run) {
     const std::string ranks = std::to_string(*arguments.ranks);
-    throw ConfigError("-n " + ranks + ": is the size of a --dry-run. Ranks are started with `scripts/launch -n " +
+    throw ConfigError("-n " + ranks + ": is the size of a --dry-run. Ranks are started with `hearsay launch -n " +
                       ranks + " hearsay train …` or `mpirun -n " + ranks + " hearsay train …`");
   }
   if (arguments.dump_config) {
@@ -211,30 +221,27 @@ int train_command(const TrainArguments& given, MpiSlot& mpi) {
     return 0;
   }
   StartWatch start;
-  mpi = std::make_unique<mpi::Environment>();
-  if (arguments.dry_run) return dry_run_command(arguments, *mpi);
+  job = started_job();
+  if (arguments.dry_run) return dry_run_command(arguments, *job);
   if (arguments.go_on) {
     int code = 0;
-    auto settled = continued(std::move(arguments), *mpi, code);
+    auto settled = continued(std::move(arguments), *job, code);
     if (!settled) return code;
     arguments = std::move(*settled);
   }
 
   // Whatever can be wrong before ranks start to talk to each other comes to light here.
   std::optional<ChosenRun> run;
-  const int code = attempt_together(*mpi, [&] {
+  const int code = attempt_together(*job, [&] {
     run.emplace(read_run(arguments));
-    static_cast<void>(run->plan().topology(mpi->ranks()));
+    static_cast<void>(run->plan().topology(job->ranks()));
     run->check();
   });
   if (code != 0) return code;
-  {
-    mpi::Communicator communicator;
-    require_same_run(communicator, run->plan().config_yaml());  // before `--overwrite` takes an earlier run away
-  }
-  std::shared_ptr<RunFolder> folder;  // rank 0's, until the run has ended
-  const int folder_code = attempt_together(*mpi, [&] {
-    if (mpi->rank() != 0) return;
+  require_same_run(*job->communicator(), run->plan().config_yaml());  // before `--overwrite` takes an earlier run away
+  std::shared_ptr<RunFolder> folder;                                  // rank 0's, until the run has ended
+  const int folder_code = attempt_together(*job, [&] {
+    if (job->rank() != 0) return;
     if (arguments.resume)
       folder = std::make_shared<RunFolder>(RunFolder::resumed(run->plan().report().directory));
     else
@@ -242,7 +249,7 @@ int train_command(const TrainArguments& given, MpiSlot& mpi) {
   });
   if (folder_code != 0) return folder_code;
 
-  return train_in_folder(arguments, run->plan(), std::move(folder), *mpi, start);
+  return train_in_folder(arguments, run->plan(), std::move(folder), *job, start);
 }
 
 }  // namespace hearsay

@@ -32,10 +32,16 @@ class ErrorsReturn {
 };
 
 /// A server of names may serve several jobs.
-std::string name_of(int rank_of_all, std::string_view notice) {
+std::string name_of(int rank_of_all, Notice notice) {
   const char* const job = std::getenv("PMIX_NAMESPACE");
-  return "hearsay:" + std::string(job == nullptr ? "" : job) + ":" + std::to_string(rank_of_all) + ":" +
-         std::string(notice);
+  return "hearsay:" + std::string(job == nullptr ? "" : job) + ":" + std::to_string(rank_of_all) +
+         (notice == Notice::joins ? ":joins" : ":has ended");
+}
+
+int rank_in(CommunicatorHandle communicator) {
+  int rank = 0;
+  MPI_Comm_rank(communicator.as<MPI_Comm>(), &rank);
+  return rank;
 }
 
 int rank_among_all(CommunicatorHandle communicator, int rank) {
@@ -49,39 +55,32 @@ int rank_among_all(CommunicatorHandle communicator, int rank) {
   return among_all;
 }
 
+class Notices final : public hearsay::Notices {
+ public:
+  explicit Notices(CommunicatorHandle of) : of_(of) {}
+
+  void post(Notice notice) override {
+    const ErrorsReturn quiet;
+    MPI_Publish_name(name_of(rank_in(all_ranks()), notice).c_str(), MPI_INFO_NULL, content);
+  }
+  void withdraw(Notice notice) override {
+    const ErrorsReturn quiet;
+    MPI_Unpublish_name(name_of(rank_in(all_ranks()), notice).c_str(), MPI_INFO_NULL, content);
+  }
+  bool has_posted(int rank, Notice notice) override {
+    const ErrorsReturn quiet;
+    std::array<char, MPI_MAX_PORT_NAME> found{};
+    return MPI_Lookup_name(name_of(rank_among_all(of_, rank), notice).c_str(), MPI_INFO_NULL, found.data()) ==
+           MPI_SUCCESS;
+  }
+  void await_all(const std::function<void()>& idle) override { barrier(of_.as<MPI_Comm>(), idle); }
+
+ private:
+  CommunicatorHandle of_;
+};
+
 }  // namespace
 
-bool post_notice(std::string_view notice) {
-  const ErrorsReturn quiet;
-  return MPI_Publish_name(name_of(rank_in(all_ranks()), notice).c_str(), MPI_INFO_NULL, content) == MPI_SUCCESS;
-}
-
-void withdraw_notice(std::string_view notice) {
-  const ErrorsReturn quiet;
-  MPI_Unpublish_name(name_of(rank_in(all_ranks()), notice).c_str(), MPI_INFO_NULL, content);
-}
-
-bool has_posted(CommunicatorHandle communicator, int rank, std::string_view notice) {
-  const ErrorsReturn quiet;
-  std::array<char, MPI_MAX_PORT_NAME> found{};
-  const std::string name = name_of(rank_among_all(communicator, rank), notice);
-  return MPI_Lookup_name(name.c_str(), MPI_INFO_NULL, found.data()) == MPI_SUCCESS;
-}
-
-void await_all(CommunicatorHandle communicator, const std::function<void()>& idle) {
-  barrier(communicator.as<MPI_Comm>(), idle);
-}
-
-int size_of(CommunicatorHandle communicator) {
-  int size = 1;
-  MPI_Comm_size(communicator.as<MPI_Comm>(), &size);
-  return size;
-}
-
-int rank_in(CommunicatorHandle communicator) {
-  int rank = 0;
-  MPI_Comm_rank(communicator.as<MPI_Comm>(), &rank);
-  return rank;
-}
+std::unique_ptr<hearsay::Notices> make_notices(CommunicatorHandle of) { return std::make_unique<Notices>(of); }
 
 }  // namespace hearsay::mpi

@@ -7,6 +7,9 @@
 #include <simgrid/s4u.hpp>
 #include <utility>
 
+#include "runtime/mpi/notices.hpp"
+#include "runtime/mpi/waiting.hpp"
+
 namespace hearsay::mpi {
 namespace {
 
@@ -15,7 +18,22 @@ std::chrono::nanoseconds simulated_time() {
   return std::chrono::round<std::chrono::nanoseconds>(now);
 }
 
+/// The simulator starts all ranks, and they all come.
+class Notices final : public hearsay::Notices {
+ public:
+  explicit Notices(CommunicatorHandle of) : of_(of) {}
+  void post(Notice) override {}
+  void withdraw(Notice) override {}
+  bool has_posted(int, Notice) override { return false; }
+  void await_all(const std::function<void()>& idle) override { barrier(of_.as<MPI_Comm>(), idle); }
+
+ private:
+  CommunicatorHandle of_;
+};
+
 }  // namespace
+
+std::unique_ptr<hearsay::Notices> make_notices(CommunicatorHandle of) { return std::make_unique<Notices>(of); }
 
 void prepare_process() {}
 

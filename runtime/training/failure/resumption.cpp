@@ -33,7 +33,7 @@ void read_states(const CheckpointFolder& folder, const std::vector<CheckpointMan
 }
 
 /// Σ over ranks.
-void add_up(CommunicationEngine& engine, mpi::Communicator& communicator, std::vector<double>& values) {
+void add_up(CommunicationEngine& engine, Communicator& communicator, std::vector<double>& values) {
   engine.run([&] { communicator.sum(values); });
 }
 
@@ -43,7 +43,7 @@ void add(std::vector<double>& sum, std::span<const Value> values) {
 }
 
 /// This checkpoint, if all ranks have of it what they need.
-std::optional<Resumption> checkpoint_of_all(CommunicationEngine& engine, mpi::Communicator& communicator,
+std::optional<Resumption> checkpoint_of_all(CommunicationEngine& engine, Communicator& communicator,
                                             const CheckpointFolder& folder, std::uint64_t number) {
   const int rank = communicator.rank(), ranks = communicator.size();
   const auto manifests = own_manifests(folder, number, rank, ranks);
@@ -77,7 +77,7 @@ std::optional<Resumption> checkpoint_of_all(CommunicationEngine& engine, mpi::Co
 
 }  // namespace
 
-std::optional<Resumption> newest_checkpoint(CommunicationEngine& engine, mpi::Communicator& communicator,
+std::optional<Resumption> newest_checkpoint(CommunicationEngine& engine, Communicator& communicator,
                                             const CheckpointFolder& folder) {
   // The numbers that any rank sees, from the newest: those between them are nobody's.
   std::vector<std::uint64_t> left = folder.numbers();
@@ -91,8 +91,7 @@ std::optional<Resumption> newest_checkpoint(CommunicationEngine& engine, mpi::Co
   }
 }
 
-Resumption find_checkpoint(CommunicationEngine& engine, mpi::Communicator& communicator,
-                           const CheckpointFolder& folder) {
+Resumption find_checkpoint(CommunicationEngine& engine, Communicator& communicator, const CheckpointFolder& folder) {
   if (auto found = newest_checkpoint(engine, communicator, folder)) {
     folder.discard_after(found->number);
     return std::move(*found);
@@ -116,7 +115,7 @@ void load_part(std::span<const std::byte> state, const char* name, const std::st
   if (part->left() > 0) part->refuse(name, "has " + std::to_string(part->left()) + " bytes more than there should be");
 }
 
-std::vector<float> load_mean(const Resumption& found, CommunicationEngine& engine, mpi::Communicator& communicator,
+std::vector<float> load_mean(const Resumption& found, CommunicationEngine& engine, Communicator& communicator,
                              const CheckpointFolder& folder, Model& model) {
   Parameters& replica = model.replica();
   std::vector<double> x(replica.layout.size()), owed(x.size());

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/state/archive.hpp"
-#include "runtime/mpi/communicator.hpp"
 #include "runtime/report/checkpoint.hpp"
 #include "runtime/training/model/model.hpp"
+#include "runtime/transport/communicator.hpp"
 #include "runtime/transport/engine.hpp"
 
 namespace hearsay {
@@ -26,11 +26,10 @@ struct Resumption {
   std::vector<int> of{};  ///< whose they are
 };
 /// Collective. Nothing where there is none.
-std::optional<Resumption> newest_checkpoint(CommunicationEngine& engine, mpi::Communicator& communicator,
+std::optional<Resumption> newest_checkpoint(CommunicationEngine& engine, Communicator& communicator,
                                             const CheckpointFolder& folder);
 /// Collective. Checkpoints that are newer, which are not complete, are removed. Throws DataError where there is none.
-Resumption find_checkpoint(CommunicationEngine& engine, mpi::Communicator& communicator,
-                           const CheckpointFolder& folder);
+Resumption find_checkpoint(CommunicationEngine& engine, Communicator& communicator, const CheckpointFolder& folder);
 
 /// Loads a part of a state; all of it must be read. `file` begins the messages.
 void load_part(std::span<const std::byte> state, const char* name, const std::string& file,
@@ -39,7 +38,7 @@ void load_part(std::span<const std::byte> state, const char* name, const std::st
 /// Where ranks cannot go on as themselves. Collective. The model ← the mean over all saved ranks, buffers included.
 /// Returns what
 /// all of them owed together, or nothing if they did not.
-std::vector<float> load_mean(const Resumption& found, CommunicationEngine& engine, mpi::Communicator& communicator,
+std::vector<float> load_mean(const Resumption& found, CommunicationEngine& engine, Communicator& communicator,
                              const CheckpointFolder& folder, Model& model);
 
 }  // namespace hearsay

@@ -13,8 +13,8 @@
 
 #include "base/error.hpp"
 #include "runtime/exchange/participant.hpp"
-#include "runtime/mpi/communicator.hpp"
 #include "runtime/report/report.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay {
 
@@ -27,7 +27,7 @@ class RankDied : public CommunicationError {
 class Survivors {
  public:
   /// Both must outlive it. `communicator`: what the operations go through; its `idle` calls `require_all_alive`.
-  Survivors(Participant& participant, mpi::Communicator& communicator)
+  Survivors(Participant& participant, Communicator& communicator)
       : participant_(participant), communicator_(communicator) {}
 
   /// Whether ranks may die without the job.
@@ -60,7 +60,7 @@ class Survivors {
 
  private:
   Participant& participant_;
-  mpi::Communicator& communicator_;
+  Communicator& communicator_;
   bool somebody_has_left() const;
 
   std::atomic<int> known_{0};                                  // what had changed when the attempt began

@@ -61,7 +61,7 @@ class Evaluator::Untouched {
   torch::Tensor generator_state_;
 };
 
-Evaluator::Evaluator(Model& model, TestSet test, mpi::Communicator& communicator, CommunicationEngine& engine,
+Evaluator::Evaluator(Model& model, TestSet test, Communicator& communicator, CommunicationEngine& engine,
                      Ledger& ledger)
     : model_(model), test_(std::move(test)), communicator_(communicator), engine_(engine), ledger_(ledger) {
   if (test_.size == 0) throw DataError("the test set is empty: there is nothing to evaluate models on");

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <vector>
 
-#include "runtime/mpi/communicator.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/model.hpp"
+#include "runtime/transport/communicator.hpp"
 #include "runtime/transport/engine.hpp"
 #include "runtime/transport/ledger.hpp"
 
@@ -20,7 +20,7 @@ namespace hearsay {
 class Evaluator {
  public:
   /// Everything must outlive the evaluator. Throws DataError if there is nothing to test on.
-  Evaluator(Model& model, TestSet test, mpi::Communicator& communicator, CommunicationEngine& engine, Ledger& ledger);
+  Evaluator(Model& model, TestSet test, Communicator& communicator, CommunicationEngine& engine, Ledger& ledger);
 
   struct MeanModel {
     std::vector<MetricValue> metrics{};  ///< of x̄, over the whole test set; one a measure of the model's objective
@@ -50,7 +50,7 @@ class Evaluator {
 
   Model& model_;
   TestSet test_;
-  mpi::Communicator& communicator_;
+  Communicator& communicator_;
   CommunicationEngine& engine_;
   Ledger& ledger_;
   std::vector<torch::Tensor> averaged_buffers_;  // the floating-point tensors of model_.other_state()

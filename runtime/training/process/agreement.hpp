@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "runtime/exchange/participant.hpp"
-#include "runtime/mpi/communicator.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay {
 
@@ -29,7 +29,7 @@ class Agreement {
   static constexpr double seconds_between = 0.1;
 
   /// The communicator must outlive what is under way: it, and this, are made before the participant.
-  explicit Agreement(mpi::Communicator& communicator) : communicator_(communicator) {}
+  explicit Agreement(Communicator& communicator) : communicator_(communicator) {}
 
   /// Between two iterations, with `done` rising by one on all ranks alike: what all ranks wanted a while ago, if that
   /// holds from now on. Throws what communication throws.
@@ -60,7 +60,7 @@ class Agreement {
   }
 
  private:
-  mpi::Communicator& communicator_;
+  Communicator& communicator_;
   std::array<double, 4> values_{};
   std::atomic<bool> arrived_{false};
   bool under_way_ = false;

@@ -22,7 +22,7 @@ std::uint64_t program_hash() {
 
 }  // namespace
 
-void require_same_program(mpi::Communicator& communicator) {
+void require_same_program(Communicator& communicator) {
   const std::string ranks = ranks_that_differ(communicator, std::to_string(program_hash()));
   if (ranks.empty()) return;
   throw ConfigError("the program of rank " + ranks +
@@ -30,7 +30,7 @@ void require_same_program(mpi::Communicator& communicator) {
                     "shows which one a host has)");
 }
 
-void require_same_configuration(mpi::Communicator& communicator, const std::string& yaml) {
+void require_same_configuration(Communicator& communicator, const std::string& yaml) {
   const std::string ranks = ranks_that_differ(communicator, yaml);
   if (ranks.empty()) return;
   throw ConfigError("the configuration of rank " + ranks +
@@ -38,12 +38,12 @@ void require_same_configuration(mpi::Communicator& communicator, const std::stri
                     "(`hearsay train --dump-config` shows what a rank reads)");
 }
 
-void require_same_run(mpi::Communicator& communicator, const std::string& yaml) {
+void require_same_run(Communicator& communicator, const std::string& yaml) {
   require_same_program(communicator);
   require_same_configuration(communicator, yaml);
 }
 
-void require_same_options(mpi::Communicator& communicator, std::span<const std::string> words) {
+void require_same_options(Communicator& communicator, std::span<const std::string> words) {
   std::string line;
   for (const std::string& word : words) line += word + '\n';
   const std::string ranks = ranks_that_differ(communicator, line);

@@ -4,16 +4,16 @@
 #include <span>
 #include <string>
 
-#include "runtime/mpi/communicator.hpp"
+#include "runtime/transport/communicator.hpp"
 
 namespace hearsay {
 
-void require_same_program(mpi::Communicator& communicator);
+void require_same_program(Communicator& communicator);
 /// `yaml`: the whole configuration, as this rank has read it.
-void require_same_configuration(mpi::Communicator& communicator, const std::string& yaml);
+void require_same_configuration(Communicator& communicator, const std::string& yaml);
 /// The two of them.
-void require_same_run(mpi::Communicator& communicator, const std::string& yaml);
+void require_same_run(Communicator& communicator, const std::string& yaml);
 /// `words`: what follows the command on the command line.
-void require_same_options(mpi::Communicator& communicator, std::span<const std::string> words);
+void require_same_options(Communicator& communicator, std::span<const std::string> words);
 
 }  // namespace hearsay

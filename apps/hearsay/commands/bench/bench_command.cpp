@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "hearsay_version.hpp"
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/mpi/environment.hpp"
 #include "runtime/training/process/same_run.hpp"
 
 namespace hearsay {
@@ -47,8 +48,8 @@ CollectivesOptions checked(const BenchCollectivesArguments& arguments) {
 
 }  // namespace
 
-void start_measuring(const Words& words, MpiSlot& mpi) {
-  mpi = std::make_unique<mpi::Environment>();
+void start_measuring(const Words& words, JobSlot& job) {
+  job = std::make_unique<mpi::Environment>();
   mpi::Communicator world;
   require_same_program(world);
   require_same_options(world, words);
@@ -75,15 +76,15 @@ int bench_command(const std::vector<BenchName>& benches, const std::vector<std::
   return 0;
 }
 
-int bench_collectives_command(const BenchCollectivesArguments& arguments, const Words& words, MpiSlot& mpi) {
+int bench_collectives_command(const BenchCollectivesArguments& arguments, const Words& words, JobSlot& job) {
   const CollectivesOptions options = checked(arguments);
-  start_measuring(words, mpi);
-  if (mpi->ranks() < 2)
+  start_measuring(words, job);
+  if (job->ranks() < 2)
     throw ConfigError(
         "bench collectives measures messages between ranks and needs at least two; start it with "
         "mpirun -n 4 hearsay bench collectives");
   mpi::Communicator world;
-  const bool speaks = mpi->rank() == 0;
+  const bool speaks = job->rank() == 0;
   LongWork work("bench collectives", "step", speaks, options.seconds);
   CollectivesBench bench;
   bench.collectives =

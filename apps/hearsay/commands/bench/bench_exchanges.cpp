@@ -43,12 +43,12 @@ std::string table(const std::vector<ExchangeTiming>& timings) {
 
 }  // namespace
 
-int bench_exchanges_command(const BenchExchangesArguments& arguments, const Words& words, MpiSlot& mpi) {
+int bench_exchanges_command(const BenchExchangesArguments& arguments, const Words& words, JobSlot& job) {
   const ExchangesOptions options = checked(arguments);
   default_to_one_thread();
-  start_measuring(words, mpi);
-  if (mpi->ranks() < 2) throw ConfigError("an exchange needs two ranks: mpirun -n P hearsay bench exchanges");
-  const bool speaks = mpi->rank() == 0;
+  start_measuring(words, job);
+  if (job->ranks() < 2) throw ConfigError("an exchange needs two ranks: mpirun -n P hearsay bench exchanges");
+  const bool speaks = job->rank() == 0;
   const auto say = [speaks](const std::string& what) {
     if (speaks) std::fprintf(stderr, "bench: %s\n", what.c_str());
   };
@@ -57,7 +57,7 @@ int bench_exchanges_command(const BenchExchangesArguments& arguments, const Word
   const auto timings = measure_exchanges(
       options, network, [&](const BenchStep& step) { work.reached(step.index - 1, step.count, step.what); });
   if (!speaks) return 0;
-  std::printf("%s of %s values in %s, density %s\n%s\n%s", counted(mpi->ranks(), "rank").c_str(),
+  std::printf("%s of %s values in %s, density %s\n%s\n%s", counted(job->ranks(), "rank").c_str(),
               with_separators(options.values).c_str(), counted(options.segments, "segment").c_str(),
               significant(options.density, 4).c_str(), table(timings).c_str(),
               "sent: by a rank in an iteration. messages, own work: predicted, one after the other "

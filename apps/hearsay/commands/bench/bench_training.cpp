@@ -65,22 +65,22 @@ std::string json_lines(const std::vector<TrainingTiming>& timings, const Trainin
 
 }  // namespace
 
-int bench_training_command(const BenchTrainingArguments& arguments, const Words& words, MpiSlot& mpi) {
+int bench_training_command(const BenchTrainingArguments& arguments, const Words& words, JobSlot& job) {
   const TrainingOptions options = checked(arguments);
   default_to_one_thread();
-  start_measuring(words, mpi);
-  const bool speaks = mpi->rank() == 0;
+  start_measuring(words, job);
+  const bool speaks = job->rank() == 0;
   LongWork work("bench training", "exchange", speaks);
   const auto timings = measure_training(
-      options, *mpi, [&](const BenchStep& step) { work.reached(step.index - 1, step.count, step.what); });
+      options, *job, [&](const BenchStep& step) { work.reached(step.index - 1, step.count, step.what); });
   if (!speaks) return 0;
   if (arguments.json) {
-    std::printf("%s", json_lines(timings, options, mpi->ranks()).c_str());
+    std::printf("%s", json_lines(timings, options, job->ranks()).c_str());
     return 0;
   }
   std::printf(
       "%s, batch %d a rank, %s, %s (%s); %d pairs of blocks of %d iterations\n%s\n%s", options.model.c_str(),
-      options.batch_size, counted(mpi->ranks(), "rank").c_str(), processor_name().c_str(), options.device.c_str(),
+      options.batch_size, counted(job->ranks(), "rank").c_str(), processor_name().c_str(), options.device.c_str(),
       options.blocks, options.iterations, table(timings).c_str(),
       "bare: a loop that only LibTorch runs, on every rank at once; ratio: of neighbouring blocks, median, lowest and\n"
       "highest; the rest: shares of an iteration under Hearsay, mean over ranks.\n");

@@ -23,7 +23,7 @@ using namespace hearsay::test;
 
 namespace {
 
-struct Job {
+struct Ends {
   std::uint64_t sent_messages = 0, sent_bytes = 0;
   mpi::Peers peers{{.idle = [] {},
                     .sent =
@@ -58,59 +58,60 @@ std::size_t available_bytes() {
 }  // namespace
 
 TEST_CASE("messages of every length arrive whole and in order, known length or not") {
-  Job job;
-  const int next = (job.peers.rank() + 1) % job.peers.size();
-  const int previous = (job.peers.rank() + job.peers.size() - 1) % job.peers.size();
-  if (job.peers.size() == 1) return;
+  Ends ends;
+  const int next = (ends.peers.rank() + 1) % ends.peers.size();
+  const int previous = (ends.peers.rank() + ends.peers.size() - 1) % ends.peers.size();
+  if (ends.peers.size() == 1) return;
   for (const std::size_t length : {0U, 1U, 100U, 5000U, 3'000'000U}) {
-    std::vector<int> out(length, job.peers.rank() + static_cast<int>(length)), in(length);
-    job.peers.exchange(next, {.bytes = std::as_bytes(std::span(out))}, previous, std::as_writable_bytes(std::span(in)));
+    std::vector<int> out(length, ends.peers.rank() + static_cast<int>(length)), in(length);
+    ends.peers.exchange(next, {.bytes = std::as_bytes(std::span(out))}, previous,
+                        std::as_writable_bytes(std::span(in)));
     CHECK(in == std::vector<int>(length, previous + static_cast<int>(length)));
     std::vector<std::byte> bytes;
-    job.peers.exchange(next, {.bytes = std::as_bytes(std::span(out))}, previous, bytes);
+    ends.peers.exchange(next, {.bytes = std::as_bytes(std::span(out))}, previous, bytes);
     REQUIRE(bytes.size() == length * sizeof(int));
     if (length > 0) CHECK(std::memcmp(bytes.data(), in.data(), bytes.size()) == 0);
   }
-  CHECK(job.sent_messages == 10);
-  CHECK(job.sent_bytes == 2 * 4 * (1 + 100 + 5000 + 3'000'000));
+  CHECK(ends.sent_messages == 10);
+  CHECK(ends.sent_bytes == 2 * 4 * (1 + 100 + 5000 + 3'000'000));
 }
 
 TEST_CASE("messages that travel in pieces arrive whole and in order, known length or not") {
-  Job job;
+  Ends ends;
   constexpr std::size_t piece = 64;
-  job.peers.split_at(piece);
-  const int next = (job.peers.rank() + 1) % job.peers.size();
-  const int previous = (job.peers.rank() + job.peers.size() - 1) % job.peers.size();
-  if (job.peers.size() == 1) return;
+  ends.peers.split_at(piece);
+  const int next = (ends.peers.rank() + 1) % ends.peers.size();
+  const int previous = (ends.peers.rank() + ends.peers.size() - 1) % ends.peers.size();
+  if (ends.peers.size() == 1) return;
   for (const std::size_t length : {std::size_t{0}, piece - 1, piece, piece + 1, 2 * piece, 100 * piece + 7}) {
-    const std::vector<std::byte> out = numbered_bytes(length, job.peers.rank());
+    const std::vector<std::byte> out = numbered_bytes(length, ends.peers.rank());
     const std::vector<std::byte> expected = numbered_bytes(length, previous);
     std::vector<std::byte> known(length), unknown{std::byte{1}};
-    job.peers.exchange(next, {.bytes = out}, previous, known);
-    job.peers.exchange(next, {.bytes = out}, previous, unknown);
+    ends.peers.exchange(next, {.bytes = out}, previous, known);
+    ends.peers.exchange(next, {.bytes = out}, previous, unknown);
     CHECK(known == expected);
     CHECK(unknown == expected);
   }
-  CHECK(job.sent_messages == 12);
-  std::vector<float> values(1000, static_cast<float>(job.peers.rank()));
-  job.peers.library_sum(values);
-  CHECK(values == std::vector<float>(1000, static_cast<float>(job.peers.size() * (job.peers.size() - 1) / 2)));
+  CHECK(ends.sent_messages == 12);
+  std::vector<float> values(1000, static_cast<float>(ends.peers.rank()));
+  ends.peers.library_sum(values);
+  CHECK(values == std::vector<float>(1000, static_cast<float>(ends.peers.size() * (ends.peers.size() - 1) / 2)));
 }
 
 TEST_CASE("a message beyond 1 GiB arrives whole") {
-  Job job;
+  Ends ends;
   constexpr std::size_t length = (std::size_t{1} << 30) + 64, needed = std::size_t{8} << 30;
   float enough[1] = {available_bytes() >= needed ? 1.0F : 0.0F};
-  job.peers.library_sum(enough);
-  if (job.peers.size() != 2) return;  // one pair is enough, and what there may be memory for
+  ends.peers.library_sum(enough);
+  if (ends.peers.size() != 2) return;  // one pair is enough, and what there may be memory for
   if (enough[0] < 2.0F) {
     MESSAGE("skipped: it needs 8 GiB of free memory");
     return;
   }
-  if (job.peers.rank() == 0) {
-    job.peers.send(1, {.bytes = numbered_bytes(length, 0)});
+  if (ends.peers.rank() == 0) {
+    ends.peers.send(1, {.bytes = numbered_bytes(length, 0)});
   } else {
-    const std::vector<std::byte> in = job.peers.receive(0);
+    const std::vector<std::byte> in = ends.peers.receive(0);
     CHECK(in.size() == length);
     CHECK(in == numbered_bytes(length, 0));
   }
@@ -137,43 +138,43 @@ TEST_CASE("a communicator's operations in pieces do what they do at once") {
 }
 
 TEST_CASE("ranks share a node where they share a machine; nodes are numbered by their first rank") {
-  Job job;
+  Ends ends;
   const std::string own = mpi_environment().host();
   std::vector<std::string> hosts;  // numbered as they first appear
   std::vector<int> expected;
-  for (const OwnedMessage& message : all_gather(Group(job.peers), own_message(own))) {
+  for (const OwnedMessage& message : all_gather(Group(ends.peers), own_message(own))) {
     const std::string host(reinterpret_cast<const char*>(message.bytes.data()), message.bytes.size());
     const auto known = std::ranges::find(hosts, host);
     expected.push_back(static_cast<int>(known - hosts.begin()));
     if (known == hosts.end()) hosts.push_back(host);
   }
-  CHECK(job.peers.nodes() == expected);
+  CHECK(ends.peers.nodes() == expected);
 }
 
 TEST_CASE("dense sums: ours and the library's, the same bits on every rank") {
-  Job job;
+  Ends ends;
   for (const std::size_t n : {1U, 17U, 100'000U}) {
     std::vector<float> ring(n), expected(n);
     for (std::size_t i = 0; i < n; ++i) {
-      for (int r = 0; r < job.peers.size(); ++r) expected[i] += static_cast<float>((r * 7 + static_cast<int>(i)) % 50);
-      ring[i] = static_cast<float>((job.peers.rank() * 7 + static_cast<int>(i)) % 50);
+      for (int r = 0; r < ends.peers.size(); ++r) expected[i] += static_cast<float>((r * 7 + static_cast<int>(i)) % 50);
+      ring[i] = static_cast<float>((ends.peers.rank() * 7 + static_cast<int>(i)) % 50);
     }
     std::vector<float> library = ring;
-    ring_all_reduce(Group(job.peers), ring);
-    job.peers.library_sum(library);
+    ring_all_reduce(Group(ends.peers), ring);
+    ends.peers.library_sum(library);
     CHECK(ring == expected);
     CHECK(library == expected);
   }
 }
 
 TEST_CASE("gTopKAllReduce over MPI conserves mass and gives everybody the same") {
-  Job job;
+  Ends ends;
   const Codec codec = codec_of("plain", "none");
   const SparseWire wire(codec, 500, {});
-  const Group group(job.peers);
+  const Group group(ends.peers);
   for (const auto collective : {gtopk_tree, gtopk_butterfly}) {
     for (std::uint64_t round = 0; round < 10; ++round) {
-      Random random(stream_seed(round, "own", static_cast<std::uint64_t>(job.peers.rank())));
+      Random random(stream_seed(round, "own", static_cast<std::uint64_t>(ends.peers.rank())));
       const SparseVector own = random_vector(random, 500, 40);
       const GTopKResult found = collective(group, own, wire, {.k = 40, .rule = ResidualRule::owner});
       std::vector<SparseVector> put_in, returned;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/mpi/transport.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
 #include "tests/support/announce.hpp"
 
@@ -22,7 +23,8 @@ Outcome train(const std::string& yaml, Iteration iterations) {
   const GlobalPlan plan(yaml);
   mpi::Communicator world;
   Parameters replica(reference::small_layout());
-  Participant member(world.handle(), std::make_shared<const Topology>(complete_topology(world.size())), *plan, replica);
+  Participant member(std::make_unique<mpi::Transport>(world.handle()),
+                     std::make_shared<const Topology>(complete_topology(world.size())), *plan, replica);
   const std::size_t n = replica.layout.size();
   Outcome outcome{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n), {}};
   const auto g = replica.gradients.span();

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/mpi/communicator.hpp"
+#include "runtime/mpi/transport.hpp"
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
@@ -29,7 +30,8 @@ RankOutcome train(const std::string& yaml, LedgerTotals* own = nullptr) {
   const reference::Quadratic problem(reference::small_layout(), world.size(), 7);
   Parameters replica(reference::small_layout());
   if (world.rank() == 0) std::ranges::copy(problem.initial(), replica.values.span().begin());
-  Participant member(world.handle(), plan.topology(world.size()), plan.exchange(), replica);
+  Participant member(std::make_unique<mpi::Transport>(world.handle()), plan.topology(world.size()), plan.exchange(),
+                     replica);
   RankTrainer trainer(member, problem, {.learning_rate = learning_rate});
   for (Iteration k = 0; k < iterations; ++k) {
     trainer.start(k);

@@ -8,6 +8,7 @@
 #include "runtime/exchange/participant.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/environment.hpp"
+#include "runtime/mpi/transport.hpp"
 
 namespace hearsay {
 namespace {
@@ -31,7 +32,8 @@ TEST_CASE("x and g are the lender's memory; all ranks begin with rank 0's x and 
   const ParticipantPlan plan(Config::from_text("exchange: {name: allreduce}"));
   std::vector<float> x = numbers(world.rank(), 1.0F), g(8);
   Parameters replica(two_segments(), x, g);
-  Participant member(world.handle(), plan.topology(world.size()), plan.exchange(), replica);
+  Participant member(std::make_unique<mpi::Transport>(world.handle()), plan.topology(world.size()), plan.exchange(),
+                     replica);
   CHECK(x == numbers(0, 1.0F));
   member.start(0);
   std::ranges::copy(numbers(world.rank(), static_cast<float>(world.size())), g.begin());  // not another vector
@@ -54,8 +56,8 @@ TEST_CASE("without a common start, mixing keeps the mean of what the ranks began
   const ParticipantPlan plan(Config::from_text("exchange: {name: dpsgd}"));
   std::vector<float> x(8, static_cast<float>(4 * world.rank())), g(8);
   Parameters replica(two_segments(), x, g);
-  Participant member(world.handle(), plan.topology(world.size()), plan.exchange(), replica,
-                     {.start_from_rank_0 = false});
+  Participant member(std::make_unique<mpi::Transport>(world.handle()), plan.topology(world.size()), plan.exchange(),
+                     replica, {.start_from_rank_0 = false});
   for (Iteration k = 0; k < 200; ++k) {
     member.start(k);
     member.finish(k);
@@ -72,10 +74,11 @@ TEST_CASE("two participants of a rank, on communicators of their own, do not hea
   Parameters first(two_segments(), x, g), second(two_segments(), y, g);
   {
     // One after the other: MPI belongs to one communication thread at a time.
-    Participant a(world.handle(), plan.topology(world.size()), plan.exchange(), first);
+    Participant a(std::make_unique<mpi::Transport>(world.handle()), plan.topology(world.size()), plan.exchange(),
+                  first);
     a.start(0), a.finish(0), a.stepped(0), a.settle();
   }
-  Participant b(other.handle(), plan.topology(other.size()), plan.exchange(), second);
+  Participant b(std::make_unique<mpi::Transport>(other.handle()), plan.topology(other.size()), plan.exchange(), second);
   b.start(0), b.finish(0), b.stepped(0), b.settle();
   CHECK(x == std::vector<float>(8, 1.0F));
   CHECK(y == std::vector<float>(8, 5.0F));
@@ -94,7 +97,8 @@ TEST_CASE("what a participant counts stays when it has left") {
   const ParticipantPlan plan(Config::from_text("exchange: {name: dpsgd}"));
   std::vector<float> x(8), g(8);
   Parameters replica(two_segments(), x, g);
-  Participant member(world.handle(), plan.topology(world.size()), plan.exchange(), replica);
+  Participant member(std::make_unique<mpi::Transport>(world.handle()), plan.topology(world.size()), plan.exchange(),
+                     replica);
   member.start(0), member.finish(0), member.stepped(0), member.settle();
   member.leave();
   const std::size_t neighbours = member.edges().neighbourhood().neighbours.size();

@@ -1,0 +1,25 @@
+#pragma once
+// Where the processes of a job without MPI meet, and what tells their job from others, by environment variables.
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/launchers.hpp"
+
+namespace hearsay {
+
+struct MeetingPlace {
+  int rank = 0, ranks = 1;
+  std::string job;  ///< a name that SharedFolder takes
+  /// None where the processes may be on several hosts, and nobody has named a folder that all of them see.
+  std::optional<std::filesystem::path> folder;
+};
+
+/// Of a launcher's processes; none where the launcher does not say how many there are. Throws ConfigError where
+/// HEARSAY_RANK and HEARSAY_RANKS do not fit each other.
+std::optional<MeetingPlace> meeting_place(const Launch& launch, const Variables& variables);
+
+/// Throws ConfigError where only one of HEARSAY_RANK and HEARSAY_RANKS is there, or they are no rank and no number.
+void require_own_variables(const Variables& variables);
+
+}  // namespace hearsay
