@@ -45,10 +45,10 @@ Neighbourhood Topology::neighbourhood(int rank) const {
   for (const int j : row.neighbours) row.weights.push_back(matrix(rank, j));
   if (directed())
     for (const int j : row.neighbours) row.shares.push_back(matrix(j, rank));
-  row.turn_weight = phase_weight;
+  row.phase_weight = phase_weight;
   for (const GraphPhase& phase : phases) {
     const auto from = static_cast<int>(std::ranges::find(phase, rank) - phase.begin());
-    row.turns.push_back({.to = row.slot(phase[vertex]), .from = row.slot(from)});
+    row.phases.push_back({.to = row.slot(phase[vertex]), .from = row.slot(from)});
   }
   return row;
 }

@@ -116,21 +116,21 @@ struct Neighbourhood {
   double self_weight = 1.0;
   std::vector<int> neighbours;  ///< ascending; of a directed graph in- and out-neighbours together
   std::vector<double> weights;  ///< w_ij, in the order of `neighbours`; 0 for one that does not send to this rank
-  std::vector<Peer> turns{};    ///< of a graph that changes: iteration k has the peer turns[k mod period]
-  double turn_weight = 0.0;     ///< ... whose model has this weight
+  std::vector<Peer> phases{};   ///< of a graph that changes: iteration k has the peer phases[k mod period]
+  double phase_weight = 0.0;    ///< ... whose model has this weight
   /// On a directed graph w_ji, the share of what this rank has that goes to each neighbour. Empty: as `weights`.
   std::vector<double> shares{};
 
   bool sends_to(std::size_t e) const { return shares.empty() || shares[e] > 0.0; }
   /// What of this rank's goes to neighbour e in an iteration that sends to it.
   double share_to(std::size_t e) const {
-    if (!turns.empty()) return turn_weight;
+    if (!phases.empty()) return phase_weight;
     return shares.empty() ? weights[e] : shares[e];
   }
   bool hears(std::size_t e) const { return weights[e] != 0.0; }
   /// Neighbours that an iteration sends to.
   std::size_t sends() const {
-    if (!turns.empty()) return 1;
+    if (!phases.empty()) return 1;
     const auto none = static_cast<std::size_t>(std::ranges::count(shares, 0.0));
     return neighbours.size() - none;
   }

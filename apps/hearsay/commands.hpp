@@ -95,11 +95,11 @@ struct BenchName {
   std::string name, summary;
 };
 
-/// The started job, owned by `main`: it must outlive a failure, since ending it on one rank alone would hang the others.
+/// The started job, owned by `main`: it must outlive a failure, since its end on one rank alone would hang the others.
 using JobSlot = std::unique_ptr<Job>;
 
-/// Starts a job of MPI for a command that measures between ranks. Throws ConfigError, on rank 0, if ranks run different builds
-/// or were given different `words`.
+/// Starts a job of MPI for a command that measures between ranks. Throws ConfigError, on rank 0, if ranks run different
+/// builds or were given different `words`.
 void start_measuring(const Words& words, JobSlot& job);
 
 int train_command(const TrainArguments& arguments, JobSlot& job);

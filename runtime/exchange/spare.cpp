@@ -29,7 +29,7 @@ std::optional<int> Spare::wait_for_vertex() {
     return options_.may_take(of) ? edges_.topology().neighbourhood(of).neighbours : std::vector<int>{};
   };
   std::optional<int> vertex;
-  while (!over() && !(vertex = communication_.members().failures()->place_to_take(neighbours))) {
+  while (!over() && !(vertex = communication_.members().failures()->vertex_to_take(neighbours))) {
     communication_.pass_time(between_looks_s);
     communication_.engine().wake();  // throws what has ended communication
   }

@@ -64,7 +64,8 @@ std::vector<int> FailureDetector::participants() const {
   return all;
 }
 
-std::optional<int> FailureDetector::place_to_take(const std::function<std::vector<int>(int vertex)>& neighbours) const {
+std::optional<int> FailureDetector::vertex_to_take(
+    const std::function<std::vector<int>(int vertex)>& neighbours) const {
   for (int r = vertices_; r < process_; ++r)
     if (alive(r) && !has_left(r) && !vertex_of(r)) return std::nullopt;
   for (int vertex = 0; vertex < vertices_; ++vertex) {
@@ -106,9 +107,9 @@ bool FailureDetector::bury_gone(std::chrono::nanoseconds now) {
   const std::vector<int> gone = memory_.gone();
   const bool any = gone_ < gone.size();
   for (; gone_ < gone.size(); ++gone_) {
-    const int rank = gone[gone_];
-    if (alive(rank)) listen(rank, now);
-    if (alive(rank) && !has_left(rank)) bury(rank, now);
+    const int process = gone[gone_];
+    if (alive(process)) listen(process, now);
+    if (alive(process) && !has_left(process)) bury(process, now);
   }
   return any;
 }
@@ -203,7 +204,7 @@ void FailureDetector::bury(int process, std::chrono::nanoseconds now) {
   peers_[static_cast<std::size_t>(process)].heard = now;
   {
     const std::lock_guard lock(mutex_);
-    deaths_.push_back({.rank = process, .at_s = std::chrono::duration<double>(ledger_.since_start()).count()});
+    deaths_.push_back({.process = process, .at_s = std::chrono::duration<double>(ledger_.since_start()).count()});
   }
   dead_[static_cast<std::size_t>(process)].store(true, std::memory_order_release);
   count_.fetch_add(1, std::memory_order_release);
@@ -229,10 +230,10 @@ bool FailureDetector::finish_beat() {
 /// sees to it once there is a sign of life.
 void FailureDetector::tell_dead() {
   for (const Death& death : deaths()) {
-    Peer& peer = peers_[static_cast<std::size_t>(death.rank)];
+    Peer& peer = peers_[static_cast<std::size_t>(death.process)];
     if (!peer.farewell.empty()) continue;
     peer.farewell = row_;
-    put_row(death.rank, peer.farewell);
+    put_row(death.process, peer.farewell);
   }
 }
 
@@ -264,7 +265,7 @@ void FailureDetector::beat(std::chrono::nanoseconds now) {
   for (std::size_t at = 1; at < row_.size(); ++at) row_[at] = whole_word(0);
   if (row_.size() > 1 + bit_words(processes())) row_.back() = whole_word(told_role_);
   for (const Death& death : deaths()) {
-    const auto bit = static_cast<std::size_t>(death.rank);
+    const auto bit = static_cast<std::size_t>(death.process);
     row_[1 + bit / 32] = whole_word(static_cast<std::uint32_t>(row_[1 + bit / 32]) | std::uint32_t{1} << bit % 32);
   }
   tell_dead();

@@ -13,7 +13,7 @@
 // `timeout` after it goes on may have been sent before it was stopped (sockets hold it), and says nothing.
 // Only processes that have been heard of once can be missed, so slow starts kill nobody. One that the transport itself
 // knows to be gone, and that has not said that it leaves, is dead at once.
-// Where there are spares (topology/places.hpp), whose number is P or more, a row also says which vertex its sender has:
+// Where there are spares (topology/seats.hpp), whose number is P or more, a row also says which vertex its sender has:
 //   a spare takes a vertex          once, and says so; spares do so in their order, so that nobody has to agree
 //   it takes part                   from when it has a model: then evaluation and reports count on it
 //   who has taken a vertex last     works there: the spare of the highest number, else the one that began there
@@ -46,7 +46,7 @@ class FailureDetector {
   static constexpr int beats_in_timeout = 20;
 
   struct Death {
-    int rank;
+    int process;
     double at_s;  ///< on the ledger's clock, since they started together: when this process first held it for dead
   };
 
@@ -89,7 +89,7 @@ class FailureDetector {
   std::vector<Join> joins() const;
   /// The lowest vertex whose holder is dead and which has a neighbour that takes part, if it is for this spare to take:
   /// all spares before it are in use, have left or are dead.
-  std::optional<int> place_to_take(const std::function<std::vector<int>(int vertex)>& neighbours) const;
+  std::optional<int> vertex_to_take(const std::function<std::vector<int>(int vertex)>& neighbours) const;
   /// A spare calls this once.
   void take(int vertex);
   void take_part();

@@ -7,38 +7,38 @@
 
 namespace hearsay {
 
-JobCount::JobCount(RemoteMemory& memory, const Places& places, int process, std::size_t ring_bytes, Ledger& ledger)
+JobCount::JobCount(RemoteMemory& memory, const Seats& seats, int process, std::size_t ring_bytes, Ledger& ledger)
     : memory_(memory),
       ledger_(ledger),
-      places_(places),
+      seats_(seats),
       own_(static_cast<std::size_t>(process)),
       ring_bytes_(ring_bytes),
       vertex_(process),
-      counts_(static_cast<std::size_t>(places.processes()) * words_a_process) {
-  if (places_.is_spare(process)) return;
-  for (const int neighbour : places_.topology().neighbourhood(process).neighbours)
+      counts_(static_cast<std::size_t>(seats.processes()) * words_a_process) {
+  if (seats_.is_spare(process)) return;
+  for (const int neighbour : seats_.topology().neighbourhood(process).neighbours)
     neighbours_.push_back(neighbour_at(neighbour, neighbour));
 }
 
 /// Where the words of a slot begin in the memory of a process, behind its mailbox.
 std::size_t JobCount::words_of(int process, std::size_t slot) const {
-  const MailboxMap mailbox{.degree = static_cast<int>(places_.slots(process)), .capacity_bytes = ring_bytes_};
-  return mailbox.total_bytes() + bytes(slot, places_.processes());
+  const MailboxMap mailbox{.degree = static_cast<int>(seats_.slots(process)), .capacity_bytes = ring_bytes_};
+  return mailbox.total_bytes() + bytes(slot, seats_.processes());
 }
 
 JobCount::Neighbour JobCount::neighbour_at(int vertex, int process) const {
-  const Places::Standing us{.process = static_cast<int>(own_), .vertex = vertex_};
-  const Places::Standing them{.process = process, .vertex = vertex};
+  const Seats::Standing us{.process = static_cast<int>(own_), .vertex = vertex_};
+  const Seats::Standing them{.process = process, .vertex = vertex};
   return {.vertex = vertex,
           .process = process,
-          .there = words_of(process, places_.slot(them, us)),
-          .here = words_of(us.process, places_.slot(us, them)),
+          .there = words_of(process, seats_.slot(them, us)),
+          .here = words_of(us.process, seats_.slot(us, them)),
           .words = std::vector<std::uint64_t>(counts_.size())};
 }
 
 void JobCount::stand_at(int vertex) {
   vertex_ = vertex;
-  for (const int neighbour : places_.topology().neighbourhood(vertex).neighbours) {
+  for (const int neighbour : seats_.topology().neighbourhood(vertex).neighbours) {
     neighbours_.push_back(neighbour_at(neighbour, neighbour));
     neighbours_.back().lost = true;
   }
@@ -94,14 +94,14 @@ bool JobCount::has_told() const {
 
 void JobCount::state(Archive& archive) {
   std::vector<std::uint64_t> counts;
-  for (int r = 0; r < places_.count(); ++r) counts.push_back(of(r));
+  for (int r = 0; r < seats_.count(); ++r) counts.push_back(of(r));
   archive.values("batches of the ranks", std::span(counts));
   for (std::size_t r = 0; archive.loads() && r < counts.size(); ++r)
     counts_[r].store(counts[r], std::memory_order_relaxed);
 }
 
 void JobCount::begin_at(std::uint64_t batches) {
-  for (int r = 0; r < places_.count(); ++r)
+  for (int r = 0; r < seats_.count(); ++r)
     counts_[static_cast<std::size_t>(r)].store(batches, std::memory_order_relaxed);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // How many batches the ranks of a job have begun, and who has made all of its own for now: kept without a barrier, and
 // without a rank that the others wait for.
-// Spares (places.hpp) have counts of their own, beside those of the dead whom they replace.
+// Spares (seats.hpp) have counts of their own, beside those of the dead whom they replace.
 //   every rank:            counts_r of all ranks r as far as it knows; its own rises with every batch
 //   with every batch, and when it has heard of others', every few milliseconds:
 //                          its counts → words of their own in each neighbour's memory
@@ -22,19 +22,19 @@
 #include "runtime/transport/ledger.hpp"
 #include "runtime/transport/mailbox.hpp"
 #include "runtime/transport/remote_memory.hpp"
-#include "topology/places.hpp"
+#include "topology/seats.hpp"
 
 namespace hearsay {
 
 class JobCount {
  public:
-  /// Bytes of a rank with so many slots (a neighbour each; places.hpp) out of so many processes, behind its mailbox.
+  /// Bytes of a rank with so many slots (a neighbour each; seats.hpp) out of so many processes, behind its mailbox.
   static std::size_t bytes(std::size_t slots, int processes) {
     return slots * static_cast<std::size_t>(processes) * words_a_process * sizeof(std::uint64_t);
   }
   /// `ring_bytes`: capacity of the mailboxes' rings, behind which the counts lie on every rank. A spare counts nothing
   /// before it has a vertex.
-  JobCount(RemoteMemory& memory, const Places& places, int process, std::size_t ring_bytes, Ledger& ledger);
+  JobCount(RemoteMemory& memory, const Seats& seats, int process, std::size_t ring_bytes, Ledger& ledger);
 
   /// What comes within so long of the last time is passed on together.
   static constexpr std::chrono::milliseconds relay_after{2};
@@ -95,7 +95,7 @@ class JobCount {
 
   RemoteMemory& memory_;
   Ledger& ledger_;
-  const Places places_;
+  const Seats seats_;
   const std::size_t own_, ring_bytes_;
   int vertex_;
   std::vector<std::atomic<std::uint64_t>> counts_;  // batches of all processes; then twice their stops, + 1 at the end

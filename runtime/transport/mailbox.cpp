@@ -56,27 +56,27 @@ std::size_t MailboxMap::capacity_for(std::size_t packet_bytes, std::size_t packe
   return (packets + 1) * aligned(packet_bytes);
 }
 
-Mailbox::Mailbox(RemoteMemory& memory, const Places& places, int process, std::size_t capacity_bytes, Ledger& ledger,
+Mailbox::Mailbox(RemoteMemory& memory, const Seats& seats, int process, std::size_t capacity_bytes, Ledger& ledger,
                  Tails tails)
     : memory_(memory),
       own_(memory.own()),
       patience_(memory.patience()),
       tails_(tails),
       ledger_(ledger),
-      places_(places),
+      seats_(seats),
       process_(process),
       rank_(process),
       map_{.degree = 0, .capacity_bytes = capacity_bytes} {
   if (capacity_bytes % MailboxMap::line != 0) throw std::logic_error("mailbox: ring capacity is not a multiple of 64");
   if (capacity_bytes == 0) return;
-  map_.degree = static_cast<int>(places_.slots(process));
+  map_.degree = static_cast<int>(seats_.slots(process));
   if (own_.size() < map_.total_bytes()) throw std::logic_error("mailbox: window smaller than its map");
-  if (!places_.is_spare(process)) make_edges();
+  if (!seats_.is_spare(process)) make_edges();
 }
 
 /// To the processes that began at the neighbouring vertices.
 void Mailbox::make_edges() {
-  for (const int neighbour : places_.topology().neighbourhood(rank_).neighbours) {
+  for (const int neighbour : seats_.topology().neighbourhood(rank_).neighbours) {
     const End end = end_at(neighbour, neighbour);
     out_.push_back(std::make_unique<Outgoing>(end));
     in_.push_back(std::make_unique<Incoming>(end));
@@ -84,12 +84,12 @@ void Mailbox::make_edges() {
 }
 
 Mailbox::End Mailbox::end_at(int neighbour, int process) const {
-  const Places::Standing us{.process = process_, .vertex = rank_}, them{.process = process, .vertex = neighbour};
+  const Seats::Standing us{.process = process_, .vertex = rank_}, them{.process = process, .vertex = neighbour};
   return {.neighbour = neighbour,
           .process = process,
-          .remote = {.degree = static_cast<int>(places_.slots(process)), .capacity_bytes = map_.capacity_bytes},
-          .slot = static_cast<int>(places_.slot(them, us)),
-          .here = static_cast<int>(places_.slot(us, them))};
+          .remote = {.degree = static_cast<int>(seats_.slots(process)), .capacity_bytes = map_.capacity_bytes},
+          .slot = static_cast<int>(seats_.slot(them, us)),
+          .here = static_cast<int>(seats_.slot(us, them))};
 }
 
 void Mailbox::stand_at(int vertex) {

@@ -1,6 +1,6 @@
 #pragma once
 // The in-boxes of one rank: for every in-edge a bounded ring that the neighbour fills with one-sided puts.
-// Where a dead rank is replaced by another process (places.hpp), its edges begin anew in rings of their own.
+// Where a dead rank is replaced by another process (seats.hpp), its edges begin anew in rings of their own.
 //
 // Law: every posted packet is taken exactly once, whole and in order; memory is bounded; a full ring refuses
 // (`fits` is false) and never overwrites.
@@ -53,13 +53,13 @@
 #include "runtime/transport/remote_memory.hpp"
 #include "runtime/transport/ring_position.hpp"
 #include "runtime/transport/whole_word.hpp"
-#include "topology/places.hpp"
+#include "topology/seats.hpp"
 
 namespace hearsay {
 
 class Ledger;
 
-/// Where things lie in the memory of a rank with `degree` slots (a neighbour each; places.hpp): a line a slot for
+/// Where things lie in the memory of a rank with `degree` slots (a neighbour each; seats.hpp): a line a slot for
 /// `tail`, a line a slot for `head`, then the rings. Equal capacity everywhere, so that every rank can compute every
 /// other's map. Without capacity there is nothing.
 struct MailboxMap {
@@ -87,7 +87,7 @@ class Mailbox {
   /// `memory` must hold `MailboxMap{slots, capacity}.total_bytes()` on every process. `edge` below is always an index
   /// into the neighbours of the vertex where this process works. A capacity of 0 is that of an exchange which posts
   /// nothing: there are no edges then; a spare has none, either, before it has a vertex.
-  Mailbox(RemoteMemory& memory, const Places& places, int process, std::size_t capacity_bytes, Ledger& ledger,
+  Mailbox(RemoteMemory& memory, const Seats& seats, int process, std::size_t capacity_bytes, Ledger& ledger,
           Tails tails = Tails::may_wait);
 
   // --- computing thread ---
@@ -213,7 +213,7 @@ class Mailbox {
   int patience_;
   Tails tails_;
   Ledger& ledger_;
-  const Places places_;
+  const Seats seats_;
   const int process_;
   int rank_;  // the vertex
   MailboxMap map_;

@@ -38,9 +38,12 @@ class LaunchTest(JobCase):
         expected = sorted(re.findall(r"hash \d+", self.good_job(loop, ranks=2).out))
         self.assertEqual(len(set(expected)), 2)
         for environments in (
-            [{**TORCHRUN, "RANK": rank, "LOCAL_RANK": rank} for rank in "01"],
-            [{"HEARSAY_RANK": rank, "HEARSAY_RANKS": "2"} for rank in "01"],
-            [{"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "1", "SLURM_PROCID": rank} for rank in "01"],
+            [{
+  **TORCHRUN, "RANK" : rank, "LOCAL_RANK" : rank} for rank in "01"],
+            [{
+  "HEARSAY_RANK" : rank, "HEARSAY_RANKS" : "2"} for rank in "01"],
+            [{
+  "SLURM_STEP_NUM_TASKS" : "2", "SLURM_STEP_NUM_NODES" : "1", "SLURM_PROCID" : rank} for rank in "01"],
         ):
             with self.subTest(environments):
                 jobs = self.processes(loop, environments)
@@ -52,18 +55,21 @@ class LaunchTest(JobCase):
     @needs_torch
     def test_on_several_hosts_they_meet_in_the_store_of_torchrun(self):
         """Its agent has one; here another process has it."""
-        agent = "import torch.distributed as d; s = d.TCPStore('127.0.0.1', 0, is_master=True); print(s.port, flush=True)"
-        with subprocess.Popen([sys.executable, "-c", agent + "; input()"], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, text=True) as store:
+        agent = "import torch.distributed as d; s = d.TCPStore('127.0.0.1', 0, is_master=True)"
+        words = [sys.executable, "-c", agent + "; print(s.port, flush=True); input()"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen(words, **pipes) as store:
             anywhere = {**TORCHRUN, "MASTER_ADDR": "0.0.0.0", "MASTER_PORT": store.stdout.readline().strip(),
                         "TORCHELASTIC_USE_AGENT_STORE": "True"}
-            jobs = self.processes(LOOP, [{**anywhere, "RANK": rank, "LOCAL_RANK": "0"} for rank in "01"])
+            jobs = self.processes(LOOP, [{
+  **anywhere, "RANK" : rank, "LOCAL_RANK" : "0"} for rank in "01"])
             store.communicate("\n")
         self.assertEqual([job.code for job in jobs], [0, 0], "\n".join(map(str, jobs)))
         self.assertEqual("".join(job.out for job in jobs).count("ranks: 2"), 2)
 
     def test_a_rank_that_fails_or_leaves_without_mpi_ends_the_others_by_name(self):
-        pair = [{"HEARSAY_RANK": rank, "HEARSAY_RANKS": "2"} for rank in "01"]
+        pair = [{
+  "HEARSAY_RANK" : rank, "HEARSAY_RANKS" : "2"} for rank in "01"]
         fails = "    if member.rank == 1: raise ValueError('of rank 1')\n    member.summary()"
         jobs = self.processes(LOOP + fails, pair)
         self.assertEqual([job.code for job in jobs], [4, 1], "\n".join(map(str, jobs)))

@@ -193,8 +193,8 @@ TEST_CASE("every phase of a graph that changes is doubly stochastic on its edges
           CHECK(column == 1.0);
           const Neighbourhood own = t.neighbourhood(i);
           CHECK(own.sends() == 1);
-          CHECK(own.neighbours[own.turns[k].to] == t.phases[k][static_cast<std::size_t>(i)]);
-          CHECK(w(i, own.neighbours[own.turns[k].from]) == own.turn_weight);
+          CHECK(own.neighbours[own.phases[k].to] == t.phases[k][static_cast<std::size_t>(i)]);
+          CHECK(w(i, own.neighbours[own.phases[k].from]) == own.phase_weight);
         }
       }
     }

@@ -88,8 +88,8 @@ class HiTopK final : public Exchange, public Residual {
   // The ranks that work on the same shard share it.
   void take_residual(std::span<const float> sum) override {
     const auto shard = shard_.part.of(sum);
-    const auto place = std::ranges::find(groups_.across, context_.peers.rank()) - groups_.across.begin();
-    const Part own = part_of(shard.size(), static_cast<int>(groups_.across.size()), static_cast<int>(place));
+    const auto position = std::ranges::find(groups_.across, context_.peers.rank()) - groups_.across.begin();
+    const Part own = part_of(shard.size(), static_cast<int>(groups_.across.size()), static_cast<int>(position));
     feedback_.take_over(own.of(shard), own.begin);
   }
   void state(Archive& archive) override {

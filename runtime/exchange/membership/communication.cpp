@@ -8,17 +8,17 @@ Communication::Communication(std::unique_ptr<Transport> transport, const Edges& 
     : transport_(std::move(transport)),
       edges_(edges),
       options_(std::move(options)),
-      places_(edges.topology(), options_.map.spares),
-      ledger_(places_.neighbour_slots(transport_->rank()), options_.segments, transport_->clock()),
+      seats_(edges.topology(), options_.map.spares),
+      ledger_(seats_.neighbour_slots(transport_->rank()), options_.segments, transport_->clock()),
       peers_(transport_->open_peers(hooks())),
       memory_(&transport_->open_memory(
-          options_.map.behind_counts(places_.neighbour_slots(transport_->rank())) +
-              options_.deaths.bytes(places_.processes(), places_.spares()),
+          options_.map.behind_counts(seats_.neighbour_slots(transport_->rank())) +
+              options_.deaths.bytes(seats_.processes(), seats_.spares()),
           {.deaths = options_.deaths.failure_timeout.count() > 0 ? Deaths::others_go_on : Deaths::end_the_job,
            .haste = options_.haste})),
       memory_pin_(options_.reads_mailbox != nullptr ? options_.reads_mailbox->pin(memory_->own()) : nullptr),
-      mailbox_(*memory_, places_, transport_->rank(), options_.map.ring_bytes, ledger_, options_.tails),
-      members_(*memory_, options_.map, places_, transport_->rank(), mailbox_, ledger_, transport_->clock(),
+      mailbox_(*memory_, seats_, transport_->rank(), options_.map.ring_bytes, ledger_, options_.tails),
+      members_(*memory_, options_.map, seats_, transport_->rank(), mailbox_, ledger_, transport_->clock(),
                options_.deaths),
       engine_(transport_->make_engine([this] { return progress(); })) {
   ledger_.start_together();  // the memories were opened together, a moment ago

@@ -70,7 +70,7 @@ class Communication {
   std::unique_ptr<Transport> transport_;
   const Edges& edges_;
   const Options options_;
-  const Places places_;
+  const Seats seats_;
   Ledger ledger_;
   bool counts_messages_ = true;  // the communication thread's
   Peers& peers_;

@@ -10,16 +10,16 @@ std::size_t DeathOptions::bytes(int processes, int spares) const {
   return stall_timeout.count() > 0 ? Pulse::bytes : 0;
 }
 
-Members::Members(RemoteMemory& memory, const MemoryMap& map, const Places& places, int process, Mailbox& mailbox,
+Members::Members(RemoteMemory& memory, const MemoryMap& map, const Seats& seats, int process, Mailbox& mailbox,
                  Ledger& ledger, const Clock& clock, const DeathOptions& options)
-    : places_(places),
+    : seats_(seats),
       process_(process),
       mailbox_(mailbox),
-      count_(map.counts_batches ? std::make_unique<JobCount>(memory, places, process, map.ring_bytes, ledger)
+      count_(map.counts_batches ? std::make_unique<JobCount>(memory, seats, process, map.ring_bytes, ledger)
                                 : nullptr) {
   if (options.failure_timeout.count() > 0) {
     failures_ = make_failure_detector(memory, map, ledger, options.failure_timeout);
-    if (!places_.is_spare(process_)) attached_ = places_.topology().neighbourhood(process_).neighbours;
+    if (!seats_.is_spare(process_)) attached_ = seats_.topology().neighbourhood(process_).neighbours;
   } else if (options.stall_timeout.count() > 0) {
     pulse_ = std::make_unique<Pulse>(memory, process_, rows(map), options.stall_timeout, clock);
   }
@@ -28,25 +28,25 @@ Members::Members(RemoteMemory& memory, const MemoryMap& map, const Places& place
 /// Where in each process's memory its mailbox and counts end.
 std::vector<std::size_t> Members::rows(const MemoryMap& map) const {
   std::vector<std::size_t> rows;
-  for (int p = 0; p < places_.processes(); ++p) rows.push_back(map.behind_counts(places_.neighbour_slots(p)));
+  for (int p = 0; p < seats_.processes(); ++p) rows.push_back(map.behind_counts(seats_.neighbour_slots(p)));
   return rows;
 }
 
 std::unique_ptr<FailureDetector> Members::make_failure_detector(RemoteMemory& memory, const MemoryMap& map,
                                                                 Ledger& ledger,
                                                                 std::chrono::nanoseconds timeout) const {
-  std::vector<int> slots(static_cast<std::size_t>(places_.processes()), -1);
-  if (!places_.is_spare(process_)) {
-    const std::vector<int> neighbours = places_.topology().neighbourhood(process_).neighbours;
+  std::vector<int> slots(static_cast<std::size_t>(seats_.processes()), -1);
+  if (!seats_.is_spare(process_)) {
+    const std::vector<int> neighbours = seats_.topology().neighbourhood(process_).neighbours;
     for (std::size_t e = 0; e < neighbours.size(); ++e)
       slots[static_cast<std::size_t>(neighbours[e])] = static_cast<int>(e);
   }
   return std::make_unique<FailureDetector>(memory, process_, rows(map), std::move(slots), timeout, ledger,
-                                           places_.spares());
+                                           seats_.spares());
 }
 
 double Members::job_iterations(Iteration k) const {
-  return count_ ? static_cast<double>(count_->total()) / places_.count() : static_cast<double>(k);
+  return count_ ? static_cast<double>(count_->total()) / seats_.count() : static_cast<double>(k);
 }
 
 void Members::rest() {
@@ -63,7 +63,7 @@ void Members::follow(Edges& edges, CommunicationEngine& engine) {
   const int changes = failures_->changes();
   if (changes == std::exchange(followed_, changes)) return;
   const auto deaths = failures_->deaths();
-  for (; lost_ < deaths.size(); ++lost_) edges.lose_process(deaths[lost_].rank);
+  for (; lost_ < deaths.size(); ++lost_) edges.lose_process(deaths[lost_].process);
   const auto& neighbours = edges.neighbourhood().neighbours;
   for (std::size_t edge = 0; edge < neighbours.size(); ++edge) {
     const int holder = failures_->holder(neighbours[edge]);
@@ -111,7 +111,7 @@ bool Members::progress() {
 void Members::drop_dead() {
   const auto deaths = failures_->deaths();
   for (; dropped_ < static_cast<int>(deaths.size()); ++dropped_) {
-    const int process = deaths[static_cast<std::size_t>(dropped_)].rank;
+    const int process = deaths[static_cast<std::size_t>(dropped_)].process;
     const auto at = std::ranges::find(attached_, process);
     if (at == attached_.end()) continue;
     mailbox_.drop(static_cast<std::size_t>(at - attached_.begin()));

@@ -14,7 +14,7 @@
 #include "runtime/transport/failure_detector.hpp"
 #include "runtime/transport/job_count.hpp"
 #include "runtime/transport/mailbox.hpp"
-#include "topology/places.hpp"
+#include "topology/seats.hpp"
 
 namespace hearsay {
 
@@ -33,8 +33,8 @@ struct DeathOptions {
 class Members {
  public:
   /// All of it must outlive the members.
-  Members(RemoteMemory& memory, const MemoryMap& map, const Places& places, int process, Mailbox& mailbox,
-          Ledger& ledger, const Clock& clock, const DeathOptions& options);
+  Members(RemoteMemory& memory, const MemoryMap& map, const Seats& seats, int process, Mailbox& mailbox, Ledger& ledger,
+          const Clock& clock, const DeathOptions& options);
 
   // --- any thread ---
   /// This process, by the transport's numbers.
@@ -70,7 +70,7 @@ class Members {
   void begin_edge(std::size_t edge, int process, Edges& edges, CommunicationEngine& engine);
   void drop_dead();
 
-  const Places places_;
+  const Seats seats_;
   const int process_;
   Mailbox& mailbox_;
   std::unique_ptr<JobCount> count_;            // asynchronous ranks only

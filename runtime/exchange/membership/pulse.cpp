@@ -7,14 +7,14 @@
 
 namespace hearsay {
 
-Pulse::Pulse(RemoteMemory& memory, int rank, std::vector<std::size_t> places, std::chrono::nanoseconds timeout,
+Pulse::Pulse(RemoteMemory& memory, int rank, std::vector<std::size_t> offsets, std::chrono::nanoseconds timeout,
              Clock clock)
     : memory_(memory),
       rank_(rank),
-      places_(std::move(places)),
+      offsets_(std::move(offsets)),
       timeout_(timeout),
       clock_(std::move(clock)),
-      peers_(places_.size()) {}
+      peers_(offsets_.size()) {}
 
 // Communication polls: the clock is looked at in some of its calls. Where many processes share a core each of them may
 // take a tenth of a second.
@@ -38,7 +38,7 @@ void Pulse::progress() {
 }
 
 void Pulse::beat() {
-  auto* const word = memory_.own().data() + places_[static_cast<std::size_t>(rank_)];
+  auto* const word = memory_.own().data() + offsets_[static_cast<std::size_t>(rank_)];
   std::atomic_ref(*reinterpret_cast<std::uint64_t*>(word)).store(++beats_, std::memory_order_release);
 }
 
@@ -46,7 +46,7 @@ void Pulse::look(std::chrono::nanoseconds now) {
   for (int r = 0; r < static_cast<int>(peers_.size()); ++r) {
     if (r == rank_) continue;
     Peer& peer = peers_[static_cast<std::size_t>(r)];
-    const auto beats = memory_.peek(r, places_[static_cast<std::size_t>(r)]);
+    const auto beats = memory_.peek(r, offsets_[static_cast<std::size_t>(r)]);
     if (beats && *beats != std::exchange(peer.beats, *beats)) peer.heard = now;
   }
 }

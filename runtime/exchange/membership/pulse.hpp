@@ -25,8 +25,9 @@ class Pulse {
   /// Bytes in the memory of every rank: a cache line.
   static constexpr std::size_t bytes = 64;
 
-  /// `places`: where they begin in the memory of each rank.
-  Pulse(RemoteMemory& memory, int rank, std::vector<std::size_t> places, std::chrono::nanoseconds timeout, Clock clock);
+  /// `offsets`: where they begin in the memory of each rank.
+  Pulse(RemoteMemory& memory, int rank, std::vector<std::size_t> offsets, std::chrono::nanoseconds timeout,
+        Clock clock);
 
   // --- any thread ---
   /// This rank has moved on by itself.
@@ -49,7 +50,7 @@ class Pulse {
 
   RemoteMemory& memory_;
   const int rank_;
-  const std::vector<std::size_t> places_;
+  const std::vector<std::size_t> offsets_;
   const std::chrono::nanoseconds timeout_;
   const Clock clock_;
   std::vector<Peer> peers_;

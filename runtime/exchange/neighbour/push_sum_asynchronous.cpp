@@ -95,7 +95,7 @@ class AsynchronousPushSum final : public Exchange, public Measures, public IdleW
 
  private:
   bool sends_to(std::size_t edge, Iteration k) const {
-    const auto& phases = context_.neighbourhood.turns;
+    const auto& phases = context_.neighbourhood.phases;
     if (phases.empty()) return context_.neighbourhood.sends_to(edge);
     return phases[static_cast<std::size_t>(k) % phases.size()].to == edge;
   }

@@ -29,7 +29,7 @@ struct OuterGossipOptions {
   enum class Velocity {
     own,          ///< z_i
     halfway,      ///< ½ (z_i + mix(z_i))
-    differences,  ///< no place: D_i
+    differences,  ///< no iterate: D_i
   };
   OuterOptions outer{};
   Velocity velocity = Velocity::halfway;

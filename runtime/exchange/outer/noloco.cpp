@@ -36,8 +36,8 @@ int partner_in(const Settings& settings, Iteration round, int rank, int ranks) {
   std::iota(order.begin(), order.end(), 0);
   Random random(stream_seed(settings.seed, "pairs of ranks", static_cast<std::uint64_t>(round)));
   random.shuffle(std::span(order));
-  const auto place = static_cast<std::size_t>(std::ranges::find(order, rank) - order.begin());
-  const std::size_t other = place ^ 1U;
+  const auto position = static_cast<std::size_t>(std::ranges::find(order, rank) - order.begin());
+  const std::size_t other = position ^ 1U;
   return other < order.size() ? order[other] : Peers::nobody;
 }
 

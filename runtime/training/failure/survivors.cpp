@@ -11,7 +11,7 @@ void Survivors::require_all_alive() const {
   if (somebody_has_left()) throw RankDied("the others have done this without this rank");
   if (failures->changes() == known_.load()) return;
   const auto deaths = failures->deaths();
-  const std::string who = deaths.empty() ? "a rank" : "rank " + std::to_string(deaths.back().rank);
+  const std::string who = deaths.empty() ? "a rank" : "rank " + std::to_string(deaths.back().process);
   throw RankDied(who + " has died before training began; start the job again");
 }
 
@@ -79,10 +79,10 @@ std::vector<LostRank> Survivors::lost(double began_s) const {
   FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return all;
   for (const FailureDetector::Death& death : failures->deaths())
-    all.push_back({.rank = failures->vertex_of(death.rank),
-                   .process = death.rank,
+    all.push_back({.rank = failures->vertex_of(death.process),
+                   .process = death.process,
                    .at_s = std::max(0.0, death.at_s - began_s),
-                   .iterations = static_cast<Iteration>(participant_.members().batches_of(death.rank))});
+                   .iterations = static_cast<Iteration>(participant_.members().batches_of(death.process))});
   return all;
 }
 

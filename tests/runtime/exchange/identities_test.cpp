@@ -14,7 +14,7 @@ const std::vector<int> rank_counts{1, 2, 3, 4, 5, 8};
 constexpr const char* adaptive = "trigger: {name: adaptive, horizon: 1.7, warmup_iterations: 3}\n";
 constexpr const char* every_bit = "trigger: {name: constant, threshold: 0, warmup_iterations: 0}\n";
 
-JobOutcome train(const std::string& yaml, int ranks, Ranks run = Ranks::in_turns) {
+JobOutcome train(const std::string& yaml, int ranks, Ranks run = Ranks::one_thread) {
   const Layout layout = reference::small_layout();
   const reference::Quadratic problem(layout, ranks, 3);
   return train_locally(yaml, layout, problem.initial(), problem, {.ranks = ranks, .run = run});

@@ -111,19 +111,19 @@ void compare_everything(int ranks, Ranks run) {
   }
 }
 
-TEST_CASE("eventgrad is the simulation: one rank") { compare_everything(1, Ranks::in_turns); }
+TEST_CASE("eventgrad is the simulation: one rank") { compare_everything(1, Ranks::one_thread); }
 TEST_CASE("eventgrad is the simulation: two ranks" * doctest::test_suite("arithmetic")) {
-  compare_everything(2, Ranks::in_turns);
+  compare_everything(2, Ranks::one_thread);
 }
 TEST_CASE("eventgrad is the simulation: three ranks" * doctest::test_suite("arithmetic")) {
-  compare_everything(3, Ranks::in_turns);
+  compare_everything(3, Ranks::one_thread);
 }
-TEST_CASE("eventgrad is the simulation: four ranks") { compare_everything(4, Ranks::in_turns); }
+TEST_CASE("eventgrad is the simulation: four ranks") { compare_everything(4, Ranks::one_thread); }
 TEST_CASE("eventgrad is the simulation: five ranks" * doctest::test_suite("arithmetic")) {
-  compare_everything(5, Ranks::in_turns);
+  compare_everything(5, Ranks::one_thread);
 }
 TEST_CASE("eventgrad is the simulation: eight ranks" * doctest::test_suite("arithmetic")) {
-  compare_everything(8, Ranks::in_turns);
+  compare_everything(8, Ranks::one_thread);
 }
 
 TEST_CASE("eventgrad is the simulation with communication threads") {
@@ -145,7 +145,7 @@ TEST_CASE("dpsgd is the simulation") {
   const Layout layout = reference::small_layout();
   for (const int ranks : {1, 2, 3, 4, 5, 8}) {
     for (const auto& graph : graph_choices()) {
-      for (const auto run : {Ranks::in_turns, Ranks::threads_with_communication_threads}) {
+      for (const auto run : {Ranks::one_thread, Ranks::threads_with_communication_threads}) {
         const reference::Quadratic problem(layout, ranks, 21);
         CAPTURE(ranks);
         CAPTURE(graph.yaml);
@@ -166,7 +166,7 @@ TEST_CASE("dpsgd is the simulation") {
 TEST_CASE("dpsgd is the simulation on a graph that changes, and sends one packet a rank and iteration") {
   const Layout layout = reference::small_layout();
   for (const int ranks : {2, 3, 4, 5, 8}) {
-    for (const auto run : {Ranks::in_turns, Ranks::threads_with_communication_threads}) {
+    for (const auto run : {Ranks::one_thread, Ranks::threads_with_communication_threads}) {
       CAPTURE(ranks);
       const reference::Quadratic problem(layout, ranks, 21);
       const JobOutcome real = train_locally(one_peer + dpsgd, layout, problem.initial(), problem,
@@ -192,7 +192,7 @@ TEST_CASE("with a delay the simulation's copies are those of the iteration befor
     for (const auto& graph : graph_choices()) {
       for (const auto& trigger : trigger_choices()) {
         if (trigger.rule.policy == reference::Policy::periodic) continue;  // refused
-        for (const auto& sparsify : sparsify_choices())  // with threads: in turns nobody could wait for room
+        for (const auto& sparsify : sparsify_choices())  // with threads: on one thread nobody could wait for room
           compare(graph, trigger, mixings[next++ % 2], sparsify, ranks, Ranks::threads_with_communication_threads, 1);
       }
     }
@@ -206,7 +206,7 @@ TEST_CASE("with drift correction, with and without a delay, it is the simulation
         for (const auto& mixing : mixing_choices()) {
           if (mixing.rule == reference::Mixing::stale) continue;  // refused
           for (const auto& sparsify : sparsify_choices()) {
-            compare(graph, trigger, mixing, sparsify, ranks, Ranks::in_turns, 0, 0.1);
+            compare(graph, trigger, mixing, sparsify, ranks, Ranks::one_thread, 0, 0.1);
             if (trigger.rule.policy != reference::Policy::periodic && mixing.rule == reference::Mixing::difference)
               compare(graph, trigger, mixing, sparsify, ranks, Ranks::threads_with_communication_threads, 1, 0.05);
           }
@@ -245,7 +245,7 @@ TEST_CASE("dpsgd with drift correction is the simulation") {
   }
 }
 
-// A rank waits before its gradient is taken, so ranks cannot be run in turns.
+// A rank waits before its gradient is taken, so ranks cannot be run on one thread.
 TEST_CASE("with strategy diffusion the simulation's gradients are those of the mixed model" *
           doctest::test_suite("arithmetic")) {
   const auto graphs = graph_choices();
@@ -379,7 +379,7 @@ void compare(const MethodChoice& choice, const std::string& topology, reference:
 TEST_CASE("momentum, trackers and pushed sums are the simulation" * doctest::test_suite("arithmetic")) {
   for (const MethodChoice& choice : method_choices()) {
     for (int ranks = 1; ranks <= 8; ++ranks) {
-      for (const auto run : {Ranks::in_turns, Ranks::threads_with_communication_threads}) {
+      for (const auto run : {Ranks::one_thread, Ranks::threads_with_communication_threads}) {
         for (const auto& graph : graph_choices()) compare(choice, graph.yaml, graph_of(graph.weights(ranks)), run);
         if (ranks > 1)
           compare(choice, one_peer,
@@ -393,7 +393,7 @@ TEST_CASE("pushed sums are the simulation on directed graphs") {
   for (const DirectedChoice& graph : directed_choices()) {
     for (int ranks = 1; ranks <= 8; ++ranks) {
       const DirectedFile file(ranks);
-      for (const auto run : {Ranks::in_turns, Ranks::threads_with_communication_threads})
+      for (const auto run : {Ranks::one_thread, Ranks::threads_with_communication_threads})
         compare(method_choices().back(), graph.yaml(file), graph_of(graph.shares(ranks)), run);
     }
   }

@@ -175,16 +175,16 @@ struct JobOutcome {
   }
 };
 
-/// `in_turns`: all ranks on one thread, phase by phase; else every rank on a thread of its own, with or without another
+/// `one_thread`: all ranks on one thread, phase by phase; else every rank on a thread of its own, with or without another
 /// one for its communication.
-enum class Ranks { in_turns, threads, threads_with_communication_threads };
+enum class Ranks { one_thread, threads, threads_with_communication_threads };
 
 struct JobOptions {
   int ranks = 4;
   Descent descent{};
   std::optional<StepResponse> response = std::nullopt;  ///< what the participants are told instead of its own
   Iteration iterations = 60;
-  Ranks run = Ranks::in_turns;
+  Ranks run = Ranks::one_thread;
   /// May give every rank its own x before the first iteration; what its neighbours know of it stays the common x_0.
   std::function<void(LocalRank&)> prepare = [](LocalRank&) {};
   std::function<std::shared_ptr<Device>(int rank)> device = [](int) { return processor(); };  ///< as LocalJob has it
@@ -198,8 +198,8 @@ inline RankTrainer make_trainer(LocalRank& rank, const reference::GradientSource
   return RankTrainer(rank.member, problem, options.descent);
 }
 
-inline void train_in_turns(const LocalJob& job, const reference::GradientSource& problem, const JobOptions& options,
-                           JobOutcome& outcome) {
+inline void train_on_one_thread(const LocalJob& job, const reference::GradientSource& problem,
+                                const JobOptions& options, JobOutcome& outcome) {
   LocalWorld world(job);
   std::vector<std::unique_ptr<LocalRank>> ranks;
   std::vector<RankTrainer> trainers;
@@ -228,8 +228,8 @@ inline JobOutcome train_locally(const std::string& yaml, const Layout& layout, s
                                                                                         : EngineKind::inline_engine,
                      .device = options.device,
                      .step = options.response.value_or(options.descent.response())};
-  if (options.run == Ranks::in_turns) {
-    train_in_turns(job, problem, options, outcome);
+  if (options.run == Ranks::one_thread) {
+    train_on_one_thread(job, problem, options, outcome);
     return outcome;
   }
   run_local_ranks(job, [&](LocalRank& rank) {

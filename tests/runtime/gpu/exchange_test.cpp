@@ -28,7 +28,7 @@ void check_same(const JobOutcome& there, const JobOutcome& here) {
   CHECK(there.totals().header_bytes == here.totals().header_bytes);
 }
 
-void compare(const std::string& yaml, int ranks, Ranks run = Ranks::in_turns) {
+void compare(const std::string& yaml, int ranks, Ranks run = Ranks::one_thread) {
   CAPTURE(yaml);
   CAPTURE(ranks);
   const Layout layout = reference::small_layout();

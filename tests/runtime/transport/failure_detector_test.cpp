@@ -265,13 +265,13 @@ TEST_CASE("spares take the vertices of the dead in their order, one each, and al
     for (int spare = vertices; spare < vertices + spares; ++spare) {
       for (int r = 0; r < vertices + spares; ++r) {
         if (dead.contains(r)) continue;
-        CHECK(!(r >= vertices && job[r].place_to_take(near)));  // nobody is dead whose vertex is free
+        CHECK(!(r >= vertices && job[r].vertex_to_take(near)));  // nobody is dead whose vertex is free
       }
       const auto vertex = static_cast<int>(random.below(vertices));
       dead.insert(expected[static_cast<std::size_t>(vertex)]);
       job.pass(timeout + 500ms, dead);
-      for (int later = spare + 1; later < vertices + spares; ++later) CHECK(!job[later].place_to_take(near));
-      REQUIRE(job[spare].place_to_take(near) == vertex);
+      for (int later = spare + 1; later < vertices + spares; ++later) CHECK(!job[later].vertex_to_take(near));
+      REQUIRE(job[spare].vertex_to_take(near) == vertex);
       job[spare].take(vertex);
       job.pass(100ms, dead);
       for (int r = 0; r < vertices + spares; ++r) {
@@ -303,7 +303,7 @@ TEST_CASE("a rank that was away learns of a death before it learns who came, one
   constexpr int vertices = 4, spares = 2;
   const auto near = [](int vertex) { return beside(vertex, vertices); };
   const auto took = [&](Job& job, int spare, int vertex) {
-    REQUIRE(job[spare].place_to_take(near) == vertex);
+    REQUIRE(job[spare].vertex_to_take(near) == vertex);
     job[spare].take(vertex);
     job[spare].take_part();
   };
@@ -317,7 +317,7 @@ TEST_CASE("a rank that was away learns of a death before it learns who came, one
   job.pass(20ms, {2});
   REQUIRE(job[0].deaths().size() == 1);
   REQUIRE(job[0].joins().size() == 1);
-  CHECK(job[0].deaths()[0].rank == 2);
+  CHECK(job[0].deaths()[0].process == 2);
   CHECK(job[0].joins()[0].process == 4);
   CHECK(job[0].deaths()[0].at_s < job[0].joins()[0].at_s);
 
@@ -327,7 +327,7 @@ TEST_CASE("a rank that was away learns of a death before it learns who came, one
   job.pass(100ms, {0, 2, 4});
   job.pass(20ms, {2, 4});
   REQUIRE(job[0].deaths().size() == 2);
-  CHECK(job[0].deaths()[1].rank == 4);
+  CHECK(job[0].deaths()[1].process == 4);
   CHECK(job[0].holder(2) == 5);
   CHECK(job[0].deaths()[1].at_s < job[0].joins().at(1).at_s);
 }
@@ -338,18 +338,18 @@ TEST_CASE("a vertex is taken only where a neighbour has a model to give; a dead 
   Job job(vertices + spares, spares);
   job.pass(3s);
   job.pass(timeout + 500ms, {0, 1, 4});
-  REQUIRE(job[5].place_to_take(near) == 1);  // both neighbours of 0 are dead
+  REQUIRE(job[5].vertex_to_take(near) == 1);  // both neighbours of 0 are dead
   job[5].take(1);
   job.pass(100ms, {0, 1, 4});
-  CHECK(job[6].place_to_take(near) == 4);
+  CHECK(job[6].vertex_to_take(near) == 4);
   job[5].take_part();
   job.pass(100ms, {0, 1, 4});
-  CHECK(job[6].place_to_take(near) == 0);
+  CHECK(job[6].vertex_to_take(near) == 0);
 
   Job other(vertices + spares, spares);
   other.pass(3s);
   other.pass(timeout + 500ms, {2, 5});
-  CHECK(other[6].place_to_take(near) == 2);
+  CHECK(other[6].vertex_to_take(near) == 2);
 }
 
 TEST_CASE("a word of a spare's that is half put is not believed") {

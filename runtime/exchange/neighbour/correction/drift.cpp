@@ -43,7 +43,7 @@
 // edges it has, the further it is from its copy. With all of c eight ranks on an exponential graph diverge in
 // simulations and on MNIST; so they do not.
 // Gradients that the optimizer clips move x by less than η says, by the factor s of the clipping: v then learns s times
-// as fast, which is never too fast, and comes to rest at the same place. An optimizer that normalises divides s out.
+// as fast, which is never too fast, and comes to rest at the same point. An optimizer that normalises divides s out.
 // An alternating edge may have several moves an iteration: τ is at least as many times that. Asynchronously each end
 // counts by its own iterations and tells the other τ times the gain; both take the larger product of the two. A slow
 // rank's edges then learn by the many steps that a fast one makes between two moves. Three fifths of c count, because

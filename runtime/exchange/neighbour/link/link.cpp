@@ -52,7 +52,7 @@ NeighbourLink::NeighbourLink(const ExchangeContext& context, LinkOptions options
     const Neighbourhood& row = context.neighbourhood;
     std::span<const float> ours = context.replica.values.span();
     if (!own_copies_.empty()) ours = delays_own_copy() ? own_before_.span() : own_copy(e).span();
-    edges_.push_back({.weight = static_cast<float>(row.turns.empty() ? row.weights[e] : row.turn_weight),
+    edges_.push_back({.weight = static_cast<float>(row.phases.empty() ? row.weights[e] : row.phase_weight),
                       .theirs = links_[e].theirs.span(),
                       .ours = ours,
                       .crossed = links_[e].news.crossed,
@@ -204,14 +204,14 @@ void NeighbourLink::last_packet_state(Archive& archive) {
 }
 
 NeighbourLink::EdgeRange NeighbourLink::out_edges(Iteration k) const {
-  const auto& phases = context_.neighbourhood.turns;
+  const auto& phases = context_.neighbourhood.phases;
   if (phases.empty()) return {0, links_.size()};
   const std::size_t to = phases[static_cast<std::size_t>(k) % phases.size()].to;
   return {to, to + 1};
 }
 
 NeighbourLink::EdgeRange NeighbourLink::in_edges(Iteration k) const {
-  const auto& phases = context_.neighbourhood.turns;
+  const auto& phases = context_.neighbourhood.phases;
   if (phases.empty()) return {0, links_.size()};
   const std::size_t from = phases[static_cast<std::size_t>(k) % phases.size()].from;
   return {from, from + 1};

@@ -46,10 +46,10 @@ struct Job {
 
   Job() {
     now = 1h;
-    const std::vector<std::size_t> places{0, 8, 64};
+    const std::vector<std::size_t> offsets{0, 8, 64};
     for (int r = 0; r < ranks; ++r) {
       memories.push_back(std::make_unique<CountingMemory>(blocks, r));
-      pulses.push_back(std::make_unique<Pulse>(*memories.back(), r, places, timeout, [] { return now; }));
+      pulses.push_back(std::make_unique<Pulse>(*memories.back(), r, offsets, timeout, [] { return now; }));
     }
   }
   /// `by` passes in steps of a millisecond, in which all look but for those that stand still; rank 0 moves on if told.

@@ -217,10 +217,10 @@ class Play {
     return std::make_shared<const Topology>(plan.build(story.ranks));
   }
   std::vector<std::size_t> sizes() const {
-    const Places places(*topology_, story_.spares);
+    const Seats seats(*topology_, story_.spares);
     std::vector<std::size_t> all;
-    for (int p = 0; p < places.processes(); ++p)
-      all.push_back(window_bytes(plan_, layout_, places.neighbour_slots(p), story_.ranks, story_.spares) +
+    for (int p = 0; p < seats.processes(); ++p)
+      all.push_back(window_bytes(plan_, layout_, seats.neighbour_slots(p), story_.ranks, story_.spares) +
                     failure_bytes(options_, story_.ranks));
     return all;
   }
@@ -232,18 +232,18 @@ class Play {
   }
   /// All that the dead could still write into the memories of the others: what is theirs to write.
   void write_garbage(int from) {
-    const Places places(*topology_, story_.spares);
+    const Seats seats(*topology_, story_.spares);
     const std::size_t capacity =
         MailboxMap::capacity_for(std::max(plan_.packet_bound(layout_, 0), whole_model_bytes(layout_)), 1);
     LocalMemory memory(blocks_, from);
     const std::vector<std::byte> noise(capacity, std::byte{0x5a});
     for (const int to : topology_->neighbourhood(from).neighbours) {
-      const MailboxMap map{.degree = static_cast<int>(places.slots(to)), .capacity_bytes = capacity};
-      const std::size_t slot = places.slot({.process = to, .vertex = to}, {.process = from, .vertex = from});
+      const MailboxMap map{.degree = static_cast<int>(seats.slots(to)), .capacity_bytes = capacity};
+      const std::size_t slot = seats.slot({.process = to, .vertex = to}, {.process = from, .vertex = from});
       memory.put(std::span(noise).first(8), to, map.tail(static_cast<int>(slot)));
       memory.put(std::span(noise).first(8), to, map.head(static_cast<int>(slot)));
       memory.put(noise, to, map.ring(static_cast<int>(slot)));
-      const std::size_t words = JobCount::bytes(1, places.processes());
+      const std::size_t words = JobCount::bytes(1, seats.processes());
       std::vector<std::uint64_t> counts(words / 8, whole_word(1'000'000));
       memory.put(std::as_bytes(std::span(counts)), to, map.total_bytes() + slot * words);
     }

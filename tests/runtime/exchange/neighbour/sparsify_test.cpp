@@ -17,7 +17,7 @@ using namespace test;
 constexpr const char* adaptive = "trigger: {name: adaptive, horizon: 1.7, warmup_iterations: 3}\n";
 constexpr const char* every_iteration = "trigger: {name: always}\n";
 
-JobOutcome train(const std::string& mixing, const std::string& sparsify, Ranks run = Ranks::in_turns) {
+JobOutcome train(const std::string& mixing, const std::string& sparsify, Ranks run = Ranks::one_thread) {
   const Layout layout = reference::small_layout();
   const reference::Quadratic problem(layout, 4, 3);
   const std::string yaml = ring + eventgrad(mixing) + adaptive + "sparsify: " + sparsify + "\n";

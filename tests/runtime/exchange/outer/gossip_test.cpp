@@ -281,7 +281,7 @@ TEST_CASE(
   }
 }
 
-// By the places of models it would not: what is under way when momentum is taken is missing from them.
+// By the models themselves it would not: what is under way when momentum is taken is missing from them.
 TEST_CASE("asynchronously, too, the mean takes DiLoCo's outer steps, whatever the rounds' times") {
   const Layout layout = reference::small_layout();
   const std::vector<float> initial(layout.size(), 0.0F);

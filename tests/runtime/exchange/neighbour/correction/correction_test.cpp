@@ -67,7 +67,7 @@ class Bowls final : public reference::GradientSource {
 /// middle of a phase: for room, with a delay; for the others' steps, with diffusion.
 Ranks fewest_threads(const std::string& yaml) {
   const bool waits = yaml.find("delay") != std::string::npos || yaml.find("diffusion") != std::string::npos;
-  return waits ? Ranks::threads : Ranks::in_turns;
+  return waits ? Ranks::threads : Ranks::one_thread;
 }
 
 JobOutcome descend(const std::string& yaml, int ranks, Iteration iterations, const Descent& descent = {},

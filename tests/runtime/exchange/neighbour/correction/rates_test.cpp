@@ -25,7 +25,7 @@ Layout four_segments() {
   return layout;
 }
 
-/// Worker i pulls every value to a place of its own, all with the same curvature.
+/// Worker i pulls every value to a point of its own, all with the same curvature.
 class Pulls final : public reference::GradientSource {
  public:
   static float target(int worker, std::size_t e) {
@@ -74,9 +74,9 @@ std::vector<std::vector<float>> descend(const std::string& yaml, int ranks, Iter
 /// restarts do.
 double schedule(Iteration k) {
   constexpr Iteration period = 100;
-  const double place = static_cast<double>(k % period) / period;
-  return place < 0.3 ? 0.04 + 0.96 * place / 0.3
-                     : std::max(1e-6, (1.0 + std::cos((place - 0.3) / 0.7 * 3.14159265)) / 2);
+  const double progress = static_cast<double>(k % period) / period;
+  return progress < 0.3 ? 0.04 + 0.96 * progress / 0.3
+                        : std::max(1e-6, (1.0 + std::cos((progress - 0.3) / 0.7 * 3.14159265)) / 2);
 }
 constexpr double rates[] = {0.2, 0.002, 0.05, 0.1};
 std::vector<StepResponse> own_rates(Iteration k) {

@@ -14,10 +14,10 @@
 
 namespace hearsay {
 
-class Places {
+class Seats {
  public:
   /// The vertices of a graph, without spares: an implicit conversion. `topology` must outlive it.
-  Places(const Topology& topology, int spares = 0) : topology_(&topology), spares_(spares) {
+  Seats(const Topology& topology, int spares = 0) : topology_(&topology), spares_(spares) {
     for (int v = 0; spares > 0 && v < count(); ++v) largest_ = std::max(largest_, topology.degree(v));
   }
 
