@@ -175,8 +175,8 @@ struct JobOutcome {
   }
 };
 
-/// `one_thread`: all ranks on one thread, phase by phase; else every rank on a thread of its own, with or without another
-/// one for its communication.
+/// `one_thread`: all ranks on one thread, phase by phase; else every rank on a thread of its own, with or without
+/// another one for its communication.
 enum class Ranks { one_thread, threads, threads_with_communication_threads };
 
 struct JobOptions {
