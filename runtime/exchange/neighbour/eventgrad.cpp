@@ -47,6 +47,7 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
     for (SegmentId s = 0; s < events().size(); ++s)
       if (events()[s] != 0) context_.ledger.event(s);
     last_ = k;
+    if (drift_) drift_->start(k);
     say_gains(k);
     if (alternating_) return alternating_->send(k, events());
     link_.send(k, events());

@@ -355,7 +355,8 @@ TEST_CASE("another number of ranks takes over what was owed, all of it and nothi
 
 TEST_CASE("ranks that begin at iteration k with the same model do what ranks do that begin with it at 0") {
   for (const ExchangeEntry& exchange : exchanges()) {
-    for (const std::string more : {"", ", delay: 1", ", mixing: {name: arrival}", ", correction: {name: drift}"}) {
+    for (const std::string more : {"", ", delay: 1", ", mixing: {name: arrival}", ", correction: {name: drift}",
+                                   ", mixing: {name: arrival}, correction: {name: drift}"}) {
       const std::string yaml = exchange_section(exchange.name, rounds_of(exchange.name, 2) + more);
       if (!takes(yaml)) continue;
       CAPTURE(yaml);

@@ -42,6 +42,8 @@ class DriftCorrection final : public EdgeListener {
   DriftCorrection(std::optional<double> strength, const ExchangeContext& context, const Settling& settling,
                   double growth);
 
+  /// This rank begins iteration k. Iterations that it has not begun, because it was not there, are no silence.
+  void start(Iteration k);
   /// Mixing, with values of iteration k, is to be what `rule` says.
   void learn(Iteration k, const Mixing& mixing, const MixingRule& rule);
   /// g ← g − v.
@@ -89,7 +91,7 @@ class DriftCorrection final : public EdgeListener {
   std::span<const float> own_gains_{};  // (segments) in `start`
   std::vector<float> told_;             // (segments)
   std::vector<Rhythm> rhythms_;         // an edge each
-  Iteration last_ = 0;                  // that this rank has begun
+  Iteration last_ = -1;                 // that this rank has begun
 };
 
 }  // namespace hearsay

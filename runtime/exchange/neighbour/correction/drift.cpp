@@ -150,8 +150,14 @@ float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s, 
   return reach > 0.0 ? static_cast<float>(steps_[s].sign()) * of_8_bits(strength / reach) : 0.0F;
 }
 
-std::span<const float> DriftCorrection::gains(std::size_t edge, Iteration k) {
+void DriftCorrection::start(Iteration k) {
+  const Iteration absent = std::max<Iteration>(0, k - 1 - last_);
+  for (Rhythm& rhythm : rhythms_)
+    for (Iteration& crossing : rhythm.last) crossing += absent;
   last_ = k;
+}
+
+std::span<const float> DriftCorrection::gains(std::size_t edge, Iteration k) {
   own_gains_ = gain_.gains();
   if (!settling_.alternating) return own_gains_;
   const Rhythm& rhythm = rhythms_[edge];

@@ -49,6 +49,7 @@ class OpenExchange final : public Exchange, public IdleWork {
         fired_(context.replica.layout.count(), std::uint8_t{1}) {}
   void start(Iteration k) override {
     last_ = k;
+    drift.start(k);
     for (std::size_t e = 0; e < link.edges().size(); ++e) link.say_gains(e, drift.gains(e, k));
     edges_.send(k, fired_);
   }
