@@ -150,6 +150,8 @@ float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s, 
 }
 
 std::span<const float> DriftCorrection::gains(std::size_t edge, Iteration k) {
+  if (k > last_ + 1)  // a run that begins there: nothing was silent before
+    for (Rhythm& rhythm : rhythms_) std::ranges::fill(rhythm.last, k - 1);
   last_ = k;
   own_gains_ = gain_.gains();
   if (!settling_.by_turns) return own_gains_;
