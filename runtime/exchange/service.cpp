@@ -64,11 +64,17 @@ void Service::accompany(const std::function<bool()>& others_work) {
   const double worked = began_ ? std::chrono::duration<double>(now() - *began_).count() : 0.0;
   const double step = std::clamp(worked / static_cast<double>(std::max<Iteration>(1, begun_)), least_s, most_s);
   constexpr int looks = 8;
+  bool serves = true;
   for (int look = 1; others_work(); ++look) {
     if (parts_.interrupted()) throw WaitInterrupted();
     parts_.communication.pass_time(step / looks);
     parts_.communication.engine().wake();  // throws what has ended communication
-    if (look % looks == 0) serve_once();
+    if (look % looks != 0 || !serves) continue;
+    try {
+      serve_once();
+    } catch (const DivergenceError&) {  // told by all ranks alike when they settle: one that left would be waited for
+      serves = false;
+    }
   }
 }
 
