@@ -80,6 +80,13 @@ float SumStep::of_budget(std::span<const float> owed) {
   return step_up_to(rule_, least);
 }
 
+float SumStep::length_for(std::span<const float> values) const {
+  if (!rule_.bits || values.empty()) return step_;
+  float least = std::abs(values.front());
+  for (const float value : values) least = std::min(least, std::abs(value));
+  return step_up_to(rule_, least);
+}
+
 void SumStep::correct() {
   if (bytes_ > 0.0)
     fraction_ = std::clamp(fraction_ * *rule_.bits * values_ / (8.0 * bytes_), least_share * first_fraction_,

@@ -41,6 +41,10 @@ class SumStep {
   void select(std::span<const float> owed, std::vector<std::uint32_t>& news);
   /// Δ of this message, as it is sent; 0: nothing is news.
   float length() const { return step_; }
+  /// Δ of a message of these values, none of them 0: of those that `select` chose it is `length()`. Where sums of
+  /// several ranks' messages travel on, ranks that have the same sum must write the same bytes, whatever Δ is theirs:
+  /// with a budget the smallest value says it.
+  float length_for(std::span<const float> values) const;
   /// A message of n values has taken so many bytes.
   void sent(std::size_t bytes, std::size_t n);
   void state(Archive& archive);
