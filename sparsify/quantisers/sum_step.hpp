@@ -1,7 +1,7 @@
 #pragma once
 // Δ of a sum over all ranks, and which values of a residual are news to it.
 //   news              {i : |r_i| ≥ θΔ}; what is not, and what an integer leaves of a value, stays in r
-//   `bits_per_value`  b:  Δ = |r|_(k) / θ, the k-th largest magnitude, k = f n;  f ← f b / (bits a value that were sent)
+//   `bits_per_value`  b:  Δ = |r|_(k) / θ, the k-th largest magnitude, k = f n;  f ← f b / (bits a value that went out)
 //                     at first f = f₀, of which positions and integers take b bits:  H(f₀) + 1.3 f₀ = b
 //                     f ∈ [f₀ / 4, 2 f₀], and no message has more than 2 f₀ n values: the largest go, the others next
 //   `step`            Δ itself
@@ -11,7 +11,8 @@
 // f^0.8 for any tail. So two rounds are enough, and a change of scale is met in the round in which it comes. A step may
 // follow the bytes here and not between neighbours, where ranks that move apart would get a coarser one: what a message
 // leaves out stays in r, and all ranks add the same sum.
-// Cost: a selection of k values and one read more a message; one read with `step`, two with `horizon`. State: 5 numbers.
+// Cost: a selection of k values and one read more a message; one read with `step`, two with `horizon`. State: 5
+// numbers.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,8 +1,8 @@
 #pragma once
 // The sum over all ranks of outer differences, of which only what is news travels.
 //   r_i ← r_i + D_i;  v_i ← what is news of r_i, in integers of Δ;  r_i ← r_i − v_i;  D ← Σ_i v_i
-// sparsify/quantisers/sum_step.hpp says what is news; error feedback: seide2014onebit; the gather is topk's. A fragment has a
-// message, and a Δ, of its own.
+// sparsify/quantisers/sum_step.hpp says what is news; error feedback: seide2014onebit; the gather is topk's. A fragment
+// has a message, and a Δ, of its own.
 // Cost: topk's; a block of residuals.
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/global/parts/error_feedback.hpp"
