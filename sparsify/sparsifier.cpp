@@ -17,6 +17,24 @@ bool read_per_segment(Config& selector, const SparsifierDefaults& defaults) {
                          "select among all values at once, or k of every segment") == "per_segment";
 }
 
+/// Whether what travels is what is news. With another selector than `dense` that chooses, and there is no budget.
+bool read_news(Config& sparsify, const SparsifierDefaults& defaults, const Sparsifier& read) {
+  const std::optional<StepRule> rule = read.codec->step_rule();
+  Config selector = sparsify.section("selector"), quantiser = sparsify.section("quantiser");
+  const bool budget = rule && rule->bits;
+  quantiser.require(!budget || defaults.news, "bits_per_value",
+                    "not with this exchange: a step may follow the bytes in sums over all ranks only (topk, gtopk, "
+                    "gtopk_naive, sparseloco, diloco, demo); between neighbours it would grow when ranks move apart. "
+                    "Leave it out");
+  selector.require(!budget || !defaults.news || read.dense, "name",
+                   "with quantiser.bits_per_value the values travel that are news, as many as the bits pay for: leave "
+                   "the selector out, or bits_per_value");
+  const bool news = rule && defaults.news && read.dense;
+  selector.require(!news || read.dense_below == 0, "dense_below",
+                   "not where one step counts the values of the whole model: leave it out");
+  return news;
+}
+
 std::shared_ptr<const Codec> read_codec(Config& sparsify, std::string_view usual_quantiser) {
   Config codec = sparsify.section("codec");
   Config quantiser = sparsify.section("quantiser");
@@ -32,14 +50,17 @@ std::shared_ptr<const Codec> read_codec(Config& sparsify, std::string_view usual
 Sparsifier read_sparsifier(Config& sparsify, const SparsifierDefaults& defaults) {
   Sparsifier read;
   Config selector = sparsify.section("selector");
-  const SelectorEntry& chosen = chosen_entry(selectors(), selector, defaults.selector, "which values travel");
+  read.codec = read_codec(sparsify, defaults.quantiser);
+  const bool counts = defaults.news && read.codec->step_rule();
+  const SelectorEntry& chosen =
+      chosen_entry(selectors(), selector, counts ? "dense" : defaults.selector, "which values travel");
   read.selector = chosen.make(selector);
   read.name = chosen.name;
   read.dense = chosen.name == "dense";
   read.per_segment = read_per_segment(selector, defaults);
   read.dense_below = static_cast<std::size_t>(
       selector.integer("dense_below", 0, Range::at_least(0), "segments of fewer values are sent whole"));
-  read.codec = read_codec(sparsify, defaults.quantiser);
+  if (read_news(sparsify, defaults, read)) read.news = read.codec->step_rule();
   read.schedule = sparsify.reals("density_schedule", {}, Range::fraction_above_zero(),
                                  "densities of the first epochs, one each; then the selector's own");
   sparsify.require(read.schedule.empty() || has_key(selector, "density"), "density_schedule",
@@ -54,7 +75,8 @@ Sparsifier Sparsifier::fresh() const {
           .dense = dense,
           .per_segment = per_segment,
           .dense_below = dense_below,
-          .schedule = schedule};
+          .schedule = schedule,
+          .news = news};
 }
 
 double Sparsifier::density(double epoch) const {

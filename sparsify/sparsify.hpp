@@ -79,6 +79,7 @@ class PositionCoder {
 struct StepRule {
   double horizon = 0.0;           ///< h: Δ = h times the root mean square of a step of the optimizer
   std::optional<double> fixed{};  ///< Δ itself
+  std::optional<double> bits{};   ///< of a message, a value of the model: Δ follows them, in sums over all ranks
   double dead_zone = 1.0;         ///< θ: changes of less than θΔ are no news
 };
 
@@ -165,6 +166,7 @@ struct Sparsifier {
   bool per_segment = false;        ///< k = kept_count(ρ, n_s) of every segment; else of the whole block
   std::size_t dense_below = 0;     ///< segments of fewer values are sent whole
   std::vector<double> schedule{};  ///< densities of the first epochs, before the selector's own
+  std::optional<StepRule> news{};  ///< values that have left the dead zone travel, and nothing is selected beside
 
   /// The same with a selector of its own, which remembers nothing: one Sparsifier is the plan of many.
   Sparsifier fresh() const;
@@ -180,6 +182,7 @@ struct SparsifierDefaults {
   bool per_segment = true;      ///< default of `selector.scope`
   bool scope_is_fixed = false;  ///< `selector.scope` is then no key
   std::string_view quantiser = "none";
+  bool news = false;  ///< it can send what is news (SumStep): a quantiser that counts in steps then has selector dense
 };
 /// Reads `selector: {name, …, scope, dense_below}`, `codec: {name, …}`, `quantiser: {name, …}` and `density_schedule`.
 /// A schedule for a selector that has no density is an error of the configuration.

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "sparsify/magnitude.hpp"
+#include "sparsify/quantisers/sum_step.hpp"
 
 namespace hearsay {
 namespace {
@@ -161,8 +162,9 @@ SparseVector Truncation::keep_largest(SparseVector& v, std::size_t k) {
   return dropped;
 }
 
-SparseWire::SparseWire(const Codec& codec, std::size_t n, std::vector<std::uint32_t> row_ends, Ledger* ledger)
-    : codec_(&codec), n_(n), row_ends_(std::move(row_ends)), ledger_(ledger) {
+SparseWire::SparseWire(const Codec& codec, std::size_t n, std::vector<std::uint32_t> row_ends, Ledger* ledger,
+                       SumStep* step)
+    : codec_(&codec), n_(n), row_ends_(std::move(row_ends)), ledger_(ledger), step_(step) {
   require_positions(n, "a sparse message");
 }
 
@@ -173,12 +175,14 @@ OwnedMessage SparseWire::encode(const SparseVector& v) const {
   OwnedMessage message;
   message.bytes.resize(bound(v.size()));
   const EncodedSize size =
-      codec_->encode(v.indices, v.values, n_, row_ends_, std::span(message.bytes).subspan(sizeof(Header)));
+      codec_->encode(v.indices, v.values, n_, row_ends_, std::span(message.bytes).subspan(sizeof(Header)),
+                     step_ != nullptr ? step_->length_for(v.values) : 0.0F);
   const Header header = v.size();
   std::memcpy(message.bytes.data(), &header, sizeof header);
   message.bytes.resize(sizeof header + size.total());
   message.payload_bytes = size.payload_bytes;
   message.index_bytes = size.index_bytes;
+  if (step_ != nullptr) step_->sent(message.bytes.size(), n_);
   return message;
 }
 
@@ -189,6 +193,10 @@ EncodedSize SparseWire::read(std::span<const std::byte> bytes, SparseVector& v) 
     throw CommunicationError("a sparse message of " + std::to_string(bytes.size()) +
                              " bytes ends too early. The ranks run different configurations or versions");
   std::memcpy(&count, bytes.data(), sizeof count);
+  if (step_ != nullptr && count > step_->most_news(n_))
+    throw CommunicationError("a sparse message of " + std::to_string(count) + " values, where " +
+                             std::to_string(step_->most_news(n_)) +
+                             " are the most. The ranks run different configurations or versions");
   const EncodedSize size = codec_->decode(bytes.subspan(sizeof count), count, n_, row_ends_, v.indices, v.values);
   if (std::ranges::find(v.values, 0.0F) != v.values.end()) v = sum(v, {});  // drops the zeros
   return size;

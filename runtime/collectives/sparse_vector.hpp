@@ -13,6 +13,8 @@
 
 namespace hearsay {
 
+class SumStep;
+
 struct SparseVector {
   std::vector<std::uint32_t> indices{};
   std::vector<float> values{};
@@ -62,15 +64,17 @@ class SparseWire {
  public:
   /// `row_ends` as Codec::encode wants them. `codec` must outlive the wire, and so must `ledger`, which is charged with
   /// the time of encoding and decoding, phase `communicate_encode`; null where another phase contains it. Throws
-  /// ConfigError for n of 2³² or more.
-  SparseWire(const Codec& codec, std::size_t n, std::vector<std::uint32_t> row_ends, Ledger* ledger = nullptr);
+  /// ConfigError for n of 2³² or more. `step`, which must outlive the wire, too, says what integers count and is told
+  /// what messages take; null where the codec chooses.
+  SparseWire(const Codec& codec, std::size_t n, std::vector<std::uint32_t> row_ends, Ledger* ledger = nullptr,
+             SumStep* step = nullptr);
 
   bool exact() const { return codec_->exact(); }
   /// Bytes of the longest message of `count` entries or fewer.
   std::size_t bound(std::size_t count) const;
   OwnedMessage encode(const SparseVector& v) const;
-  /// Throws CommunicationError for bytes that are no encoding. Values that a quantiser has rounded to zero are left
-  /// out.
+  /// Throws CommunicationError for bytes that are no encoding, and for more values than `step` lets anybody send.
+  /// Values that a quantiser has rounded to zero are left out.
   SparseVector decode(std::span<const std::byte> bytes) const;
   /// The same, and the message with its account, to be passed on.
   struct Received {
@@ -94,6 +98,7 @@ class SparseWire {
   std::size_t n_;
   std::vector<std::uint32_t> row_ends_;
   Ledger* ledger_;
+  SumStep* step_;
 };
 
 }  // namespace hearsay

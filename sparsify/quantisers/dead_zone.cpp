@@ -1,7 +1,7 @@
 // One step for all values of a model, a dead zone, integers: the values that are news, in two bits or so each.
 //   q(d) = sign(d) Δ floor(|d| / Δ + 1 − θ) for |d| ≥ θΔ, else 0;  |d − q(d)| ≤ θΔ, and Δ/2 at best (θ = 1/2)
-//   Δ = h · the root mean square of a step of the optimizer, h being `horizon`; or `step`; as it is sent, rounded to 8
-//       significant bits
+//   Δ = h · the root mean square of a step of the optimizer, h being `horizon`; or `step`; or, in sums over all ranks,
+//       what `bits_per_value` pays for (sparsify/quantisers/sum_step.hpp); as it is sent, rounded to 8 significant bits
 // An event is a value that has moved by θΔ since it was last sent: send-on-delta (miskowicz2006send), for every value
 // of a model; one Δ for all of them is the best division of bits that rate-distortion theory knows
 // (sullivan1996efficient, dead zones included).
@@ -67,13 +67,19 @@ class DeadZone final : public Quantiser {
  public:
   explicit DeadZone(Config& config)
       : rule_{.horizon = config.real("horizon", 12.0, Range::above(0.0),
-                                     "h: a value is news after about so many typical steps in one direction"),
+                                     "h: a value is news after about so many typical steps in one direction; in sums "
+                                     "over all ranks a step is what a round adds"),
               .fixed = config.real_or_auto("step", Range::above(0.0),
                                            "Δ, what all values are counted in; auto: h times the root mean square of "
                                            "a step of the optimizer"),
+              .bits = config.real_or_auto("bits_per_value", Range::fraction_above_zero(),
+                                          "sums over all ranks: bits of a message, a value of the model, positions "
+                                          "included; Δ follows them. Where more than 1 is wanted, take fp4"),
               .dead_zone = config.real("dead_zone", 1.0, Range::between(0.5, 1.0),
                                        "θ: changes of less than θΔ are no news; 1 where nothing feeds back, else "
-                                       "0.7")} {}
+                                       "0.7")} {
+    config.require(!rule_.bits || !rule_.fixed, "bits_per_value", "not beside a step: leave one of the two out");
+  }
 
   bool exact() const override { return false; }
   std::optional<StepRule> step_rule() const override { return rule_; }

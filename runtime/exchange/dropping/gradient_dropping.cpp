@@ -33,7 +33,7 @@ class GradientDroppingPlan final : public ExchangePlan {
  public:
   GradientDroppingPlan(Config& exchange, Config& root)
       : schedule_(read_schedule(exchange)),
-        settings_{.push = {exchange, root, "sampled"},
+        settings_{.push = {exchange, root, {.selector = "sampled", .per_segment = false}},
                   .in_flight = read_in_flight(exchange, schedule_, packets_under_way)} {
     settings_.pull_density =
         exchange.real("pull_density", 0.0, Range::between(0.0, 1.0),

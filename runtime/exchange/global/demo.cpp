@@ -7,16 +7,19 @@
 // The optimizer should be plain SGD: a step of ± η everywhere. With P = 1 and density 1 it is signSGD.
 // Deviates from the paper in: δ_i collects gradients, there gradients times the learning rate of their iteration, which
 // differs where that changes; tensors of more than two dimensions are matrices of the first by the rest; DisTrO's
-// values of one bit are `quantiser: {name: one_bit}`.
+// values of one bit are `quantiser: {name: one_bit}`. With the quantiser `dead_zone` those coefficients travel that are
+// news (sparsify/quantisers/sum_step.hpp), of all blocks alike.
 // Cost per rank and iteration: topk's, ⌈log2 P⌉ messages and (P − 1) k entries; memory: two blocks (δ_i, c_i) beside
 // what is gathered; time: 3 transforms of 2 (a + b) operations a value, a and b the sides of a block.
 #include <algorithm>
+#include <optional>
 
 #include "runtime/collectives/gathered_sum.hpp"
 #include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/block_dct.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
 #include "runtime/replica/block_selection.hpp"
+#include "sparsify/quantisers/sum_step.hpp"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay {
@@ -39,7 +42,9 @@ class DeMo final : public Exchange, public Residual {
         selection_(sparsifier_, dct_.blocks()),
         momentum_(context.replica.layout.size()),
         coefficients_(context.replica.layout.size()),
-        wire_(*sparsifier_.codec, context.replica.layout.size(), row_ends(dct_.blocks()), &context.ledger) {}
+        step_(sparsifier_.news ? std::optional<SumStep>(*sparsifier_.news) : std::nullopt),
+        wire_(*sparsifier_.codec, context.replica.layout.size(), row_ends(dct_.blocks()), &context.ledger,
+              step_ ? &*step_ : nullptr) {}
 
   void start(Iteration) override {}
   void finish(Iteration k) override {
@@ -67,6 +72,7 @@ class DeMo final : public Exchange, public Residual {
   }
   void state(Archive& archive) override {
     sparsifier_.selector->state(archive);
+    if (step_) step_->state(archive);
     archive.values("momentum", momentum_.span());
   }
 
@@ -78,7 +84,12 @@ class DeMo final : public Exchange, public Residual {
     for (std::size_t i = 0; i < g.size(); ++i) delta[i] = beta * delta[i] + g[i];
     dct_.transform(delta, c);
     std::vector<std::uint32_t> positions;
-    selection_.select(c, sparsifier_.density(epoch_of(context_, k)), positions);
+    if (step_) {
+      step_->adds(g);
+      step_->select(c, positions);
+    } else {
+      selection_.select(c, sparsifier_.density(epoch_of(context_, k)), positions);
+    }
     SparseVector own;
     own.indices.reserve(positions.size());
     own.values.reserve(positions.size());
@@ -101,8 +112,9 @@ class DeMo final : public Exchange, public Residual {
   Sparsifier sparsifier_;
   BlockDct dct_;
   BlockSelection selection_;
-  FloatBlock momentum_;      // δ_i
-  FloatBlock coefficients_;  // c_i, and then those of what was sent and of the mean
+  FloatBlock momentum_;          // δ_i
+  FloatBlock coefficients_;      // c_i, and then those of what was sent and of the mean
+  std::optional<SumStep> step_;  // where coefficients that are news travel
   SparseWire wire_;
 };
 
@@ -114,7 +126,7 @@ Settings read_settings(Config& exchange, Config& root) {
   settings.sign = exchange.flag("sign", true, "the optimizer gets the sign of the mean, ± 1, and not the mean");
   Config section = root.section("sparsify");
   settings.sparsifier = std::make_shared<const Sparsifier>(
-      read_sparsifier(section, {.selector = "topk", .per_segment = true, .scope_is_fixed = true}));
+      read_sparsifier(section, {.selector = "topk", .per_segment = true, .scope_is_fixed = true, .news = true}));
   return settings;
 }
 
@@ -125,21 +137,18 @@ class DeMoPlan final : public CollectivePlan {
                     "; the mean is of the same iteration of all ranks. Leave it at lockstep");
   }
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
-    const Sparsifier& sparsifier = *settings_.sparsifier;
-    const std::size_t k = count(layout, sparsifier.largest_density());
-    const SparseWire wire(*sparsifier.codec, layout.size(), {});
+    const SparseWire wire(*settings_.sparsifier->codec, layout.size(), {});
     const auto p = static_cast<std::size_t>(topology.ranks());
-    return p * (p - 1) * (wire.bound(sparsifier.selector->most(k, layout.size())) + gather_header_bytes);
+    return p * (p - 1) * (wire.bound(most_entries(*settings_.sparsifier, blocks(layout))) + gather_header_bytes);
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
     const Sparsifier& sparsifier = *settings_.sparsifier;
-    const std::size_t k = count(layout, sparsifier.selector->density());
-    const SparseWire wire(*sparsifier.codec, layout.size(), {});
+    const std::size_t k = usual_entries(sparsifier, blocks(layout));
     ExchangeCost cost = gathered_cost({.ranks = topology.ranks(),
                                        .values = layout.size(),
                                        .k = k,
-                                       .message_bytes = wire.bound(k) + gather_header_bytes,
+                                       .message_bytes = usual_bytes(sparsifier, blocks(layout)) + gather_header_bytes,
                                        .selector_reads = sparsifier.selector->reads(k)},
                                       assumptions);
     constexpr double words = 14.0;  // δ and g; three transforms; δ − what was sent; the sign
@@ -150,20 +159,16 @@ class DeMoPlan final : public CollectivePlan {
     return std::make_unique<DeMo>(context, settings_);
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
-    const std::size_t k = count(layout, settings_.sparsifier->selector->density());
-    const SparseWire wire(*settings_.sparsifier->codec, layout.size(), {});
     // What is sent and what of it is left; of all ranks the parts, their sum, who has sent, and a sum in progress.
     const std::size_t lists = 2 + 4 * static_cast<std::size_t>(ranks);
-    return 2 * layout.size() * sizeof(float) + lists * wire.bound(k);
+    return 2 * layout.size() * sizeof(float) + lists * usual_bytes(*settings_.sparsifier, blocks(layout));
   }
   /// Where all of it is applied and not its sign, and nothing decays, a mean over senders is not the mean over ranks.
   ExchangeLaws laws() const override { return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true}; }
 
  private:
   void require_fitting(const Layout& layout) const override { require_positions(layout.size(), "the model"); }
-  std::size_t count(const Layout& layout, double density) const {
-    return BlockSelection(*settings_.sparsifier, BlockDct(layout, settings_.side).blocks()).count(density);
-  }
+  Layout blocks(const Layout& layout) const { return BlockDct(layout, settings_.side).blocks(); }
 
   Settings settings_;
 };

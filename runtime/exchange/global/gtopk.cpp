@@ -5,6 +5,8 @@
 // number of ranks; `merge: butterfly` needs half its messages and bytes; with
 // `residual: merger` or `owner` no mass is lost (the paper's rule, `published`, loses what an inner merge cuts off when
 // its position comes back from another subtree; `lost_mass_fraction` in the metrics says how much); exactly k values.
+// With the quantiser `dead_zone` what is news is merged (sparsify/quantisers/sum_step.hpp), k being how many values the
+// budget pays for; a merged sum is written in a step of its smallest value, and who writes it keeps the remainders.
 // Cost, entries of 8 bytes with the plain codec, L = ⌈log2 P⌉: `tree`: rank 0 receives L and sends L messages of k
 // entries; `butterfly`: every rank sends and receives L messages of k entries (one more if P is not a power of two);
 // memory: one block of residuals; time: one pass for r + g, the selector's passes, L merges of 2k entries.
@@ -85,9 +87,15 @@ ExchangeEntry gtopk_exchange() {
           .citation = "shi2019gtopk, Algorithms 3 and 4",
           .make = [](Config& exchange, Config& root) -> std::unique_ptr<ExchangePlan> {
             const Settings settings = read_settings(exchange);
-            SparseSgdSettings common(exchange, root);
+            SparseSgdSettings common(exchange, root, of_sums);
             exchange.require(settings.rule != ResidualRule::owner || common.sparsifier->codec->exact(), "residual",
                              "owner needs sparsify.quantiser none: sums of rounded values have no owner; use merger");
+            const std::optional<StepRule>& news = common.sparsifier->news;
+            root.section("sparsify")
+                .section("quantiser")
+                .require(!news || news->bits || news->fixed, "name",
+                         "with gtopk, which merges sums of ranks that have steps of their own, dead_zone needs the key "
+                         "bits_per_value or step");
             return plan_sparse_sgd(std::move(common), [settings] { return std::make_unique<GTopK>(settings); });
           }};
 }

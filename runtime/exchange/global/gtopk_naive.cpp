@@ -31,7 +31,7 @@ ExchangeEntry gtopk_naive_exchange() {
           .cost = "that of `topk`, and a selection among P k entries",
           .citation = "shi2019gtopk, Algorithm 2",
           .make = [](Config& exchange, Config& root) -> std::unique_ptr<ExchangePlan> {
-            return plan_sparse_sgd({exchange, root}, [] { return gathered_collective(KeepLargest()); });
+            return plan_sparse_sgd({exchange, root, of_sums}, [] { return gathered_collective(KeepLargest()); });
           }};
 }
 

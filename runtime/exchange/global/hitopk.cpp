@@ -156,7 +156,8 @@ class HiTopK final : public Exchange, public Residual {
 
 class HiTopKPlan final : public CollectivePlan {
  public:
-  HiTopKPlan(Config& exchange, Config& root) : settings_(exchange, root, "mstopk", true) {
+  HiTopKPlan(Config& exchange, Config& root)
+      : settings_(exchange, root, {.selector = "mstopk", .per_segment = false, .scope_is_fixed = true}) {
     node_size_ = static_cast<int>(
         exchange.integer("node_size", 0, Range::between(0, 1e6), "ranks a node, consecutive ones; 0: the machines'"));
     root.section("sparsify")

@@ -182,7 +182,8 @@ class LayerWiseTopK final : public Exchange, public Residual {
 
 class LayerWiseTopKPlan final : public CollectivePlan {
  public:
-  LayerWiseTopKPlan(Config& exchange, Config& root) : settings_(exchange, root, "topk", true) {
+  LayerWiseTopKPlan(Config& exchange, Config& root)
+      : settings_(exchange, root, {.selector = "topk", .per_segment = false, .scope_is_fixed = true}) {
     overlap_ = exchange.flag("overlap", true, "start segments during the backward pass");
     exchange.section("feedback")
         .require(settings_.feedback.clip_norm == 0.0, "clip_norm",

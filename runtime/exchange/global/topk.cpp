@@ -4,6 +4,7 @@
 // Deviates from the paper in: exactly k values, ties by lower position, where the paper takes those above the k-th;
 // values and positions in one message; sums in a fixed order, so that replicas stay equal bit by bit. One rank drops
 // what the selector drops, as many do.
+// With the quantiser `dead_zone` T(r) is what is news of r, in integers of one step (sparsify/quantisers/sum_step.hpp).
 // Cost per rank and iteration: ⌈log2 P⌉ messages, (P − 1) k entries of 8 bytes with the plain codec, 32 bytes of
 // headers each; memory: one block of residuals; time: one pass for r + g, the selector's passes, log2 P passes over P k
 // entries.
@@ -18,7 +19,7 @@ ExchangeEntry topk_exchange() {
           .cost = "ceil(log2 P) messages, (P - 1) k entries of 8 bytes a rank; one block of residuals",
           .citation = "shi2019gtopk, Algorithm 1; aji2017sparse",
           .make = [](Config& exchange, Config& root) -> std::unique_ptr<ExchangePlan> {
-            return plan_sparse_sgd({exchange, root}, [] { return gathered_collective(); });
+            return plan_sparse_sgd({exchange, root, of_sums}, [] { return gathered_collective(); });
           }};
 }
 

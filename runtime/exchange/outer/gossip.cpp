@@ -26,9 +26,9 @@ class OuterGossip final : public Exchange, public Measures, public IdleWork {
         waits_(exchange.schedule() == Schedule::lockstep),
         overlaps_(options.overlap),
         model_(context.replica.layout.size()),
-        correction_(context.replica.layout.size()),
+        difference_(context.replica.layout.size()),
         before_(options_.momentum > 0.0 && !of_differences(options) ? context.replica.layout.size() : 0),
-        round_block_(context.replica.layout, model_.span(), correction_.span()),
+        round_block_(context.replica.layout, model_.span(), difference_.span()),
         none_fired_(context.replica.layout.count()),
         outer_steps_(context.replica.layout.count(),
                      {.learning_rate = options.outer.learning_rate, .momentum = options.outer.momentum}) {
@@ -102,11 +102,11 @@ class OuterGossip final : public Exchange, public Measures, public IdleWork {
   /// By the v that is known by now: asynchronously it is newer than what the round began with.
   void take_step() {
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    const auto phi = model_.span(), x = context_.replica.values.span(), minus_v = correction_.span();
-    std::ranges::fill(minus_v, 0.0F);
+    const auto phi = model_.span(), x = context_.replica.values.span(), d = difference_.span();
+    for (std::size_t i = 0; i < d.size(); ++i) x[i] = d[i] = phi[i] - x[i];
     of_rounds_.round_work->correct();
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = (phi[i] - x[i]) + minus_v[i];
-    step_.step(x, 0, phi);
+    step_.step(d, 0, phi);
+    std::ranges::copy(x, d.begin());  // `finish` looks at it once more, and v is none of it
     std::ranges::copy(phi, x.begin());
   }
   void begin_round() {
@@ -147,7 +147,7 @@ class OuterGossip final : public Exchange, public Measures, public IdleWork {
   const bool waits_;
   const bool overlaps_;
   FloatBlock model_;       // φ, and z from the round's end until it has mixed
-  FloatBlock correction_;  // −v
+  FloatBlock difference_;  // D, the gradient of a round; D − v while the step is taken
   FloatBlock before_;      // u of the round before; empty without such a momentum
   Parameters round_block_;
   std::vector<std::uint8_t> none_fired_;
@@ -182,7 +182,7 @@ class OuterGossipPlan final : public ExchangePlan {
                                    const CostAssumptions& assumptions) const override {
     const std::optional<ExchangeCost> round = exchange_->cost(layout, topology, assumptions);
     if (!round) return std::nullopt;
-    constexpr double words = 10.0;  // φ, x and −v at the end of a round; φ, z, u before and x after mixing
+    constexpr double words = 12.0;  // φ, x and D at the end of a round; φ, z, u before and x after mixing
     ExchangeCost cost = of_an_iteration(*round, local_steps(), words * static_cast<double>(layout.size()));
     cost.overlaps = options_.overlap && local_steps() == 1;
     return cost;

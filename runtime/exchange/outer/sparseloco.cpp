@@ -9,7 +9,8 @@
 // paper's are `selector: {name: chunked, density: 0.0156, scope: per_segment}`. Unless `residual_decay` says otherwise
 // the residual does not decay (β = 1; the paper has 0.95). With β = 1 and the paper's mean, what is applied and what is
 // owed are together what the local steps have made. The deployed code's scaling of ranks whose values are longer than
-// the median rank's is left out.
+// the median rank's is left out. With the quantiser `dead_zone` what is news of r_i takes the place of the largest k
+// (sparsify/quantisers/sum_step.hpp).
 // Cost per rank and round: topk's, ⌈log2 P⌉ messages and (P − 1) k entries, 1/H of that an iteration; memory: topk's
 // and two blocks (φ, D), three with momentum.
 #include <algorithm>
@@ -80,7 +81,7 @@ class SparseLoCo final : public Exchange {
 
 /// The sum that topk has, with what SparseLoCo adds to it.
 std::unique_ptr<ExchangePlan> plan_sum(Config& exchange, Config& root) {
-  SparseSgdSettings settings(exchange, root);
+  SparseSgdSettings settings(exchange, root, of_sums);
   settings.feedback.decay =
       exchange.real("residual_decay", 1.0, Range::fraction_above_zero(),
                     "of what is owed, a round (β); below 1 some of it is lost; the paper has 0.95");

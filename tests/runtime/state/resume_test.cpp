@@ -197,8 +197,12 @@ std::vector<std::string> all_configurations() {
                       sparsify_section(selector));
     for (const SelectorEntry& selector : selectors())
       all.push_back(exchange_section(exchange.name, often) + sparsify_section(selector));
+    for (const char* rule : {"bits_per_value: 0.4", "horizon: 3", "step: 0.02"})
+      all.push_back(exchange_section(exchange.name, often) + "sparsify: {quantiser: {name: dead_zone, " + rule +
+                    "}}\n");
     for (const std::string& more : other_keys(exchange))
-      for (const std::string& sparsify : {std::string(), top_tenth})
+      for (const std::string& sparsify :
+           {std::string(), top_tenth, std::string("sparsify: {quantiser: {name: dead_zone, bits_per_value: 0.4}}\n")})
         all.push_back(exchange_section(exchange.name, (more.starts_with(", local_steps") ? "" : often) + more) +
                       sparsify);
   }
@@ -319,16 +323,20 @@ TEST_CASE("asynchronous ranks that meet, stop and go on keep their mean, and the
 
 TEST_CASE("another number of ranks takes over what was owed, all of it and nothing twice") {
   for (const ExchangeEntry& exchange : exchanges()) {
-    for (const std::string more : {"", ", node_size: 2", ", feedback: {momentum: 0.9}"}) {
-      const std::string yaml = exchange_section(exchange.name, more);
+    const std::string news = "sparsify: {quantiser: {name: dead_zone, step: 1}}\n";
+    for (const std::string& yaml :
+         {exchange_section(exchange.name), exchange_section(exchange.name, ", node_size: 2"),
+          exchange_section(exchange.name, ", feedback: {momentum: 0.9}"), exchange_section(exchange.name) + news}) {
       if (!takes(yaml)) continue;
       const ParticipantPlan plan(Config::from_text(yaml));
-      const bool owes = plan.exchange().laws().mixes == ExchangeLaws::Mixes::gradients || exchange.name == "sparseloco";
+      const bool owes = plan.exchange().laws().mixes == ExchangeLaws::Mixes::gradients ||
+                        exchange.name == "sparseloco" ||
+                        (exchange.name == "diloco" && yaml.find("dead_zone") != std::string::npos);
       if (!owes || exchange.name == "allreduce") continue;
       for (const int ranks : {1, 2, 4, 6}) {
         CAPTURE(yaml);
         CAPTURE(ranks);
-        if (more.find("node_size") != std::string::npos && ranks % 2 != 0) continue;
+        if (yaml.find("node_size") != std::string::npos && ranks % 2 != 0) continue;
         const Layout layout = reference::small_layout();
         const std::vector<float> initial(layout.size(), 1.0F);
         const auto topology = plan.topology(ranks);

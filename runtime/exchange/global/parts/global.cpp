@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/replica/block_selection.hpp"
+#include "sparsify/quantisers/sum_step.hpp"
+
 namespace hearsay {
 
 void run_collective(const ExchangeContext& context, const std::function<void()>& collective) {
@@ -58,6 +61,24 @@ void set_to_mean(const ExchangeContext& context, std::size_t offset, std::span<f
                        {&*bad, 1});
   context.device().clear(g);
   context.device().set_entries(total.indices, mean, g);
+}
+
+std::size_t usual_entries(const Sparsifier& sparsifier, const Layout& layout) {
+  if (sparsifier.news) return SumStep::usual_news(*sparsifier.news, layout.size());
+  return BlockSelection(sparsifier, layout).count(sparsifier.selector->density());
+}
+
+std::size_t most_entries(const Sparsifier& sparsifier, const Layout& layout) {
+  if (sparsifier.news) return SumStep::most_news(*sparsifier.news, layout.size());
+  const std::size_t k = BlockSelection(sparsifier, layout).count(sparsifier.largest_density());
+  return sparsifier.selector->most(k, layout.size());
+}
+
+std::size_t usual_bytes(const Sparsifier& sparsifier, const Layout& layout) {
+  const std::size_t longest = SparseWire(*sparsifier.codec, layout.size(), {}).bound(usual_entries(sparsifier, layout));
+  if (!sparsifier.news || !sparsifier.news->bits) return longest;
+  const double paid = *sparsifier.news->bits / 8.0 * static_cast<double>(layout.size());
+  return std::min(longest, static_cast<std::size_t>(std::ceil(paid)));
 }
 
 void count_events(const ExchangeContext& context, std::span<const std::uint32_t> positions) {

@@ -43,6 +43,12 @@ void divide_by_ranks(const ExchangeContext& context, std::size_t offset, std::sp
 /// g ← total / P, where g lives: what begins at `offset` of the block. Throws as `divide_by_ranks`.
 void set_to_mean(const ExchangeContext& context, std::size_t offset, std::span<float> g, const SparseVector& total);
 
+/// Entries of a block with these segments that travel in the later iterations, and in any at most.
+std::size_t usual_entries(const Sparsifier& sparsifier, const Layout& layout);
+std::size_t most_entries(const Sparsifier& sparsifier, const Layout& layout);
+/// Bytes of a message of the usual entries: what a budget of bits pays for, else the longest.
+std::size_t usual_bytes(const Sparsifier& sparsifier, const Layout& layout);
+
 /// An event for every segment in which something was selected; `positions` ascending, in the block.
 void count_events(const ExchangeContext& context, std::span<const std::uint32_t> positions);
 

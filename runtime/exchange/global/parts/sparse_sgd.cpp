@@ -1,9 +1,14 @@
 #include "runtime/exchange/global/parts/sparse_sgd.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
+#include "base/error.hpp"
 #include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
+#include "runtime/replica/finite.hpp"
+#include "sparsify/quantisers/sum_step.hpp"
 
 namespace hearsay {
 namespace {
@@ -52,16 +57,42 @@ class MeanOfSenders final : public SparseCollective {
   std::unique_ptr<SparseCollective> gathered_ = gathered_collective();
 };
 
+/// What of the residual is news: in the processor's memory.
+class NewsOfSums final : public SumSelection {
+ public:
+  NewsOfSums(const Layout& layout, SumStep& step) : layout_(layout), step_(step) {}
+
+  void take(std::span<float> r, std::span<const float> addend, float scale, double,
+            std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
+    step_.adds(addend, scale);
+    for (std::size_t i = 0; i < r.size(); ++i) r[i] += scale * addend[i];
+    try {
+      step_.select(r, positions);
+    } catch (const DivergenceError& error) {
+      name_segment(layout_, 0, r, "gradient", error);
+    }
+    values.resize(positions.size());
+    for (std::size_t i = 0; i < positions.size(); ++i) values[i] = std::exchange(r[positions[i]], 0.0F);
+  }
+
+ private:
+  const Layout& layout_;
+  SumStep& step_;
+};
+
 class SparseSgd final : public Exchange, public Measures, public Residual {
  public:
   SparseSgd(const ExchangeContext& context, const SparseSgdSettings& settings,
             std::unique_ptr<SparseCollective> collective)
       : context_(context),
         sparsifier_(settings.sparsifier->fresh()),
-        selection_(context.device().select_sums(context.replica.layout, sparsifier_)),
+        step_(sparsifier_.news ? std::optional<SumStep>(*sparsifier_.news) : std::nullopt),
+        selection_(step_ ? std::make_unique<NewsOfSums>(context.replica.layout, *step_)
+                         : context.device().select_sums(context.replica.layout, sparsifier_)),
         collective_(std::move(collective)),
         feedback_(settings.feedback, context.replica.layout.size(), context.peers.size(), context.replica.device),
-        wire_(*sparsifier_.codec, context.replica.layout.size(), row_ends(context.replica.layout), &context.ledger) {}
+        wire_(*sparsifier_.codec, context.replica.layout.size(), row_ends(context.replica.layout), &context.ledger,
+              step_ ? &*step_ : nullptr) {}
 
   void start(Iteration) override {}
 
@@ -69,7 +100,8 @@ class SparseSgd final : public Exchange, public Measures, public Residual {
     const auto g = context_.replica.gradients.span();
     const double density = sparsifier_.density(epoch_of(context_, k));
     const SparseVector own = select(g, density);
-    const std::size_t entries = BlockSelection(sparsifier_, context_.replica.layout).count(density);
+    const std::size_t entries =
+        step_ ? step_->usual_news(g.size()) : BlockSelection(sparsifier_, context_.replica.layout).count(density);
     run_collective(context_, [&] { sum_ = collective_->sum(Group(context_.peers), own, wire_, entries); });
     const PhaseTimer timer(context_.ledger, Phase::mix);
     feedback_.give_back(sum_.returned);
@@ -82,6 +114,7 @@ class SparseSgd final : public Exchange, public Measures, public Residual {
   void take_residual(std::span<const float> sum) override { take_own_part(feedback_, context_.peers, sum); }
   void state(Archive& archive) override {
     sparsifier_.selector->state(archive);
+    if (step_) step_->state(archive);
     feedback_.state(archive);
     collective_->state(archive);
   }
@@ -96,6 +129,7 @@ class SparseSgd final : public Exchange, public Measures, public Residual {
 
   ExchangeContext context_;
   Sparsifier sparsifier_;
+  std::optional<SumStep> step_;  // where what is news travels
   std::unique_ptr<SumSelection> selection_;
   std::unique_ptr<SparseCollective> collective_;
   ErrorFeedback feedback_;
@@ -109,11 +143,8 @@ class SparseSgdPlan final : public CollectivePlan {
       : settings_(std::move(settings)), make_(std::move(make)) {}
 
   std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const override {
-    const Sparsifier& sparsifier = *settings_.sparsifier;
-    const std::size_t k = BlockSelection(sparsifier, layout).count(sparsifier.largest_density());
-    const SparseWire wire(*sparsifier.codec, layout.size(), {});
-    const std::size_t longest = wire.bound(sparsifier.selector->most(k, layout.size()));
-    return make_()->worst_case_bytes(topology.ranks(), longest);
+    const SparseWire wire(*settings_.sparsifier->codec, layout.size(), {});
+    return make_()->worst_case_bytes(topology.ranks(), wire.bound(most_entries(*settings_.sparsifier, layout)));
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
@@ -126,7 +157,9 @@ class SparseSgdPlan final : public CollectivePlan {
     const std::size_t lists = make_()->lists(ranks) * settings_.shape(layout, ranks).message_bytes;
     return feedback_bytes(settings_.feedback, layout.size()) + lists + candidate_bytes(layout);
   }
-  bool runs_on(const Device& device) const override { return device.selects_sums(*settings_.sparsifier); }
+  bool runs_on(const Device& device) const override {
+    return settings_.sparsifier->news ? device.is_processor() : device.selects_sums(*settings_.sparsifier);
+  }
   ExchangeLaws laws() const override {
     return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = make_()->keeps_mass()};
   }
@@ -135,9 +168,7 @@ class SparseSgdPlan final : public CollectivePlan {
   void require_fitting(const Layout& layout) const override { require_positions(layout.size(), "the model"); }
   /// What a selection keeps from call to call: 8 bytes a candidate, of which `topk` has most (topk.cpp).
   std::size_t candidate_bytes(const Layout& layout) const {
-    const Sparsifier& sparsifier = *settings_.sparsifier;
-    const std::size_t k = BlockSelection(sparsifier, layout).count(sparsifier.largest_density());
-    return 8 * std::min(layout.size(), 8 * k + 1024);
+    return 8 * std::min(layout.size(), 8 * most_entries(*settings_.sparsifier, layout) + 1024);
   }
 
   SparseSgdSettings settings_;
@@ -157,21 +188,18 @@ std::unique_ptr<SparseCollective> gathered_collective(std::function<void(SparseS
 
 std::unique_ptr<SparseCollective> mean_of_senders_collective() { return std::make_unique<MeanOfSenders>(); }
 
-SparseSgdSettings::SparseSgdSettings(Config& exchange, Config& root, std::string_view default_selector,
-                                     bool scope_is_fixed)
+SparseSgdSettings::SparseSgdSettings(Config& exchange, Config& root, const SparsifierDefaults& defaults)
     : feedback(read_feedback(exchange)) {
   Config section = root.section("sparsify");
-  sparsifier = std::make_shared<const Sparsifier>(
-      read_sparsifier(section, {.selector = default_selector, .per_segment = false, .scope_is_fixed = scope_is_fixed}));
+  sparsifier = std::make_shared<const Sparsifier>(read_sparsifier(section, defaults));
 }
 
 SparseShape SparseSgdSettings::shape(const Layout& layout, int ranks) const {
-  const std::size_t k = BlockSelection(*sparsifier, layout).count(sparsifier->selector->density());
-  const SparseWire wire(*sparsifier->codec, layout.size(), {});
+  const std::size_t k = usual_entries(*sparsifier, layout);
   return {.ranks = ranks,
           .values = layout.size(),
           .k = k,
-          .message_bytes = wire.bound(k),
+          .message_bytes = usual_bytes(*sparsifier, layout),
           .selector_reads = sparsifier->selector->reads(k)};
 }
 

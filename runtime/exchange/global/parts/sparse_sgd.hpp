@@ -38,14 +38,15 @@ std::unique_ptr<SparseCollective> gathered_collective(std::function<void(SparseS
 /// The same with a sum that is P times the mean over the ranks that have sent a value: it does not keep mass.
 std::unique_ptr<SparseCollective> mean_of_senders_collective();
 
-/// The sections that all of these algorithms read: `exchange.feedback` and `sparsify`; `sparsify_default` is the
-/// selector.
-struct SparseSgdSettings {
-  /// With `scope_is_fixed` there is no key `sparsify.selector.scope`: the algorithm says where it selects.
-  SparseSgdSettings(Config& exchange, Config& root, std::string_view default_selector = "topk",
-                    bool scope_is_fixed = false);
+/// What those of these algorithms choose that add whole residuals: the largest values of the model, or those that are
+/// news.
+inline constexpr SparsifierDefaults of_sums{.selector = "topk", .per_segment = false, .news = true};
 
-  /// The longest message of the later iterations' k entries, out of `values`.
+/// The sections that all of these algorithms read: `exchange.feedback` and `sparsify`.
+struct SparseSgdSettings {
+  SparseSgdSettings(Config& exchange, Config& root, const SparsifierDefaults& defaults);
+
+  /// The longest message of the later iterations' k entries, out of `values`; where a budget says so, one of its bits.
   SparseShape shape(const Layout& layout, int ranks) const;
 
   FeedbackOptions feedback;

@@ -1,6 +1,7 @@
 #pragma once
 // What the tests of outer steps share: gradients that do not depend on x, and outer steps in double on their own.
 #include <cmath>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,55 @@ inline JobOutcome train_given(const std::string& yaml, int ranks, Iteration iter
   return train_locally(
       yaml, layout, initial, Given(),
       {.ranks = ranks, .descent = {.learning_rate = 0.125}, .iterations = iterations, .run = Ranks::threads});
+}
+
+/// x of rank 0 after some steps of 1 along multiples of `unit`, and Σ over ranks of x and of what they owe.
+struct Account {
+  std::vector<double> x, x_of_all, owed;
+  std::uint64_t payload_bytes = 0;
+};
+inline Account account(const std::string& yaml, int ranks, Iteration iterations, int unit = 1) {
+  const Layout layout = reference::small_layout();
+  const std::vector<float> initial(layout.size(), 0.0F);
+  const Plan plan(yaml);
+  const Topology topology = plan.topology(ranks);
+  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan.exchange()};
+  Account result{.x = std::vector<double>(layout.size()),
+                 .x_of_all = std::vector<double>(layout.size()),
+                 .owed = std::vector<double>(layout.size())};
+  std::mutex one_at_a_time;
+  run_local_ranks(job, [&](LocalRank& rank) {
+    const auto x = rank.replica.values.span(), g = rank.replica.gradients.span();
+    for (Iteration k = 0; k < iterations; ++k) {
+      rank.member.start(k);
+      whole_numbers(rank.rank(), k, unit, g);
+      rank.member.finish(k);
+      for (std::size_t e = 0; e < x.size(); ++e) x[e] -= g[e];
+      rank.member.stepped(k);
+    }
+    std::vector<float> residual(x.size());
+    add_residual(rank.member.exchange(), residual);
+    const std::lock_guard lock(one_at_a_time);
+    for (std::size_t e = 0; e < x.size(); ++e) {
+      if (rank.rank() == 0) result.x[e] = static_cast<double>(x[e]);
+      result.x_of_all[e] += static_cast<double>(x[e]);
+      result.owed[e] += static_cast<double>(residual[e]);
+    }
+    result.payload_bytes += rank.ledger.totals().payload_bytes;
+  });
+  return result;
+}
+
+/// Σ over ranks and iterations of their gradients, multiples of `unit`.
+inline std::vector<double> made_by_all(int ranks, Iteration iterations, int unit, std::size_t n) {
+  std::vector<double> made(n);
+  std::vector<float> g(n);
+  for (int r = 0; r < ranks; ++r)
+    for (Iteration k = 0; k < iterations; ++k) {
+      whole_numbers(r, k, unit, g);
+      for (std::size_t e = 0; e < n; ++e) made[e] += static_cast<double>(g[e]);
+    }
+  return made;
 }
 
 /// The graph of exchanges that go along none: where tests read `topology:` apart from the exchange.

@@ -64,6 +64,21 @@ TEST_CASE("on a complete graph, with momentum of differences, gasloc is diloco")
                train("exchange: {name: diloco, " + keys + "}}\n", ranks), 1e-5);
 }
 
+// Δ is of outer differences: without them there would be no step to count in, and nothing would travel.
+TEST_CASE("single values of outer steps are events, and the mean goes where it goes with all of them") {
+  const std::string rounds = std::string("local_steps: 4, mixing: {name: difference, gamma: 1}, ") + plain_outer;
+  for (const std::string more : {"", ", correction: {name: drift, strength: 0.3}", ", copies: edge"}) {
+    CAPTURE(more);
+    const std::string yaml =
+        ring + gossip(rounds + more) + "trigger: {name: value_events}\nsparsify: {quantiser: {horizon: 2}}\n";
+    const JobOutcome job = train_given(yaml, 4, 40);
+    CHECK(job.totals().messages > 0);
+    CHECK(job.totals().payload_bytes < 4 * 2 * 10 * 4 * reference::small_layout().size());
+    if (more.find("drift") == std::string::npos)
+      check_close(mean_of(job), mean_way(4, job.ranks[0].x.size(), 40, 4, 1.0, 0.0, true), 2e-4);
+  }
+}
+
 /// Where models are that have all taken a step from 0 in the first round and none ever after, but by mixing on a ring
 /// of equal weights and by momentum; in double.
 std::vector<double> after_one_step(const std::vector<double>& step, Iteration rounds, double mu,

@@ -28,52 +28,6 @@ TEST_CASE("where everything travels it is DiLoCo, to rounding") {
   }
 }
 
-/// x after some rounds of three steps along multiples of `unit`, and Σ over ranks of what they owe.
-struct Account {
-  std::vector<double> x, owed;
-  std::uint64_t payload_bytes = 0;
-};
-Account account(const std::string& yaml, int ranks, Iteration iterations, int unit = 1) {
-  const Layout layout = reference::small_layout();
-  const std::vector<float> initial(layout.size(), 0.0F);
-  const Plan plan(yaml);
-  const Topology topology = plan.topology(ranks);
-  const LocalJob job{.topology = topology, .layout = layout, .initial = initial, .plan = plan.exchange()};
-  Account result{.x = std::vector<double>(layout.size()), .owed = std::vector<double>(layout.size())};
-  std::mutex one_at_a_time;
-  run_local_ranks(job, [&](LocalRank& rank) {
-    const auto x = rank.replica.values.span(), g = rank.replica.gradients.span();
-    for (Iteration k = 0; k < iterations; ++k) {
-      rank.member.start(k);
-      whole_numbers(rank.rank(), k, unit, g);
-      rank.member.finish(k);
-      for (std::size_t e = 0; e < x.size(); ++e) x[e] -= g[e];
-      rank.member.stepped(k);
-    }
-    std::vector<float> residual(x.size());
-    add_residual(rank.member.exchange(), residual);
-    const std::lock_guard lock(one_at_a_time);
-    for (std::size_t e = 0; e < x.size(); ++e) {
-      if (rank.rank() == 0) result.x[e] = static_cast<double>(x[e]);
-      result.owed[e] += static_cast<double>(residual[e]);
-    }
-    result.payload_bytes += rank.ledger.totals().payload_bytes;
-  });
-  return result;
-}
-
-/// Σ over ranks and iterations of their gradients, multiples of `unit`.
-std::vector<double> made_by_all(int ranks, Iteration iterations, int unit, std::size_t n) {
-  std::vector<double> made(n);
-  std::vector<float> g(n);
-  for (int r = 0; r < ranks; ++r)
-    for (Iteration k = 0; k < iterations; ++k) {
-      whole_numbers(r, k, unit, g);
-      for (std::size_t e = 0; e < n; ++e) made[e] += static_cast<double>(g[e]);
-    }
-  return made;
-}
-
 // Multiples of the number of ranks: a mean is a whole number, so everything is exact.
 TEST_CASE("what is applied and what is owed are together what the local steps have made, exactly") {
   constexpr Iteration iterations = 15;

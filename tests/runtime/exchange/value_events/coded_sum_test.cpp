@@ -1,0 +1,80 @@
+// Outer differences of which only what is news travels: sparseloco's and diloco's sums in integers of one step.
+#include <cmath>
+
+#include "tests/runtime/exchange/outer/given.hpp"
+
+namespace hearsay {
+namespace {
+
+using namespace test;
+
+constexpr const char* plain_outer = "outer: {learning_rate: 1, momentum: 0}";
+
+std::string coded(const std::string& exchange, const std::string& rule) {
+  return everybody + "exchange: " + exchange + "\nsparsify: {quantiser: {name: dead_zone, " + rule + "}}\n";
+}
+
+// Multiples of the number of ranks, and so are steps: a mean is a whole number, and everything is exact.
+TEST_CASE("what is applied and what is owed are together what the local steps have made, exactly") {
+  constexpr Iteration iterations = 15;
+  for (const std::string name : {"{name: sparseloco, local_steps: 3", "{name: diloco, local_steps: 3",
+                                 "{name: diloco, local_steps: 3, fragments: 3"}) {
+    for (const int ranks : {1, 2, 3, 4, 8}) {
+      const std::string step = "step: " + std::to_string(4 * ranks);
+      for (const std::string& rule : {step, std::string("bits_per_value: 0.3"), std::string("bits_per_value: 0.9")}) {
+        if (ranks == 3 && rule != step) continue;
+        CAPTURE(name);
+        CAPTURE(rule);
+        CAPTURE(ranks);
+        const Account sent = account(coded(name + ", " + plain_outer + "}", rule), ranks, iterations, ranks);
+        const std::vector<double> made = made_by_all(ranks, iterations, ranks, sent.x.size());
+        double owed = 0.0, moved = 0.0;
+        for (std::size_t e = 0; e < made.size(); ++e) {
+          CHECK(sent.owed[e] - sent.x_of_all[e] == made[e]);
+          owed += std::abs(sent.owed[e]);
+          moved += std::abs(sent.x[e]);
+        }
+        CHECK(owed > 0.0);
+        CHECK(moved > 0.0);
+      }
+    }
+  }
+}
+
+// Differences are multiples of 1/8, and of no more than 4.
+TEST_CASE("where the step divides all differences, coded diloco is diloco, bit for bit") {
+  for (const std::string keys : {"", ", fragments: 4", ", fragments: 2, delay_steps: 1", ", delay_steps: 3"}) {
+    for (const int ranks : {1, 2, 4, 8}) {
+      CAPTURE(keys);
+      CAPTURE(ranks);
+      const std::string exchange = "{name: diloco, local_steps: 4" + keys + ", " + plain_outer + "}";
+      const JobOutcome dense = train_given(everybody + "exchange: " + exchange + "\n", ranks, 21);
+      CHECK(train_given(coded(exchange, "step: 0.125"), ranks, 21).hashes() == dense.hashes());
+    }
+  }
+}
+
+TEST_CASE("all ranks end a round with the same model, and no round has more bytes than the bound") {
+  const Layout layout = reference::small_layout();
+  for (const std::string name : {"sparseloco", "diloco"}) {
+    for (const int ranks : {2, 3, 5, 8}) {
+      const std::string yaml = coded("{name: " + name + ", local_steps: 4}", "bits_per_value: 0.5");
+      const JobOutcome job = train_given(yaml, ranks, 20);
+      for (const RankOutcome& rank : job.ranks) CHECK(rank.hash == job.ranks[0].hash);
+      const std::size_t worst = Plan(yaml).exchange().worst_case_bytes(layout, Plan(yaml).topology(ranks));
+      CHECK(job.totals().bytes() <= 5 * worst);
+      CHECK(job.totals().bytes() > 0);
+    }
+  }
+}
+
+TEST_CASE("diloco with another selection or rounding names the exchange that has it") {
+  for (const std::string sparsify : {"{selector: {name: topk}}", "{quantiser: {name: two_bit}}"})
+    CHECK(said_of("exchange: {name: diloco}\nsparsify: " + sparsify + "\n").find("{name: sparseloco}") !=
+          std::string::npos);
+  CHECK(said_of("exchange: {name: noloco}\nsparsify: {quantiser: {name: dead_zone}}\n").find("sparsify") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace hearsay
