@@ -154,7 +154,7 @@ TEST_CASE("a divergence is told of its rank and iteration once, and has one reme
   for (const auto place : {DivergenceError::Place::missing, DivergenceError::Place::said}) {
     Rehearsal rehearsal({0.25, 0.75});
     rehearsal.record.diverge_at = 1;
-    rehearsal.record.finding = {"rank of 'Lower ' is nan", place};
+    rehearsal.record.finding = DivergenceError("rank of 'Lower ' is nan", place);
     std::string said;
     try {
       rehearsal.run(5);
