@@ -77,7 +77,9 @@ std::optional<MeetingPlace> meeting_place(const Launch& launch, const Variables&
                      .ranks = static_cast<int>(*launch.ranks),
                      .job = job_name(variables),
                      .folder = {}};
-  if (const std::string named = value(variables, "HEARSAY_RENDEZVOUS"); !named.empty())
+  const std::string named = value(variables, "HEARSAY_RENDEZVOUS");
+  place.folder_is_named = !named.empty();
+  if (place.folder_is_named)
     place.folder = named;
   else if (is_on_one_host(launch, variables))
     place.folder = folder_of_host();

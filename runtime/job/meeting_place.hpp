@@ -13,6 +13,7 @@ struct MeetingPlace {
   std::string job;  ///< a name that SharedFolder takes
   /// None where the processes may be on several hosts, and nobody has named a folder that all of them see.
   std::optional<std::filesystem::path> folder;
+  bool folder_is_named = false;  ///< HEARSAY_RENDEZVOUS; else it is this user's own on this host
 };
 
 /// Of a launcher's processes; none where the launcher does not say how many there are. Throws ConfigError where

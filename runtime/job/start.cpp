@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 
@@ -38,6 +39,7 @@ std::chrono::milliseconds patience(std::chrono::milliseconds usual) {
 /// Throws ConfigError where there is none.
 std::unique_ptr<sockets::Rendezvous> rendezvous(const MeetingPlace& at, const Launch& launch,
                                                 const OtherPlace& elsewhere) {
+  if (at.folder && !at.folder_is_named) sockets::require_private_folder(*at.folder);
   if (at.folder) return std::make_unique<sockets::SharedFolder>(*at.folder, at.job);
   std::unique_ptr<sockets::Rendezvous> other = elsewhere ? elsewhere(at.job) : nullptr;
   if (!other)
@@ -52,6 +54,10 @@ std::unique_ptr<Job> meet(sockets::Rendezvous& place, const MeetingPlace& at, co
   sockets::MeetingOptions options{
       .job = at.job, .token = variable("HEARSAY_JOB_TOKEN"), .interface = variable("HEARSAY_INTERFACE")};
   options.patience = patience(options.patience);
+  options.waits = [&](const std::string& missing) {
+    std::fprintf(stderr, "hearsay: [rank %d] has waited 10 seconds at %s for rank %s\n", at.rank, place.name().c_str(),
+                 missing.c_str());
+  };
   return std::make_unique<sockets::Job>(
       sockets::meet(place, {.rank = at.rank, .ranks = at.ranks}, {.build = build, .configuration = ""}, options));
 }

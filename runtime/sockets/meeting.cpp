@@ -68,6 +68,7 @@ class Meeting {
   void look_at(const std::string& key);
   bool is_present(const MemberRecord& member, const std::string& key);
   [[noreturn]] void refuse(const std::string& why);
+  void tell_who_is_missing();
   std::optional<std::string> unlike(const FoundRecord& there) const;
   void meet_other_hosts();
   void knock_at(int rank);
@@ -78,7 +79,7 @@ class Meeting {
   Rendezvous& rendezvous_;
   const MeetingOptions& options_;
   const Deadline until_;
-  bool left_token_ = false, announced_ = false;
+  bool left_token_ = false, announced_ = false, told_ = false;
   Secret secret_;
   Door door_;
   std::vector<std::optional<MemberRecord>> found_;  // by rank
@@ -104,8 +105,19 @@ void Meeting::find_all() {
     for (const std::string& key : rendezvous_.list(members_key)) look_at(key);
     if (std::ranges::all_of(found_, [](const auto& member) { return member.has_value(); })) return;
     if (too_late()) throw nobody_came("has come to " + rendezvous_.name());
+    tell_who_is_missing();
     wait();
   }
+}
+
+void Meeting::tell_who_is_missing() {
+  constexpr std::chrono::seconds soon{10};
+  if (told_ || until_ - std::chrono::steady_clock::now() > options_.patience - soon) return;
+  told_ = true;
+  std::string missing;
+  for (std::size_t rank = 0; rank < found_.size(); ++rank)
+    if (!found_[rank]) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+  options_.waits(missing);
 }
 
 /// Takes the record of one who is like this process.

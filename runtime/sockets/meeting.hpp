@@ -5,6 +5,7 @@
 // other, both say so. What somebody has left there who is gone is as if it were not there. Afterwards nobody needs the
 // place any more. Cost: P records; P(P − 1)/2 connections, a descriptor each on both sides.
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,8 @@ struct MeetingOptions {
   std::chrono::milliseconds patience{std::chrono::minutes{2}};  ///< with those who do not come
   std::string interface {};       ///< name or address of the one for other hosts; empty: all
   std::string host = own_host();  ///< members that say the same share memory
+  /// Told once, after ten seconds, who has not come yet: "1, 3".
+  std::function<void(const std::string& missing)> waits = [](const std::string&) {};
 };
 
 /// Returns when all are connected. Throws ConfigError for a member that is not like this one, or a seat that is taken;

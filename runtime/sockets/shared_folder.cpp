@@ -45,6 +45,11 @@ void require_own(const std::filesystem::path& folder) {
 
 }  // namespace
 
+void require_private_folder(const std::filesystem::path& folder) {
+  if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) throw cannot("make", folder);
+  require_own(folder);
+}
+
 SharedFolder::SharedFolder(const std::filesystem::path& folder, const std::string& job) : folder_(folder / job) {
   if (!is_name(job))
     throw ConfigError("'" + job +
@@ -52,8 +57,7 @@ SharedFolder::SharedFolder(const std::filesystem::path& folder, const std::strin
                       "first (HEARSAY_JOB)");
   std::error_code ignored;  // whoever makes it: what counts is that it is there
   std::filesystem::create_directories(folder, ignored);
-  if (::mkdir(folder_.c_str(), S_IRWXU) != 0 && errno != EEXIST) throw cannot("make", folder_);
-  require_own(folder_);
+  require_private_folder(folder_);
 }
 
 SharedFolder::~SharedFolder() { ::rmdir(folder_.c_str()); }

@@ -6,6 +6,10 @@
 
 namespace hearsay::sockets {
 
+/// Makes a folder of this user alone (0700) where it is missing. Throws ConfigError where it is somebody else's, or
+/// others may look into it; DataError where it cannot be made.
+void require_private_folder(const std::filesystem::path& folder);
+
 /// A key is a file in FOLDER/JOB, which is made where it is missing and belongs to this user alone (0700). A text
 /// appears by `rename` or `link`, so it is whole, on network file systems too.
 class SharedFolder final : public Rendezvous {
