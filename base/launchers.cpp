@@ -13,7 +13,7 @@ constexpr std::string_view unknown, srun = "srun", kubernetes = "an indexed job 
 /// Innermost first: a launcher of MPI may have been started by a scheduler's.
 constexpr bool never_tells_mpi = false;
 constexpr std::array launchers{
-    Launcher{"`hearsay launch` (or what else sets its variables)", "HEARSAY_RANKS", "HEARSAY_RANK", never_tells_mpi},
+    hearsay_launcher,
     Launcher{"mpirun of Open MPI", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
     Launcher{"mpiexec of MPICH or Intel MPI (or what else speaks PMI)", "PMI_SIZE", "PMI_RANK"},
     Launcher{"mpirun_rsh of MVAPICH", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"},

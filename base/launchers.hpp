@@ -21,6 +21,9 @@ struct Launcher {
   bool may_tell_mpi = true;  ///< whether an MPI may have heard of the others by it
 };
 
+/// `hearsay launch`, and what else sets its variables.
+inline constexpr Launcher hearsay_launcher{"`hearsay launch`", "HEARSAY_RANKS", "HEARSAY_RANK", false};
+
 /// What a launcher says of its job.
 struct Launch {
   Launcher by;

@@ -5,12 +5,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -18,7 +20,6 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "base/text/shown.hpp"
 #include "runtime/sockets/secret.hpp"
 
 namespace hearsay {
@@ -28,6 +29,10 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr int signal_base = 128;
 constexpr std::array forwarded{SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU};
+
+/// The thread that asks for signals. Another one of this process (numpy has some) hands on what it gets.
+std::atomic<pid_t> asking_thread{0};
+void hand_on(int signal) { ::syscall(SYS_tgkill, ::getpid(), asking_thread.load(), signal); }
 
 /// A folder in which the processes meet, gone with the job.
 class MeetingFolder {
@@ -57,7 +62,14 @@ class BlockedSignals {
   BlockedSignals() {
     ::sigemptyset(&all_);
     ::sigaddset(&all_, SIGCHLD);
-    for (const int number : forwarded) ::sigaddset(&all_, number);
+    asking_thread = ::gettid();
+    struct sigaction handing_on {};
+    handing_on.sa_handler = hand_on;
+    handing_on.sa_flags = SA_RESTART;
+    for (const int number : forwarded) {
+      ::sigaddset(&all_, number);
+      ::sigaction(number, &handing_on, nullptr);
+    }
     ::sigprocmask(SIG_BLOCK, &all_, &before_);
   }
   ~BlockedSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
@@ -65,11 +77,11 @@ class BlockedSignals {
   BlockedSignals& operator=(const BlockedSignals&) = delete;
 
   const sigset_t& before() const { return before_; }
-  /// The next signal and who has sent it; nothing within a quarter of a second.
-  std::optional<siginfo_t> next() const {
+  /// The next signal; nothing within a quarter of a second.
+  std::optional<int> next() const {
     constexpr timespec longest{.tv_sec = 0, .tv_nsec = 250'000'000};
-    siginfo_t said{};
-    return ::sigtimedwait(&all_, &said, &longest) > 0 ? std::optional(said) : std::nullopt;
+    const int signal = ::sigtimedwait(&all_, nullptr, &longest);
+    return signal > 0 ? std::optional(signal) : std::nullopt;
   }
 
  private:
@@ -84,7 +96,6 @@ class LocalJob {
     ::setenv("HEARSAY_JOB_TOKEN", sockets::new_token().c_str(), 1);
     ::setenv("HEARSAY_RENDEZVOUS", folder_.path().c_str(), 1);
     ::setenv("OMP_NUM_THREADS", "1", 0);
-    for (int rank = 0; rank < launch.ranks; ++rank) start(rank);
   }
   /// What has begun ends, also where a later one could not be started.
   ~LocalJob() {
@@ -95,8 +106,9 @@ class LocalJob {
   LocalJob& operator=(const LocalJob&) = delete;
 
   int run() {
+    for (int rank = 0; rank < launch_.ranks; ++rank) start(rank);
     while (!running_.empty()) {
-      if (const auto signal = signals_.next(); signal && signal->si_signo != SIGCHLD) pass_on(*signal);
+      if (const auto signal = signals_.next(); signal && *signal != SIGCHLD) tell_all(*signal);
       collect();
       end_the_others();
     }
@@ -108,10 +120,6 @@ class LocalJob {
   [[noreturn]] void become(int rank, int complaints) const;
   void tell_all(int signal) const {
     for (const pid_t process : running_) ::kill(process, signal);
-  }
-  /// A terminal's own go to all of its processes without us.
-  void pass_on(const siginfo_t& signal) const {
-    if (signal.si_code != SI_KERNEL) tell_all(signal.si_signo);
   }
   void collect();
   void end_the_others();
@@ -145,7 +153,9 @@ void LocalJob::start(int rank) {
 
 /// In the new process: the pipe is closed by what it becomes, or has why it could not.
 void LocalJob::become(int rank, int complaints) const {
+  ::setpgid(0, 0);  // a signal to this launcher's group comes by the launcher, and once
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  for (const int number : forwarded) ::signal(number, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
   ::setenv("HEARSAY_RANK", std::to_string(rank).c_str(), 1);
   std::vector<char*> words;
@@ -165,9 +175,10 @@ void LocalJob::collect() {
     if (std::erase(running_, process) == 0) continue;
     const int code = WIFSIGNALED(status) ? signal_base + WTERMSIG(status) : WEXITSTATUS(status);
     any_ended_well_ = any_ended_well_ || code == 0;
-    if (code == 0 || failed_at_) continue;
-    code_ = code;
-    failed_at_ = std::chrono::steady_clock::now();
+    if (code == 0) continue;
+    // Those that have lost a member end with 4: what it has ended with says more.
+    if (code_ == 0 || code_ == static_cast<int>(ExitCode::communication)) code_ = code;
+    if (!failed_at_) failed_at_ = std::chrono::steady_clock::now();
   }
 }
 

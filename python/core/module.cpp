@@ -147,7 +147,11 @@ std::unique_ptr<Job> job_of(std::optional<int> communicator, const py::object& s
     py::object made = store.is_none() ? py::none() : store(job);
     return made.is_none() ? nullptr : std::make_unique<Store>(std::move(made));
   };
-  if (!communicator) return start_job(std::string(full_version), elsewhere);
+  const auto idle = [] {
+    const py::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  };
+  if (!communicator) return start_job({.build = std::string(full_version), .elsewhere = elsewhere, .idle = idle});
   return std::make_unique<mpi::Environment>(mpi::CommunicatorHandle::from_fortran(*communicator));
 }
 

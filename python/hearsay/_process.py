@@ -57,7 +57,7 @@ class _Process:
         if self.child:
             raise RuntimeError(
                 "this is a forked process (a DataLoader's worker?): its parent is the rank. Call hearsay.join, rank "
-                "and size in the process that mpirun has started"
+                "and size in the process that the launcher has started"
             )
         if self.job is not None:
             return

@@ -9,12 +9,12 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/job_size.hpp"
+#include "base/ids.hpp"
 
 namespace hearsay {
 namespace {
 
-constexpr std::string_view own_rank = "HEARSAY_RANK", own_ranks = "HEARSAY_RANKS";
+constexpr std::string_view own_rank = hearsay_launcher.rank, own_ranks = hearsay_launcher.size;
 
 std::string value(const Variables& variables, std::string_view name) {
   const auto found = variables.find(name);
@@ -86,9 +86,9 @@ std::optional<MeetingPlace> meeting_place(const Launch& launch, const Variables&
   return place;
 }
 
-void require_own_variables(const Variables& variables) {
+std::optional<Launch> own_launch(const Variables& variables) {
   const std::string rank = value(variables, own_rank), ranks = value(variables, own_ranks);
-  if (rank.empty() && ranks.empty()) return;
+  if (rank.empty() && ranks.empty()) return std::nullopt;
   const std::string both = "HEARSAY_RANK=" + rank + ", HEARSAY_RANKS=" + ranks + ": ";
   if (rank.empty() || ranks.empty())
     throw ConfigError(both +
@@ -97,6 +97,7 @@ void require_own_variables(const Variables& variables) {
   const auto of = number(ranks), at = number(rank);
   if (!of || !at || *of < 1 || *at >= *of)
     throw ConfigError(both + "HEARSAY_RANKS is a number from 1 on, and HEARSAY_RANK one from 0 to below it");
+  return Launch{.by = hearsay_launcher, .ranks = *of, .rank = *at};
 }
 
 }  // namespace hearsay

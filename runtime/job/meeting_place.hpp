@@ -16,11 +16,11 @@ struct MeetingPlace {
   bool folder_is_named = false;  ///< HEARSAY_RENDEZVOUS; else it is this user's own on this host
 };
 
-/// Of a launcher's processes; none where the launcher does not say how many there are. Throws ConfigError where
-/// HEARSAY_RANK and HEARSAY_RANKS do not fit each other.
+/// Of a launcher's processes; none where the launcher does not say how many there are.
 std::optional<MeetingPlace> meeting_place(const Launch& launch, const Variables& variables);
 
-/// Throws ConfigError where only one of HEARSAY_RANK and HEARSAY_RANKS is there, or they are no rank and no number.
-void require_own_variables(const Variables& variables);
+/// What HEARSAY_RANK and HEARSAY_RANKS say, whatever is around them; none where neither is there. Throws ConfigError
+/// where only one of them is, or they are no rank and no number.
+std::optional<Launch> own_launch(const Variables& variables);
 
 }  // namespace hearsay

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -38,10 +40,10 @@ std::chrono::milliseconds patience(std::chrono::milliseconds usual) {
 
 /// Throws ConfigError where there is none.
 std::unique_ptr<sockets::Rendezvous> rendezvous(const MeetingPlace& at, const Launch& launch,
-                                                const OtherPlace& elsewhere) {
+                                                const StartOptions& options) {
   if (at.folder && !at.folder_is_named) sockets::require_private_folder(*at.folder);
   if (at.folder) return std::make_unique<sockets::SharedFolder>(*at.folder, at.job);
-  std::unique_ptr<sockets::Rendezvous> other = elsewhere ? elsewhere(at.job) : nullptr;
+  std::unique_ptr<sockets::Rendezvous> other = options.elsewhere ? options.elsewhere(at.job) : nullptr;
   if (!other)
     throw ConfigError(std::string(launch.by.name) + " has started " + std::to_string(at.ranks) +
                       " processes that may be on several hosts. Let HEARSAY_RENDEZVOUS name a folder that all of them "
@@ -50,7 +52,7 @@ std::unique_ptr<sockets::Rendezvous> rendezvous(const MeetingPlace& at, const La
   return other;
 }
 
-std::unique_ptr<Job> meet(sockets::Rendezvous& place, const MeetingPlace& at, const std::string& build) {
+std::unique_ptr<Job> meet(sockets::Rendezvous& place, const MeetingPlace& at, const StartOptions& start) {
   sockets::MeetingOptions options{
       .job = at.job, .token = variable("HEARSAY_JOB_TOKEN"), .interface = variable("HEARSAY_INTERFACE")};
   options.patience = patience(options.patience);
@@ -58,23 +60,33 @@ std::unique_ptr<Job> meet(sockets::Rendezvous& place, const MeetingPlace& at, co
     std::fprintf(stderr, "hearsay: [rank %d] has waited 10 seconds at %s for rank %s\n", at.rank, place.name().c_str(),
                  missing.c_str());
   };
+  options.idle = start.idle;
   return std::make_unique<sockets::Job>(
-      sockets::meet(place, {.rank = at.rank, .ranks = at.ranks}, {.build = build, .configuration = ""}, options));
+      sockets::meet(place, {.rank = at.rank, .ranks = at.ranks}, {.build = start.build, .configuration = ""}, options));
+}
+
+/// Whether an MPI may have heard of the others. Where no variable says so it may yet have (Slurm's PMI-1 has none), but
+/// an Open MPI without it ends a process of srun's in MPI_Init: it is asked only where there is no other way.
+bool mpi_may_know(const Launch& launch, const MeetingPlace& place, const Variables& variables) {
+  const auto is_set = [&](const char* name) { return variables.contains(name); };
+  const bool told = std::ranges::any_of(
+      std::array{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD"}, is_set);
+  return launch.by.may_tell_mpi && (told || !place.folder);
 }
 
 }  // namespace
 
-std::unique_ptr<Job> start_job(const std::string& build, const OtherPlace& elsewhere) {
+std::unique_ptr<Job> start_job(const StartOptions& options) {
   const Variables variables = own_variables();
-  require_own_variables(variables);
-  const auto launch = unheard_launch(variables, mpi::Environment::library_version());
+  const auto own = own_launch(variables);
+  const auto launch = own ? own : unheard_launch(variables, mpi::Environment::library_version());
   const auto place = launch ? meeting_place(*launch, variables) : std::nullopt;
   if (!place) return std::make_unique<mpi::Environment>();
-  if (launch->by.may_tell_mpi) {
+  if (mpi_may_know(*launch, *place, variables)) {
     auto heard = std::make_unique<mpi::Environment>(mpi::all_ranks(), mpi::Environment::Alone::allowed);
     if (heard->ranks() > 1) return heard;
   }
-  return meet(*rendezvous(*place, *launch, elsewhere), *place, build);
+  return meet(*rendezvous(*place, *launch, options), *place, options);
 }
 
 }  // namespace hearsay

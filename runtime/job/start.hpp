@@ -4,7 +4,7 @@
 //   mpirun, srun with PMI, what else MPI knows of        MPI
 //   torchrun, accelerate, Lightning, `hearsay launch`,   sockets: the processes meet in a folder; MPI is not started
 //   a shell loop that sets HEARSAY_RANK and _RANKS
-//   srun, flux, … of which this MPI has not heard        sockets, once MPI has said that it knows of one process only
+//   srun, flux, … that have told no MPI                  the same, where there is a folder; else MPI is asked first
 //   nothing                                              MPI, alone
 //
 // HEARSAY_RENDEZVOUS names the folder, which all hosts must see; on one host there is a default. HEARSAY_JOB tells jobs
@@ -19,13 +19,17 @@
 
 namespace hearsay {
 
-/// Another place to meet, for a job of this name; null where there is none.
-using OtherPlace = std::function<std::unique_ptr<sockets::Rendezvous>(const std::string& job)>;
+struct StartOptions {
+  std::string build{};  ///< what the program says of itself, the same for all
+  /// Another place to meet, for a job of this name, where processes may be on several hosts and no folder is named;
+  /// null where there is none.
+  std::function<std::unique_ptr<sockets::Rendezvous>(const std::string& job)> elsewhere{};
+  std::function<void()> idle = [] {};  ///< runs while others are waited for, without MPI, and may throw
+};
 
-/// Collective over all that were started together. `build`: what the program says of itself, the same for all of them.
-/// `elsewhere`: asked where processes may be on several hosts, and no folder is named.
+/// Collective over all that were started together.
 /// Throws ConfigError where a launcher has started several processes that have no way to find each other, for members
 /// that are unlike this one, and for variables that make no sense; CommunicationError where somebody does not come.
-std::unique_ptr<Job> start_job(const std::string& build = {}, const OtherPlace& elsewhere = {});
+std::unique_ptr<Job> start_job(const StartOptions& options = {});
 
 }  // namespace hearsay

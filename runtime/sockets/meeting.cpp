@@ -35,8 +35,11 @@ class Meeting {
               .addresses = {},
               .identity = identity} {}
   ~Meeting() {
-    if (announced_) rendezvous_.remove(key_of(self_.rank));
-    if (left_token_) rendezvous_.remove(token_key);
+    try {
+      if (announced_) rendezvous_.remove(key_of(self_.rank));
+      if (left_token_) rendezvous_.remove(token_key);
+    } catch (...) {  // the place is gone, and with it what stood there
+    }
   }
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
@@ -61,7 +64,10 @@ class Meeting {
   std::optional<MemberRecord>& found(int rank) { return found_[static_cast<std::size_t>(rank)]; }
   Descriptor& socket(int rank) { return sockets_[static_cast<std::size_t>(rank)]; }
   bool too_late() const { return std::chrono::steady_clock::now() > until_; }
-  void wait() { rendezvous_.watch(std::chrono::milliseconds(50)); }
+  void wait() {
+    options_.idle();
+    rendezvous_.watch(std::chrono::milliseconds(50));
+  }
 
   void announce();
   void find_all();

@@ -28,6 +28,8 @@ struct MeetingOptions {
   std::string host = own_host();  ///< members that say the same share memory
   /// Told once, after ten seconds, who has not come yet: "1, 3".
   std::function<void(const std::string& missing)> waits = [](const std::string&) {};
+  /// Runs while others are waited for, and may throw.
+  std::function<void()> idle = [] {};
 };
 
 /// Returns when all are connected. Throws ConfigError for a member that is not like this one, or a seat that is taken;

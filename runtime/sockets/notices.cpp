@@ -6,12 +6,12 @@ namespace hearsay::sockets {
 
 Notices::Notices(std::shared_ptr<Network> network) : Channel(network), network_(std::move(network)) { open(); }
 
-// A frame's place: twice the notice, and one more where it is posted.
+// A frame's number: twice the notice, and one more where it is posted.
 void Notices::tell(Notice notice, bool posted) {
   const auto alone = network_->lock();
-  const auto place = 2 * static_cast<std::uint64_t>(notice) + (posted ? 1 : 0);
+  const auto number = 2 * static_cast<std::uint64_t>(notice) + (posted ? 1 : 0);
   for (int rank = 0; rank < network_->ranks(); ++rank) {
-    if (rank != network_->rank()) network_->send(rank, frame(FrameKind::message, place));
+    if (rank != network_->rank()) network_->send(rank, frame(FrameKind::message, number));
   }
   network_->poll();
 }
@@ -26,10 +26,10 @@ void Notices::await_all(const std::function<void()>& idle) { Messages(network_).
 
 void Notices::arrived(int from, const Frame& frame, RawBytes /*body*/, Descriptor /*file*/) {
   const bool known = frame.kind == FrameKind::message && frame.bytes == 0 &&
-                     frame.place / 2 <= static_cast<std::uint64_t>(Notice::has_ended);
+                     frame.number / 2 <= static_cast<std::uint64_t>(Notice::has_ended);
   if (!known) throw ConnectionLost("it posts a notice that nobody knows");
-  const std::pair key{from, static_cast<Notice>(frame.place / 2)};
-  if (frame.place % 2 != 0)
+  const std::pair key{from, static_cast<Notice>(frame.number / 2)};
+  if (frame.number % 2 != 0)
     posted_.insert(key);
   else
     posted_.erase(key);

@@ -36,8 +36,8 @@ DataError cannot(const std::string& what, const std::filesystem::path& path) {
 /// In a folder that others may write, anybody could pass for a member.
 void require_own(const std::filesystem::path& folder) {
   struct stat said {};
-  if (::stat(folder.c_str(), &said) != 0) throw cannot("look at", folder);
-  if (said.st_uid != ::geteuid() || (said.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+  if (::lstat(folder.c_str(), &said) != 0) throw cannot("look at", folder);
+  if (!S_ISDIR(said.st_mode) || said.st_uid != ::geteuid() || (said.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     throw ConfigError("the rendezvous " + folder.string() +
                       " belongs to another user, or others may look into it; let HEARSAY_RENDEZVOUS name another "
                       "folder, or take their rights (chmod 700)");

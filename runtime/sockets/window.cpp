@@ -23,7 +23,6 @@ Window::Window(std::shared_ptr<Network> members, std::size_t bytes, const Memory
       on_one_host_(network().on_one_host()),
       others_go_on_(use.deaths == Deaths::others_go_on) {
   open();
-  if (others_go_on_) network().go_on_without_the_dead();
   for (int target = 0; target < network().ranks(); ++target) {
     if (target == network().rank()) continue;
     network().send(target, frame(FrameKind::window, bytes), {},
@@ -37,6 +36,7 @@ Window::Window(std::shared_ptr<Network> members, std::size_t bytes, const Memory
           return other(from).bytes.has_value();
         },
         idle);
+  if (others_go_on_) network().go_on_without_the_dead();  // not before: who has not come would be waited for in vain
 }
 
 void Window::meet(int from, std::size_t bytes, Descriptor file) {

@@ -14,6 +14,7 @@ namespace {
 constexpr double bits_of_integer = 1.3;                 // a sign, and magnitudes that are 1 as a rule
 constexpr double least_share = 0.25, most_share = 2.0;  // of f₀
 constexpr Iteration memory = 32;
+constexpr double largest_integer = 127.0;  // of the dead zone's code
 
 /// The fraction of values whose positions and integers take so many bits a value. In (0, 1/2]; rises with bits.
 double fraction_for(double bits) {
@@ -72,12 +73,17 @@ float SumStep::of_budget(std::span<const float> owed) {
   correct();
   const std::size_t k = std::min(kept_count(fraction_, owed.size()), most_news(owed.size()));
   select_.largest(owed, k, places_);
-  float least = 0.0F;  // of those that are not 0
+  std::size_t count = 0;  // of those that are not 0
+  float least = 0.0F, largest = 0.0F;
   for (const std::uint32_t i : places_) {
     const float magnitude = std::abs(owed[i]);
-    if (magnitude > 0.0F && (least == 0.0F || magnitude < least)) least = magnitude;
+    if (magnitude == 0.0F) continue;
+    least = count++ == 0 ? magnitude : std::min(least, magnitude);
+    largest = std::max(largest, magnitude);
   }
-  return step_up_to(rule_, least);
+  const float step = step_up_to(rule_, least);
+  // The smallest of few values says nothing about what is worth an integer.
+  return count < k ? std::max(step, sent_step(static_cast<double>(largest) / largest_integer)) : step;
 }
 
 float SumStep::length_for(std::span<const float> values) const {
@@ -116,6 +122,8 @@ void SumStep::state(Archive& archive) {
   archive.value("values of the last messages", values_);
   archive.value("mean square of a round", mean_square_);
   archive.value("rounds of the mean square", rounds_);
+  if (!(mean_square_ >= 0.0 && bytes_ >= 0.0 && values_ >= 0.0))
+    archive.refuse("mean square of a round", "or a count of bytes or values is below 0 or no number");
   if (rounds_ < 0) archive.refuse("rounds of the mean square", "are " + std::to_string(rounds_));
 }
 

@@ -3,12 +3,14 @@
 //   news              {i : |r_i| ≥ θΔ}; what is not, and what an integer leaves of a value, stays in r
 //   `bits_per_value`  b:  Δ = |r|_(k) / θ, the k-th largest magnitude, k = f n;  f ← f b / (bits a value that went out)
 //                     at first f = f₀, of which positions and integers take b bits:  H(f₀) + 1.3 f₀ = b
-//                     f ∈ [f₀ / 4, 2 f₀], and no message has more than 2 f₀ n values: the largest go, the others next
+//                     f ∈ [f₀ / 4, 2 f₀], and no message has more than 2 f₀ n values: the largest go, the others next;
+//                     where fewer than k are not 0, at least |r|_max / 127, the largest integer
 //   `step`            Δ itself
 //   `horizon`         h:  Δ = h · RMS of what a round adds to r, over the last 32 rounds or so
 // Own rule; that one step for all values divides bits best: sullivan1996efficient. H is the entropy of a fraction, in
 // bits. f is corrected, and not Δ: bits fall with the first to fifth power of Δ, as the tail of r is, and rise with
-// f^0.8 for any tail. So two rounds are enough, and a change of scale is met in the round in which it comes. A step may
+// f^0.8 for any tail. So f settles within two rounds, and a
+// change of scale changes Δ at once. A step may
 // follow the bytes here and not between neighbours, where ranks that move apart would get a coarser one: what a message
 // leaves out stays in r, and all ranks add the same sum.
 // Cost: a selection of k values and one read more a message; one read with `step`, two with `horizon`. State: 5
@@ -42,7 +44,8 @@ class SumStep {
   void select(std::span<const float> owed, std::vector<std::uint32_t>& news);
   /// Δ of this message, as it is sent; 0: nothing is news.
   float length() const { return step_; }
-  /// Δ of a message of these values, none of them 0: of those that `select` chose it is `length()`. Where sums of
+  /// Δ of a message of these values, none of them 0: of those that `select` chose it is `length()` or
+  /// more. Where sums of
   /// several ranks' messages travel on, ranks that have the same sum must write the same bytes, whatever Δ is theirs:
   /// with a budget the smallest value says it.
   float length_for(std::span<const float> values) const;

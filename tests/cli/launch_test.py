@@ -1,4 +1,4 @@
-#!/ usr / bin / env python3
+#!/usr/bin/env python3
 """Jobs without MPI: by `hearsay launch`, by a shell loop, under torchrun's variables and under Slurm without PMI. They
 end with MPI's bits; what cannot be a job is refused with a sentence; and a process that dies is noticed at once."""
 import os
@@ -41,13 +41,11 @@ class LaunchTest(jobs.JobCase):
         self.finish("mpi")
         self.finish("launch", mpi=False)
         starts = {
-            "loop": [{
-  "HEARSAY_RANK" : str(r), "HEARSAY_RANKS" : "3"} for r in range(3)],
-            "torchrun": [{
-  "RANK" : str(r), "LOCAL_RANK" : str(r), **TORCHRUN} for r in range(3)],
-            "slurm": [{
-  "SLURM_STEP_NUM_TASKS" : "3", "SLURM_STEP_NUM_NODES" : "1", "SLURM_PROCID" : str(r)}
-                      for r in range(3)],
+            "loop": [{"HEARSAY_RANK": str(r), "HEARSAY_RANKS": "3"} for r in range(3)],
+            "torchrun": [{"RANK": str(r), "LOCAL_RANK": str(r), **TORCHRUN} for r in range(3)],
+            "slurm": [{"SLURM_JOBID": "7", "SLURM_JOB_ID": "7", "SLURM_STEPID": "0", "SLURM_STEP_ID": "0",
+                       "SLURM_NTASKS": "3", "SLURM_STEP_NUM_TASKS": "3", "SLURM_STEP_NUM_NODES": "1",
+                       "SLURM_NODEID": "0", "SLURM_LOCALID": str(r), "SLURM_PROCID": str(r)} for r in range(3)],
         }
         for name, variables in starts.items():
             with self.subTest(name):
@@ -76,16 +74,14 @@ class LaunchTest(jobs.JobCase):
                 codes, said = self.each("refused", variables=[variables])
                 self.assertEqual(codes, [code], said)
                 self.assertRegex(said[0], words)
-        own = [{
-  "HEARSAY_RANK" : str(r), "HEARSAY_RANKS" : "2"} for r in range(2)]
+        own = [{"HEARSAY_RANK": str(r), "HEARSAY_RANKS": "2"} for r in range(2)]
         for words, variables in (
             ("has another token", [own[0], {**own[1], "HEARSAY_JOB_TOKEN": "0123456789abcdef0123"}]),
             ("two processes say that they are rank 1|is another process on", [own[1], own[1]]),
             ("belongs to a job of 3 ranks", [own[0], {"HEARSAY_RANK": "1", "HEARSAY_RANKS": "3"}]),
         ):
             with self.subTest(words):
-                variables = [{
-  **each, "HEARSAY_START_TIMEOUT" : "10"} for each in variables]
+                variables = [{**each, "HEARSAY_START_TIMEOUT": "10"} for each in variables]
                 codes, said = self.each("refused", variables=variables)
                 self.assertNotIn(0, codes, said)
                 self.assertRegex("".join(said), words)

@@ -38,12 +38,9 @@ class LaunchTest(JobCase):
         expected = sorted(re.findall(r"hash \d+", self.good_job(loop, ranks=2).out))
         self.assertEqual(len(set(expected)), 2)
         for environments in (
-            [{
-  **TORCHRUN, "RANK" : rank, "LOCAL_RANK" : rank} for rank in "01"],
-            [{
-  "HEARSAY_RANK" : rank, "HEARSAY_RANKS" : "2"} for rank in "01"],
-            [{
-  "SLURM_STEP_NUM_TASKS" : "2", "SLURM_STEP_NUM_NODES" : "1", "SLURM_PROCID" : rank} for rank in "01"],
+            [{**TORCHRUN, "RANK": rank, "LOCAL_RANK": rank} for rank in "01"],
+            [{"HEARSAY_RANK": rank, "HEARSAY_RANKS": "2"} for rank in "01"],
+            [{"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "1", "SLURM_PROCID": rank} for rank in "01"],
         ):
             with self.subTest(environments):
                 jobs = self.processes(loop, environments)
@@ -61,15 +58,13 @@ class LaunchTest(JobCase):
         with subprocess.Popen(words, **pipes) as store:
             anywhere = {**TORCHRUN, "MASTER_ADDR": "0.0.0.0", "MASTER_PORT": store.stdout.readline().strip(),
                         "TORCHELASTIC_USE_AGENT_STORE": "True"}
-            jobs = self.processes(LOOP, [{
-  **anywhere, "RANK" : rank, "LOCAL_RANK" : "0"} for rank in "01"])
+            jobs = self.processes(LOOP, [{**anywhere, "RANK": rank, "LOCAL_RANK": "0"} for rank in "01"])
             store.communicate("\n")
         self.assertEqual([job.code for job in jobs], [0, 0], "\n".join(map(str, jobs)))
         self.assertEqual("".join(job.out for job in jobs).count("ranks: 2"), 2)
 
     def test_a_rank_that_fails_or_leaves_without_mpi_ends_the_others_by_name(self):
-        pair = [{
-  "HEARSAY_RANK" : rank, "HEARSAY_RANKS" : "2"} for rank in "01"]
+        pair = [{"HEARSAY_RANK": rank, "HEARSAY_RANKS": "2"} for rank in "01"]
         fails = "    if member.rank == 1: raise ValueError('of rank 1')\n    member.summary()"
         jobs = self.processes(LOOP + fails, pair)
         self.assertEqual([job.code for job in jobs], [4, 1], "\n".join(map(str, jobs)))

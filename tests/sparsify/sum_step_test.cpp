@@ -162,6 +162,20 @@ TEST_CASE("few values that are not zero are all sent") {
   CHECK(std::ranges::count(sender.owed(), 0.0F) == 1'000);
 }
 
+TEST_CASE("a residual of few values goes out whatever the smallest of them is") {
+  Random random(11);
+  constexpr std::size_t n = 20000, few = 1000;
+  Sender sender("bits_per_value: 0.5", n);
+  std::vector<float> added(n);
+  for (std::size_t i = 0; i < few; ++i) added[i * (n / few)] = static_cast<float>(random.normal());
+  added[0] = 1e-38F;
+  double before = 0.0, after = 0.0;
+  for (const float value : added) before += std::abs(value);
+  sender.round(added);
+  for (const float value : sender.owed()) after += std::abs(value);
+  CHECK(after < 0.05 * before);
+}
+
 TEST_CASE("the step of the horizon is so many root mean squares of what rounds add") {
   Sender sender("horizon: 4", 2);
   sender.round(std::vector{3.0F, 4.0F});

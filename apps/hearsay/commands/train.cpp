@@ -117,7 +117,9 @@ std::optional<TrainArguments> continued(TrainArguments arguments, const Job& job
 }
 
 /// What is wrong here differs from process to process, so each says it.
-std::unique_ptr<Job> started_job() try { return start_job(std::string(full_version)); } catch (const Error& error) {
+std::unique_ptr<Job> started_job() try {
+  return start_job({.build = std::string(full_version)});
+} catch (const Error& error) {
   say("hearsay:", error.what());
   note_exit_code(static_cast<int>(error.code()));
   leave(static_cast<int>(error.code()));

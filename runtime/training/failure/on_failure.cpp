@@ -9,11 +9,12 @@ namespace hearsay {
 
 OnFailure read_on_failure(Config& train, const ExchangePlan& exchange) {
   const bool go_on =
-      train.choice("on_failure", "abort", {"abort", "continue"},
-                   "what a rank that dies is to the others. abort: the end of the job, which scripts/launch --restarts "
-                   "begins again from the newest checkpoint; continue: they go on without it and share what is left of "
-                   "its work (asynchronous dpsgd, eventgrad and gossip_outer, with mpirun --enable-recovery, as "
-                   "scripts/launch starts it)") == "continue";
+      train.choice(
+          "on_failure", "abort", {"abort", "continue"},
+          "what a rank that dies is to the others. abort: the end of the job, which scripts/launch --restarts "
+          "begins again from the newest checkpoint; continue: they go on without it and share what is left of "
+          "its work (asynchronous dpsgd, eventgrad and gossip_outer; started by scripts/launch, which asks for mpirun "
+          "--enable-recovery, or by hearsay launch --recover)") == "continue";
   const double timeout_s =
       train.real("failure_timeout_s", 60.0, Range::at_least(0.5),
                  "a rank that was silent for so long is dead (continue), or ends the job for which "
