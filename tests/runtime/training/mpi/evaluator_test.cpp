@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "runtime/mpi/communicator.hpp"
 #include "runtime/training/model/evaluator.hpp"
 #include "tests/support/mpi_environment.hpp"
 
