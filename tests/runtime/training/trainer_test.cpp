@@ -161,7 +161,8 @@ TEST_CASE("a divergence is told of its rank and iteration once, and has one reme
     } catch (const DivergenceError& error) {
       said = error.what();
     }
-    const std::string begins = place == DivergenceError::Place::said ? "" : "rank 3 diverged at iteration 1: ";
+    const std::string begins = place == DivergenceError::Place::said ? "" : "rank 0 diverged at iteration 1: ";
+    CAPTURE(said);
     CHECK(said.starts_with(begins + "rank of 'Lower ' is nan; in epoch 0.5, "));
     CHECK(said.find("; lower optimizer.learning_rate") != std::string::npos);
     CHECK(said.find("; lower the learning rate") == std::string::npos);
