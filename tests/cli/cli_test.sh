@@ -26,7 +26,7 @@ expect 2 "no command" "^hearsay: no command.*--help" -- "$hearsay"
 expect 2 "unknown command" "^hearsay: .*(see hearsay --help)" -- "$hearsay" trian small.yaml
 expect 2 "unknown option" "^hearsay: .*--fast.*hearsay train --help" -- "$hearsay" train small.yaml --fast
 expect 2 "train without a configuration" "^hearsay: no CONFIG" -- "$hearsay" train
-expect 2 "a job by -n" "^hearsay: -n 4: .*scripts/launch -n 4 hearsay train" -- "$hearsay" train small.yaml -n 4
+expect 2 "a job by -n" "^hearsay: -n 4: .*hearsay launch -n 4 hearsay train" -- "$hearsay" train small.yaml -n 4
 expect 2 "unknown progress mode" "^hearsay: --progress: 'loud' is none of auto, bar, lines and off" -- \
   "$hearsay" train small.yaml --progress loud
 expect 2 "dry run and dump together" "^hearsay: " -- "$hearsay" train small.yaml --dry-run --dump-config
