@@ -8,7 +8,7 @@
 namespace hearsay {
 namespace {
 
-/// Of Open MPI, PMIx (Slurm, PRRTE) and PMI (MPICH, Intel MPI), also where there is one process.
+/// Set by Open MPI, PMIx (Slurm, PRRTE) and PMI (MPICH, Intel MPI), also where there is one process.
 constexpr std::array rank_variables{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
 
 const char* rank_text() {

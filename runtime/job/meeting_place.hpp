@@ -16,7 +16,7 @@ struct MeetingPlace {
   bool folder_is_named = false;  ///< HEARSAY_RENDEZVOUS; else it is this user's own on this host
 };
 
-/// Of a launcher's processes; none where the launcher does not say how many there are.
+/// The place of a launcher's processes; none where the launcher does not say how many there are.
 std::optional<MeetingPlace> meeting_place(const Launch& launch, const Variables& variables);
 
 /// What HEARSAY_RANK and HEARSAY_RANKS say, whatever is around them; none where neither is there. Throws ConfigError

@@ -8,7 +8,7 @@
 
 namespace hearsay::mpi {
 
-/// Of the ranks of a communicator. To ask for one takes about 0.4 ms.
+/// Notices of the ranks of a communicator. To ask for one takes about 0.4 ms.
 std::unique_ptr<hearsay::Notices> make_notices(CommunicatorHandle of);
 
 }  // namespace hearsay::mpi

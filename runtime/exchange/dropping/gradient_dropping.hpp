@@ -18,7 +18,7 @@ struct DroppingSettings {
   double pull_density = 0.0;  ///< 0: that of the push; 1: everything, whatever the selector
   std::size_t in_flight = 1;  ///< asynchronous: packets from one rank to another that may be under way
 
-  /// Of the pull, where that of the push is `density`.
+  /// Density of the pull, where that of the push is `density`.
   double pull(double density) const { return pull_density > 0.0 ? pull_density : density; }
 };
 

@@ -218,7 +218,7 @@ class PowerSgdPlan final : public CollectivePlan {
     return 2 * static_cast<std::size_t>(topology.ranks() - 1) * std::max(dense, shapes.first + shapes.second) *
            sizeof(float);
   }
-  /// Of the iterations after the dense ones.
+  /// State of the iterations after the dense ones.
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
     const Shapes shapes(layout, settings_);

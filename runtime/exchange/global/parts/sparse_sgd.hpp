@@ -53,7 +53,7 @@ struct SparseSgdSettings {
   std::shared_ptr<const Sparsifier> sparsifier;  ///< to ask; every exchange selects with a copy
 };
 
-/// Of a residual that all ranks owe together every rank takes over as many values.
+/// Every rank takes over as many values of a residual that all ranks owe together.
 void take_own_part(ErrorFeedback& feedback, const Peers& peers, std::span<const float> sum);
 
 /// The client's half of an iteration: r ← r + g, with momentum and clipping as `feedback` says, and what of r to send;

@@ -137,9 +137,9 @@ double DriftCorrection::interval(SegmentId s, double silence, double values_a_cr
                   least_interval(s) / std::clamp(silence, shortest, 1.0));
 }
 
-// Of 8 significant bits: what moves are made of is then learnt exactly, and what i learns of an edge j unlearns.
-// While neither end can say how far a gradient moves it, nothing is learnt. A rate may have risen since the segment was
-// last sent.
+// A gain has 8 significant bits: what moves are made of is then learnt exactly, and what i learns of an edge j
+// unlearns. While neither end can say how far a gradient moves it, nothing is learnt. A rate may have risen since the
+// segment was last sent.
 float DriftCorrection::scale(double interval, const MixEdge& edge, SegmentId s, double strength) const {
   constexpr double share_if_alternating = 0.6;
   double reach = double{edge.gains[s]} * interval;

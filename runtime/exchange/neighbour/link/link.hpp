@@ -86,7 +86,7 @@ class NeighbourLink final : public EdgeListener {
   std::span<const FloatBlock> own_copies() const { return own_copies_; }
   /// Views of the copies as they are now.
   std::span<const MixEdge> edges() const { return edges_; }
-  /// Of those only that iteration k hears of; all of them unless the graph changes.
+  /// Only those that iteration k hears of; all of them unless the graph changes.
   std::span<const MixEdge> edges(Iteration k) const;
 
  private:
@@ -120,7 +120,7 @@ class NeighbourLink final : public EdgeListener {
   void note_age(std::size_t edge, Iteration k);
   void wait_for(const std::function<bool()>& ready);
   void last_packet_state(Archive& archive);
-  // Of selected values: the same on both ends of an edge.
+  // Counts selected values: the same on both ends of an edge.
   void decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body);
   void move_copy(std::span<float> copy);
   void note_positions(EdgeNews& news, SegmentId s);

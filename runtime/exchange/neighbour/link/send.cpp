@@ -146,7 +146,7 @@ SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> se
   auto packet = pool_.lend();
   const double density = changes_ ? sparsifier_.density(context_.iterations_per_epoch.epoch(k)) : 1.0;
   make_room(*packet, bound(segments));
-  // Of changes that are counted in steps, only those that have left the dead zone; none while the step is not known.
+  // Changes that are counted in steps: only those that have left the dead zone; none while the step is not known.
   const auto rule = step_rule_of(sparsifier_);
   const float zone = rule ? dead_zone(*rule, step_) : 0.0F;
   std::vector<SegmentId> selected;

@@ -1,7 +1,7 @@
 // Arrival mixing: an event moves both ends of its edge, once.
 //   if an event of i or of j crossed the edge {i, j} for this value since the last mixing:
 //     x_i ← x_i + w_ij (x̂_j − x̂_i)            and j, on its side, x_j ← x_j + w_ij (x̂_i − x̂_j)
-// Of a sparse segment only the values that have crossed move: both ends know which these were.
+// Only the values of a sparse segment that have crossed move: both ends know which these were.
 // Own rule; with every segment firing it is D-PSGD in another order of additions, with all segments firing every H
 // iterations it is local SGD with neighbour averaging.
 // Deviates from the paper in: ghosh2021eventgrad mixes every iteration with old copies (rule `stale`); this one uses
