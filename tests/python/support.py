@@ -1,7 +1,10 @@
 """What the tests of the Python package share: jobs of several ranks, each a program of a few lines."""
+import atexit
+import functools
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +49,32 @@ def idx(folder, name):
     return np.frombuffer(data, np.uint8, offset=4 + 4 * dimensions).reshape(shape[0], -1).squeeze()
 
 
+class ForkServer:
+    """The process in which torch is imported once for all programs of a file of tests (fork_server.py)."""
+
+    FILE = Path(__file__).with_name("fork_server.py")
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="hearsay-fork-")
+        self.socket = Path(self.folder.name, "socket")
+        self.process = subprocess.Popen(
+            [sys.executable, self.FILE, "serve", self.socket], env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )
+        assert self.process.stdout.readline() == b"serving\n"
+        atexit.register(self.end)
+
+    def command(self, file, *arguments):
+        return [sys.executable, "-I", "-S", self.FILE, "run", self.socket, file, *arguments]
+
+    def end(self):
+        self.process.communicate()
+        self.folder.cleanup()
+
+
+fork_server = functools.cache(ForkServer)
+
+
 class Job:
     """What a job has left behind."""
 
@@ -80,7 +109,10 @@ class JobCase(unittest.TestCase):
         return Job(done, [file.read_text(encoding="utf-8") for file in sorted(outputs.glob("*/rank.*/stdout"))])
 
     def run_file(self, file, *arguments, ranks=2, **options):
-        return self.command(sys.executable, file, *arguments, ranks=ranks, **options)
+        words = (sys.executable, file, *arguments)
+        if HAVE_TORCH and re.search("import.* torch", Path(file).read_text(encoding="utf-8")):
+            words = fork_server().command(file, *arguments)
+        return self.command(*words, ranks=ranks, **options)
 
     def job(self, program, *arguments, ranks=2, **options):
         """Runs a program, given as text, on so many ranks (None: without mpirun)."""
