@@ -236,5 +236,6 @@ function(hearsay_add_testbed_test name)
     return()
   endif()
   hearsay_add_script_test(${name} ${ARGN} TIMEOUT 600 LABELS testbed mpi)
-  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK testbed)
+  # They come first: one at a time and waiting for slow links, they leave a core to the others.
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK testbed COST 1000)
 endfunction()
