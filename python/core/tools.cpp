@@ -1,15 +1,13 @@
 // What `python3 -m hearsay` prints: texts that the program `hearsay` has, too.
 #include "apps/tools/tools.hpp"
 
-#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
 #include "apps/tools/launch.hpp"
 #include "apps/tools/watch_view.hpp"
 #include "hearsay_version.hpp"
-
-namespace py = pybind11;
+#include "python/core/module.hpp"
 
 namespace hearsay::python {
 

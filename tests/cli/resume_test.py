@@ -59,7 +59,8 @@ class Case(jobs.JobCase):
     def writes_checkpoint(self, job):
         """Waits for the first one of all ranks."""
         def complete():
-            return any(len(list(folder.glob("rank*.json"))) == self.RANKS for folder in job.path("checkpoints").glob("*"))
+            folders = job.path("checkpoints").glob("*")
+            return any(len(list(folder.glob("rank*.json"))) == self.RANKS for folder in folders)
 
         jobs.until(lambda: complete() or job.process.poll() is not None)
         job.pids = job.ranks()
