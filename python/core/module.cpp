@@ -146,7 +146,6 @@ PYBIND11_MODULE(_core, m) {
                              [](const JobPlan& plan) { return plan.exchange->laws().measures_steps; });
 
   add_observation(m);
-  add_meetings(m);
   add_member(m);
   add_process(m);
   add_tools(m);
