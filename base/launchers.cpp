@@ -2,15 +2,19 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+
+#include "base/error.hpp"
 
 namespace hearsay {
 namespace {
 
-constexpr std::string_view unknown, srun = "srun", kubernetes = "an indexed job of Kubernetes";
+constexpr std::string_view unknown, srun = "srun", kubernetes = "an indexed job of Kubernetes",
+                                    lightning = "Lightning (or what else sets its variables)";
 
-/// Innermost first: a launcher of MPI may have been started by a scheduler's.
+/// Where one process has set those of several, they say the same, and the first speaks for all.
 constexpr bool never_tells_mpi = false;
 constexpr std::array launchers{
     hearsay_launcher,
@@ -21,7 +25,7 @@ constexpr std::array launchers{
     Launcher{"jsrun", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK"},
     Launcher{"torchrun (or accelerate, DeepSpeed, what else sets its variables)", "WORLD_SIZE", "RANK",
              never_tells_mpi},
-    Launcher{"Lightning (or what else sets its variables)", "WORLD_SIZE", "LOCAL_RANK", never_tells_mpi},
+    Launcher{lightning, "WORLD_SIZE", "LOCAL_RANK", never_tells_mpi},
     Launcher{"horovodrun", "HOROVOD_SIZE", "HOROVOD_RANK"},
     Launcher{"flux run", "FLUX_JOB_SIZE", "FLUX_TASK_RANK"},
     Launcher{"mpiexec of PALS", "PALS_SIZE", "PALS_RANKID"},
@@ -49,19 +53,70 @@ bool is_shell_of_slurm(const Variables& variables) {
   return variables.contains("SLURM_PTY_PORT") || number(variables, "SLURM_STEP_ID").value_or(0) >= first_special_step;
 }
 
-std::optional<Launch> said_by(const Launcher& launcher, const Variables& variables) {
-  const auto rank = number(variables, launcher.rank), ranks = number(variables, launcher.size);
-  const bool numbers_several = launcher.name == kubernetes;  // no pod is told how many there are, not even the first
-  if (!rank || !(ranks ? *ranks > 1 : *rank > 0 || numbers_several)) return std::nullopt;
-  if (launcher.name == srun && is_shell_of_slurm(variables)) return std::nullopt;
-  return Launch{launcher, ranks, *rank};
+/// Lightning says which node this is, and which process there. Where nothing says how many there are on a node, the
+/// number is known on the first one only.
+std::optional<long> rank_of_lightning(const Variables& variables) {
+  const auto node = number(variables, "NODE_RANK"), here = number(variables, "LOCAL_WORLD_SIZE");
+  const long rank = number(variables, "LOCAL_RANK").value_or(0);
+  if (node.value_or(0) == 0) return rank;
+  return here ? std::optional(*node * *here + rank) : std::nullopt;
 }
 
 bool is_open_mpi(std::string_view library) { return library.starts_with("Open MPI"); }
 
-/// The launcher that belongs to this MPI says that there is one process.
-bool is_alone_on_purpose(const Variables& variables, std::string_view library) {
-  return number(variables, is_open_mpi(library) ? "OMPI_COMM_WORLD_SIZE" : "PMI_SIZE") == 1;
+/// Whether it belongs to Hearsay or to this MPI: one process that it was asked for is alone on purpose.
+bool may_start_one(const Launcher& launcher, std::string_view library) {
+  if (launcher.size == "OMPI_COMM_WORLD_SIZE") return library.empty() || is_open_mpi(library);
+  if (launcher.size == "PMI_SIZE") return !is_open_mpi(library);
+  return launcher.rank == hearsay_launcher.rank;
+}
+
+std::optional<Launch> said_by(const Launcher& launcher, const Variables& variables, std::string_view library) {
+  if (launcher.name == lightning && variables.contains("RANK")) return std::nullopt;  // torchrun sets LOCAL_RANK, too
+  const auto rank = number(variables, launcher.rank), ranks = number(variables, launcher.size);
+  if (!rank) return std::nullopt;
+  if (ranks == 1 && may_start_one(launcher, library)) return Launch{launcher, ranks, *rank};
+  const bool numbers_several = launcher.name == kubernetes;  // no pod is told how many there are, not even the first
+  if (!(ranks ? *ranks > 1 : *rank > 0 || numbers_several)) return std::nullopt;
+  if (launcher.name == srun && is_shell_of_slurm(variables)) return std::nullopt;
+  return Launch{launcher, ranks, *rank};
+}
+
+/// How many generations, this process being the first, began with what it has: 0 where it has set that itself.
+std::size_t generations(const Lineage& lineage, std::initializer_list<std::string_view> names) {
+  const auto has_all = [&](const Variables& variables) {
+    return std::ranges::all_of(names, [&](std::string_view name) {
+      const auto own = lineage.own.find(name), there = variables.find(name);
+      return own == lineage.own.end() || (there != variables.end() && there->second == own->second);
+    });
+  };
+  return static_cast<std::size_t>(std::ranges::find_if_not(lineage.began_with, has_all) - lineage.began_with.begin());
+}
+
+struct Claim {
+  Launch launch;
+  std::size_t generations;
+};
+
+/// The innermost first.
+std::vector<Claim> claims(const Lineage& lineage, std::string_view library) {
+  std::vector<Claim> all;
+  for (const Launcher& launcher : launchers)
+    if (const auto launch = said_by(launcher, lineage.own, library))
+      all.push_back({*launch, generations(lineage, {launcher.size, launcher.rank})});
+  std::ranges::stable_sort(all, {}, &Claim::generations);
+  return all;
+}
+
+/// Whether both can be true. The number of a process on its node is none in the job.
+bool agree(const Launch& one, const Launch& other) {
+  const bool same_number = one.rank == other.rank || one.by.name == lightning || other.by.name == lightning;
+  return same_number && (one.ranks == other.ranks || !one.ranks || !other.ranks);
+}
+
+/// "-u WORLD_SIZE -u RANK"
+std::string without(const Launcher& launcher) {
+  return (launcher.size.empty() ? "" : "-u " + std::string(launcher.size) + " ") + "-u " + std::string(launcher.rank);
 }
 
 /// "WORLD_SIZE=2, RANK=0"
@@ -70,26 +125,80 @@ std::string words_of(const Launch& launch) {
   return launch.ranks ? std::string(launch.by.size) + "=" + std::to_string(*launch.ranks) + ", " + rank : rank;
 }
 
+std::string part_of(const Launch& launch) {
+  if (launch.ranks == 1) return "is alone";
+  return "is rank " + std::to_string(launch.rank) + (launch.ranks ? " of " + std::to_string(*launch.ranks) : "");
+}
+
+[[noreturn]] void refuse(const Launch& one, const Launch& other) {
+  const auto said = [](const Launch& launch) {
+    return std::string(launch.by.name) + " has numbered this process (" + words_of(launch) + ")";
+  };
+  throw ConfigError(said(one) + " and " + said(other) +
+                    ", and which of them has started it cannot be seen. Take away what the other one has left: `env " +
+                    without(other.by) + " PROGRAM …` " + part_of(one) + ", `env " + without(one.by) + " PROGRAM …` " +
+                    part_of(other));
+}
+
+/// A program may hand its number on to others under their names, but not have another one.
+Launch innermost(const std::vector<Claim>& all, bool sees_itself) {
+  const Claim& first = all.front();
+  for (const Claim& other : all) {
+    if (other.generations == first.generations && !agree(first.launch, other.launch))
+      refuse(first.launch, other.launch);
+    if (other.generations == first.generations) continue;
+    const bool is_set_here = sees_itself && first.generations == 0;
+    if (!is_set_here || other.launch.ranks == 1) break;
+    if (!agree(first.launch, other.launch)) refuse(first.launch, other.launch);
+    return other.launch;
+  }
+  return first.launch;
+}
+
+/// For what a rank has started, unless a launcher has done so meanwhile.
+void require_no_child(const Lineage& lineage, const Claim& claim) {
+  const auto rank = lineage.own.find(rank_process_variable);
+  if (rank == lineage.own.end() || rank->second == std::to_string(::getpid())) return;
+  if (claim.generations < generations(lineage, {rank_process_variable})) return;
+  throw ConfigError("process " + rank->second + ", a rank of a job, has started this one, which has its variables (" +
+                    words_of(claim.launch) +
+                    ") but is no rank. Start it by a launcher of its own: `hearsay launch -n 1 PROGRAM …` or "
+                    "`python3 -m hearsay launch --without-mpi -n 1 PROGRAM …`");
+}
+
 }  // namespace
 
-Variables own_variables() {
-  Variables variables;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const auto equals = text.find('=');
-    if (equals != std::string_view::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+Lineage own_lineage() {
+  constexpr std::size_t most = 64;  // a loop of shells does not go deeper
+  Lineage lineage{.own = own_variables()};
+  for (pid_t process = ::getpid(); process > 0 && lineage.began_with.size() < most;) {
+    auto variables = first_variables(process);
+    if (!variables) break;
+    lineage.began_with.push_back(std::move(*variables));
+    process = status_of(process).value_or(ProcessStatus{}).parent;
   }
-  return variables;
+  return lineage;
 }
 
-std::optional<Launch> launch_of(const Variables& variables) {
-  for (const Launcher& launcher : launchers)
-    if (const auto launch = said_by(launcher, variables)) return launch;
-  return std::nullopt;
+std::optional<Launch> launch_of(const Lineage& lineage, std::string_view library) {
+  const std::vector<Claim> all = claims(lineage, library);
+  if (all.empty()) return std::nullopt;
+  require_no_child(lineage, all.front());
+  Launch launch = innermost(all, !lineage.began_with.empty());
+  if (launch.by.name != lightning) return launch;
+  const auto rank = rank_of_lightning(lineage.own);
+  if (!rank)
+    throw ConfigError(
+        "NODE_RANK=" + lineage.own.at("NODE_RANK") + ", LOCAL_RANK=" + std::to_string(launch.rank) +
+        ": that is one process of a node, and which of the job is not known. Let LOCAL_WORLD_SIZE say how "
+        "many a node has, or RANK which this one is");
+  launch.rank = *rank;
+  return launch;
 }
 
-std::optional<Launch> unheard_launch(const Variables& variables, std::string_view library) {
-  return is_alone_on_purpose(variables, library) ? std::nullopt : launch_of(variables);
+std::optional<Launch> unheard_launch(const Lineage& lineage, std::string_view library) {
+  const auto launch = launch_of(lineage, library);
+  return launch && launch->ranks == 1 ? std::nullopt : launch;
 }
 
 std::string unheard_text(const Launch& launch, std::string_view library, std::string_view program) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/error.hpp"
 #include "base/launchers.hpp"
 
 namespace hearsay {
@@ -20,12 +21,19 @@ const char* rank_text() {
 
 }  // namespace
 
-bool started_by_launcher() { return rank_text() != nullptr || launch_of(own_variables()); }
+bool started_by_launcher() try {
+  return rank_text() != nullptr || launch_of(own_lineage());
+} catch (const ConfigError&) {
+  return true;
+}
 
-int launched_rank() {
-  if (const auto launch = launch_of(own_variables())) return static_cast<int>(launch->rank);
+// Where launchers contradict each other every process is told so when it starts its job.
+int launched_rank() try {
+  if (const auto launch = launch_of(own_lineage())) return static_cast<int>(launch->rank);
   const char* text = rank_text();
   return text == nullptr ? 0 : std::atoi(text);
+} catch (const ConfigError&) {
+  return 0;
 }
 
 void default_to_one_thread() {

@@ -9,42 +9,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <ios>
-#include <iterator>
 #include <map>
-#include <optional>
-#include <sstream>
 #include <string>
-#include <string_view>
 
 #include "apps/shared/failure.hpp"
 #include "apps/shared/output.hpp"
 #include "base/error.hpp"
+#include "base/processes.hpp"
 #include "runtime/mpi/environment.hpp"
 
 namespace hearsay {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Empty if it cannot be read: what /proc says of a process that ends meanwhile fails in the middle, which the library
-/// throws past the stream's own state.
-std::string text_of(const fs::path& file) try {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-} catch (const std::ios_base::failure&) {
-  return {};
-}
-
-/// The value of NAME= in an environment as /proc shows it.
-std::optional<std::string> variable(const std::string& environment, std::string_view name) {
-  std::istringstream in(environment);
-  for (std::string entry; std::getline(in, entry, '\0');)
-    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
-      return entry.substr(name.size() + 1);
-  return std::nullopt;
-}
 
 long own_number(const char* name) {
   const char* const text = std::getenv(name);
@@ -54,21 +31,19 @@ long own_number(const char* name) {
 /// mpirun, or its daemon on this host.
 bool is_launcher(pid_t process) {
   constexpr std::array known{"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted"};
-  std::string name = text_of(fs::path("/proc") / std::to_string(process) / "comm");
-  while (name.ends_with('\n')) name.pop_back();
-  return std::ranges::any_of(known, [&](const char* launcher) { return name.starts_with(launcher); });
+  const auto status = status_of(process);
+  return status && std::ranges::any_of(known, [&](const char* name) { return status->name.starts_with(name); });
 }
 
 /// Whether it runs, or is stopped, as a child of `parent`.
-bool is_living_child(const fs::path& process, pid_t parent) {
-  const std::string stat = text_of(process / "stat");  // "pid (any name) state parent …"
-  const auto behind_name = stat.rfind(')');
-  if (behind_name == std::string::npos) return false;
-  std::istringstream in(stat.substr(behind_name + 1));
-  char state = 'X';
-  long of = 0;
-  in >> state >> of;
-  return of == parent && state != 'Z' && state != 'X';
+bool is_living_child(pid_t process, pid_t parent) {
+  const auto status = status_of(process);
+  return status && status->parent == parent && status->state != 'Z' && status->state != 'X';
+}
+
+long number(const Variables& variables, const char* name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? -1 : std::atol(found->second.c_str());
 }
 
 /// local rank → rank of this job's processes on this host that live.
@@ -77,12 +52,15 @@ std::map<long, long> living_here(pid_t launcher, const std::string& job) {
   std::error_code error;
   for (fs::directory_iterator at("/proc", error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos || !is_living_child(at->path(), launcher)) continue;
-    const std::string environment = text_of(at->path() / "environ");
-    const auto local = variable(environment, "OMPI_COMM_WORLD_LOCAL_RANK");
-    const auto rank = variable(environment, "OMPI_COMM_WORLD_RANK");
-    const bool ours = job.empty() || variable(environment, "PMIX_NAMESPACE") == job;
-    if (local && rank && ours) living[std::atol(local->c_str())] = std::atol(rank->c_str());
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto process = static_cast<pid_t>(std::atol(name.c_str()));
+    if (!is_living_child(process, launcher)) continue;
+    const Variables variables = first_variables(process).value_or(Variables{});
+    const long local = number(variables, "OMPI_COMM_WORLD_LOCAL_RANK"),
+               rank = number(variables, "OMPI_COMM_WORLD_RANK");
+    const auto of = variables.find("PMIX_NAMESPACE");
+    const bool ours = job.empty() || (of != variables.end() && of->second == job);
+    if (local >= 0 && rank >= 0 && ours) living[local] = rank;
   }
   return living;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/launchers.hpp"
 #include "base/text/foreign_text.hpp"
 #include "python/core/member.hpp"
 #include "python/core/store.hpp"
@@ -95,6 +96,7 @@ void translate(const char* name) {
 
 /// The job that this process belongs to.
 void add_process(py::module_& m) {
+  m.attr("rank_process_variable") = rank_process_variable;
   // Never ended by Python itself: a forked child that ends must not end its parent's job.
   py::class_<Job, std::unique_ptr<Job, py::nodelete>>(m, "Job")
       .def(py::init([](std::optional<int> communicator, const py::object& store) {

@@ -77,6 +77,8 @@ class Plan:
 
 Response = Tuple[float, float, float, bool, Optional[Tuple[float, float, bool]]]
 
+rank_process_variable: str
+
 class Job:
     def __init__(self, communicator: Optional[int] = None, store: Optional[Callable[[str], Any]] = None) -> None: ...
     def end(self) -> None: ...

@@ -69,4 +69,5 @@ def main(words: List[str]) -> int:
     crowded = ["--oversubscribe", "--bind-to", "none"] if open_mpi else []
     ours = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
     line = ["mpirun", *crowded, *options, "-n", str(ranks), *program]
+    os.environ.pop(_core.rank_process_variable, None)  # what a rank launches is a job of its own
     os.execve(mpirun, line, {"OMP_NUM_THREADS": "1", **os.environ, **ours})

@@ -68,6 +68,8 @@ class _Process:
             self.refused = True
             raise
         self.job = job
+        if job.ranks > 1:  # C++ has set it, where os.environ does not look
+            os.environ[_core.rank_process_variable] = str(os.getpid())
         if sys.excepthook != self.exception:  # somebody has set another one since the import
             self.hook_before, sys.excepthook = sys.excepthook, self.exception
         os.register_at_fork(after_in_child=self.forked)
@@ -200,15 +202,16 @@ class _Process:
 
 
 def _require_whole_job(ranks):
-    """torch.distributed can know of more processes than MPI and the environment do: init_process_group was told."""
+    """torch.distributed can know of more processes than the launcher's variables: init_process_group was told."""
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     if ranks > 1 or distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return
-    if distributed.get_world_size() > 1:
+    size, rank = distributed.get_world_size(), distributed.get_rank()
+    if size > 1:
         raise ConfigError(
-            f"torch.distributed has {distributed.get_world_size()} processes, but MPI knows of this one only, and each "
-            f"would train alone. Start them by MPI: `mpirun -n {distributed.get_world_size()} python3 …` or "
-            f"`python3 -m hearsay launch -n {distributed.get_world_size()} …`"
+            f"torch.distributed has {size} processes, but no launcher says so to Hearsay, and each would train alone. "
+            f"Start them by `torchrun --nproc-per-node {size} …` or `python3 -m hearsay launch -n {size} …`, or say it "
+            f"before hearsay.join: os.environ.update(RANK='{rank}', WORLD_SIZE='{size}')"
         )
 
 

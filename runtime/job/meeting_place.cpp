@@ -86,9 +86,9 @@ std::optional<MeetingPlace> meeting_place(const Launch& launch, const Variables&
   return place;
 }
 
-std::optional<Launch> own_launch(const Variables& variables) {
+void require_own_pair(const Variables& variables) {
   const std::string rank = value(variables, own_rank), ranks = value(variables, own_ranks);
-  if (rank.empty() && ranks.empty()) return std::nullopt;
+  if (rank.empty() && ranks.empty()) return;
   const std::string both = "HEARSAY_RANK=" + rank + ", HEARSAY_RANKS=" + ranks + ": ";
   if (rank.empty() || ranks.empty())
     throw ConfigError(both +
@@ -97,7 +97,6 @@ std::optional<Launch> own_launch(const Variables& variables) {
   const auto of = number(ranks), at = number(rank);
   if (!of || !at || *of < 1 || *at >= *of)
     throw ConfigError(both + "HEARSAY_RANKS is a number from 1 on, and HEARSAY_RANK one from 0 to below it");
-  return Launch{.by = hearsay_launcher, .ranks = *of, .rank = *at};
 }
 
 }  // namespace hearsay

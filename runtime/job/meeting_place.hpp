@@ -19,8 +19,7 @@ struct MeetingPlace {
 /// The place of a launcher's processes; none where the launcher does not say how many there are.
 std::optional<MeetingPlace> meeting_place(const Launch& launch, const Variables& variables);
 
-/// What HEARSAY_RANK and HEARSAY_RANKS say, whatever is around them; none where neither is there. Throws ConfigError
-/// where only one of them is, or they are no rank and no number.
-std::optional<Launch> own_launch(const Variables& variables);
+/// Throws ConfigError where only one of HEARSAY_RANK and HEARSAY_RANKS is there, or they are no rank and no number.
+void require_own_pair(const Variables& variables);
 
 }  // namespace hearsay

@@ -1,6 +1,7 @@
 #include "runtime/job/start.hpp"
 
 #include <errno.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -74,19 +75,28 @@ bool mpi_may_know(const Launch& launch, const MeetingPlace& place, const Variabl
   return launch.by.may_tell_mpi && (told || !place.folder);
 }
 
-}  // namespace
-
-std::unique_ptr<Job> start_job(const StartOptions& options) {
-  const Variables variables = own_variables();
-  const auto own = own_launch(variables);
-  const auto launch = own ? own : unheard_launch(variables, mpi::Environment::library_version());
-  const auto place = launch ? meeting_place(*launch, variables) : std::nullopt;
+std::unique_ptr<Job> started_by(const std::optional<Launch>& launch, const Variables& variables,
+                                const StartOptions& options) {
+  const bool alone_by_mpi = launch && launch->ranks == 1 && launch->by.may_tell_mpi;
+  const auto place = launch && !alone_by_mpi ? meeting_place(*launch, variables) : std::nullopt;
   if (!place) return std::make_unique<mpi::Environment>();
   if (mpi_may_know(*launch, *place, variables)) {
     auto heard = std::make_unique<mpi::Environment>(mpi::all_ranks(), mpi::Environment::Alone::allowed);
     if (heard->ranks() > 1) return heard;
   }
   return meet(*rendezvous(*place, *launch, options), *place, options);
+}
+
+}  // namespace
+
+std::unique_ptr<Job> start_job(const StartOptions& options) {
+  const Lineage lineage = own_lineage();
+  require_own_pair(lineage.own);
+  const auto launch = launch_of(lineage, mpi::Environment::library_version());
+  auto job = started_by(launch, lineage.own, options);
+  constexpr int replace = 1;
+  if (job->ranks() > 1) ::setenv(rank_process_variable, std::to_string(::getpid()).c_str(), replace);
+  return job;
 }
 
 }  // namespace hearsay

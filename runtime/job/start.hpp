@@ -7,6 +7,9 @@
 //   srun, flux, … that have told no MPI                  the same, where there is a folder; else MPI is asked first
 //   nothing                                              MPI, alone
 //
+// Where one launcher has started another, the inner one counts (base/launchers.hpp). What a rank starts is no rank: it
+// is refused, unless it has a launcher of its own.
+//
 // HEARSAY_RENDEZVOUS names the folder, which all hosts must see; on one host there is a default. HEARSAY_JOB tells jobs
 // apart that meet in the same one, HEARSAY_JOB_TOKEN is their secret, HEARSAY_INTERFACE the network between hosts,
 // HEARSAY_START_TIMEOUT how many seconds to wait for those who do not come.

@@ -1,10 +1,13 @@
 // The table of launchers, in environments that are maps.
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "base/error.hpp"
 #include "base/launchers.hpp"
 
 namespace hearsay {
@@ -36,7 +39,7 @@ const std::vector<std::pair<std::string, Variables>>& jobs_of_two() {
 TEST_CASE("a launcher that MPI has not heard of is named with its variables and the commands that work") {
   for (const auto& [name, variables] : jobs_of_two()) {
     for (const char* library : {open_mpi, mpich}) {
-      const auto launch = unheard_launch(variables, library);
+      const auto launch = unheard_launch({variables}, library);
       REQUIRE_MESSAGE(launch.has_value(), name);
       CHECK(std::string(launch->by.name).starts_with(name));
       const std::string text = unheard_text(*launch, library, "hearsay");
@@ -53,7 +56,7 @@ TEST_CASE("a launcher that MPI has not heard of is named with its variables and 
 
 TEST_CASE("a Python loop is told Python's commands, a program the script's") {
   const Variables variables{{"RANK", "1"}, {"WORLD_SIZE", "4"}};
-  const auto launch = launch_of(variables);
+  const auto launch = launch_of({variables});
   REQUIRE(launch.has_value());
   CHECK(launch->ranks == 4);
   CHECK(launch->rank == 1);
@@ -65,9 +68,9 @@ TEST_CASE("a Python loop is told Python's commands, a program the script's") {
 
 TEST_CASE("the launcher of another MPI has not told this one") {
   const Variables hydra{{"PMI_SIZE", "3"}, {"PMI_RANK", "0"}};
-  CHECK(unheard_launch(hydra, open_mpi).has_value());
+  CHECK(unheard_launch({hydra}, open_mpi).has_value());
   const Variables orte{{"OMPI_COMM_WORLD_SIZE", "3"}, {"OMPI_COMM_WORLD_RANK", "0"}};
-  CHECK(unheard_launch(orte, mpich).has_value());
+  CHECK(unheard_launch({orte}, mpich).has_value());
 }
 
 TEST_CASE("one process is one process") {
@@ -85,18 +88,142 @@ TEST_CASE("one process is one process") {
       {{"FLUX_JOB_SIZE", "1"}, {"FLUX_TASK_RANK", "0"}},
   };
   for (const Variables& variables : alone)
-    for (const char* library : {open_mpi, mpich}) CHECK_FALSE(unheard_launch(variables, library).has_value());
+    for (const char* library : {open_mpi, mpich}) CHECK_FALSE(unheard_launch({variables}, library).has_value());
+}
+
+const Variables one_by_mpirun{{"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}};
+const Variables one_by_mpiexec{{"PMI_SIZE", "1"}, {"PMI_RANK", "0"}};
+
+/// A process that `inner` has started, which `outer` has started: what it and its parent began with.
+Lineage nested(const Variables& inner, const Variables& outer) {
+  Variables own = inner;
+  own.insert(outer.begin(), outer.end());
+  return {.own = own, .began_with = {own, outer, {}}};
+}
+
+std::string refusal(const Lineage& lineage, const char* library = open_mpi) {
+  try {
+    static_cast<void>(launch_of(lineage, library));
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return {};
 }
 
 TEST_CASE("one process that this MPI's own launcher was asked for is alone on purpose, whatever is around it") {
   for (const auto& [name, variables] : jobs_of_two()) {
-    Variables with_mpirun = variables, with_mpiexec = variables;
-    with_mpirun.insert({{"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}});
-    with_mpiexec.insert({{"PMI_SIZE", "1"}, {"PMI_RANK", "0"}});
-    CHECK_FALSE(unheard_launch(with_mpirun, open_mpi).has_value());
-    CHECK_FALSE(unheard_launch(with_mpiexec, mpich).has_value());
-    CHECK(unheard_launch(with_mpirun, mpich).has_value());
+    CAPTURE(name);
+    CHECK_FALSE(unheard_launch(nested(one_by_mpirun, variables), open_mpi).has_value());
+    CHECK_FALSE(unheard_launch(nested(one_by_mpiexec, variables), mpich).has_value());
+    CHECK(unheard_launch(nested(one_by_mpirun, variables), mpich).has_value());
   }
+}
+
+TEST_CASE("what one process of an MPI has launched is a job of its own") {
+  for (const auto& [name, variables] : jobs_of_two()) {
+    CAPTURE(name);
+    for (const auto& [outer, library] : {std::pair{one_by_mpirun, open_mpi}, {one_by_mpiexec, mpich}}) {
+      const auto launch = unheard_launch(nested(variables, outer), library);
+      REQUIRE(launch.has_value());
+      CHECK(std::string(launch->by.name).starts_with(name));
+    }
+  }
+}
+
+TEST_CASE("the innermost of several launchers numbers the process, also through a shell") {
+  const Variables torchrun{{"RANK", "3"}, {"WORLD_SIZE", "4"}},
+      srun{{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}};
+  const Variables pmi{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}, own{{"HEARSAY_RANK", "0"}, {"HEARSAY_RANKS", "3"}};
+  for (const auto& [inner, outer] : {std::pair{torchrun, srun},
+                                     {srun, torchrun},
+                                     {torchrun, pmi},
+                                     {pmi, torchrun},
+                                     {own, torchrun},
+                                     {torchrun, own},
+                                     {own, pmi},
+                                     {pmi, own}}) {
+    Lineage lineage = nested(inner, outer);
+    const auto expected = launch_of({inner});
+    for (int shells = 0; shells < 3; ++shells) {
+      const auto launch = launch_of(lineage);
+      REQUIRE(launch.has_value());
+      CHECK(launch->by.rank == expected->by.rank);
+      CHECK(launch->rank == expected->rank);
+      CHECK(launch->ranks == expected->ranks);
+      lineage.began_with.insert(lineage.began_with.begin(), lineage.own);
+    }
+  }
+}
+
+TEST_CASE("launchers that contradict each other, and cannot be told apart, are refused with the commands that work") {
+  for (Variables own :
+       {Variables{{"RANK", "1"}, {"WORLD_SIZE", "2"}}, Variables{{"HEARSAY_RANK", "1"}, {"HEARSAY_RANKS", "2"}}}) {
+    const std::string theirs = own.contains("RANK") ? "-u WORLD_SIZE -u RANK" : "-u HEARSAY_RANKS -u HEARSAY_RANK";
+    own.insert(one_by_mpirun.begin(), one_by_mpirun.end());
+    const std::vector<Lineage> hidden{{own}, {own, {own}}, {own, {own, {}}}};  // no /proc; some of it; one has set both
+    for (const Lineage& lineage : hidden) {
+      const std::string said = refusal(lineage);
+      CAPTURE(said);
+      CHECK(said.find("`env " + theirs + " PROGRAM …` is alone") != std::string::npos);
+      CHECK(said.find("`env -u OMPI_COMM_WORLD_SIZE -u OMPI_COMM_WORLD_RANK PROGRAM …` is rank 1 of 2") !=
+            std::string::npos);
+    }
+  }
+  const Variables alike{{"SLURM_PROCID", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}};
+  CHECK(launch_of({alike})->rank == 1);
+}
+
+TEST_CASE("what a program sets itself hands its number on, and numbers a process that was alone") {
+  const Variables mpirun{{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}};
+  const auto sets = [](Variables before, const Variables& more) {
+    Lineage lineage{.own = before, .began_with = {before, {}}};
+    lineage.own.insert(more.begin(), more.end());
+    return lineage;
+  };
+  const Variables same{{"RANK", "1"}, {"WORLD_SIZE", "2"}}, other{{"RANK", "0"}, {"WORLD_SIZE", "2"}};
+  CHECK(launch_of(sets(mpirun, same))->by.rank == "OMPI_COMM_WORLD_RANK");
+  CHECK(launch_of(sets(one_by_mpirun, same), open_mpi)->by.rank == "RANK");
+  CHECK(launch_of(sets(mpirun, {{"LOCAL_RANK", "0"}, {"WORLD_SIZE", "2"}}))->rank == 1);
+  CHECK(refusal(sets(mpirun, other)).find("cannot be seen") != std::string::npos);
+}
+
+TEST_CASE("what a rank has started is no rank, unless a launcher has started it meanwhile") {
+  Variables rank{{"RANK", "1"}, {"WORLD_SIZE", "2"}};
+  Variables child = rank;
+  child[rank_process_variable] = "1";
+  for (const Lineage& lineage :
+       {Lineage{child, {child, rank, {}}}, Lineage{child, {child, child, rank}}, Lineage{child}})
+    CHECK(refusal(lineage).find("process 1, a rank of a job, has started this one, which has its variables "
+                                "(WORLD_SIZE=2, RANK=1)") == 0);
+  CHECK(launch_of(nested({{"HEARSAY_RANK", "0"}, {"HEARSAY_RANKS", "1"}}, child))->ranks == 1);
+  CHECK_FALSE(unheard_launch(nested(one_by_mpirun, child), open_mpi).has_value());
+  rank[rank_process_variable] = std::to_string(::getpid());  // the rank itself, when it asks again
+  CHECK(launch_of({rank})->rank == 1);
+  CHECK_FALSE(launch_of({{{rank_process_variable, "1"}}}).has_value());
+}
+
+TEST_CASE("the number of a process on its node is none in the job") {
+  const auto rank_of = [](const Variables& more) {
+    Variables variables{{"LOCAL_RANK", "1"}, {"WORLD_SIZE", "4"}};
+    variables.insert(more.begin(), more.end());
+    return launch_of({variables})->rank;
+  };
+  CHECK(rank_of({}) == 1);
+  CHECK(rank_of({{"NODE_RANK", "0"}}) == 1);
+  CHECK(rank_of({{"NODE_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}}) == 3);
+  CHECK(rank_of({{"NODE_RANK", "1"}, {"RANK", "3"}}) == 3);
+  const std::string said = refusal({{{"LOCAL_RANK", "1"}, {"WORLD_SIZE", "4"}, {"NODE_RANK", "1"}}});
+  CHECK(said.find("NODE_RANK=1, LOCAL_RANK=1: ") == 0);
+  CHECK(said.find("LOCAL_WORLD_SIZE") != std::string::npos);
+}
+
+TEST_CASE("a process sees its own generations") {
+  const Lineage lineage = own_lineage();
+  REQUIRE(lineage.began_with.size() >= 2);
+  CHECK(lineage.began_with.front().contains("PATH"));
+  CHECK(status_of(::getpid())->parent == ::getppid());
+  CHECK_FALSE(status_of(-1).has_value());
+  CHECK_FALSE(first_variables(-1).has_value());
 }
 
 }  // namespace

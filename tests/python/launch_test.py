@@ -2,9 +2,10 @@
 import re
 import subprocess
 import sys
+import textwrap
 import unittest
 
-from support import JobCase, needs_mpi4py, needs_torch
+from support import MPIRUN, JobCase, needs_mpi4py, needs_torch
 
 LOOP = """
     import sys
@@ -13,7 +14,7 @@ LOOP = """
     report = {"directory": "run", "overwrite": True}
     member = hearsay.join({"exchange": {"name": "dpsgd"}, "report": report}, [np.zeros(9, np.float32)])
     with member.step(): pass
-    print("ranks:", member.ranks)
+    print(f"ranks: {member.ranks}")
 """
 TORCHRUN = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29512"}
 
@@ -67,9 +68,8 @@ class LaunchTest(JobCase):
         pair = [{"HEARSAY_RANK": rank, "HEARSAY_RANKS": "2"} for rank in "01"]
         fails = "    if member.rank == 1: raise ValueError('of rank 1')\n    member.summary()"
         jobs = self.processes(LOOP + fails, pair)
-        self.assertEqual([job.code for job in jobs], [4, 1], "\n".join(map(str, jobs)))
-        self.assertIn("rank 1 on ", jobs[0].err)
-        self.assertIn("is gone", jobs[0].err)
+        self.assertEqual([job.code for job in jobs], [1, 1], "\n".join(map(str, jobs)))
+        self.assertIn("[rank 0] rank 1 has ended the job", jobs[0].err)
         jobs = self.processes(LOOP + "    if member.rank == 1: sys.exit()\n    member.evaluate(lambda m: 0.0)", pair)
         self.assertNotEqual(jobs[0].code, 0, jobs[0])
         self.assertIn("rank 1 is at the program's end", jobs[0].err)
@@ -102,12 +102,95 @@ class LaunchTest(JobCase):
         with subprocess.Popen([*words, "1"], cwd=self.folder, stderr=subprocess.DEVNULL) as other:
             job = self.command(*words, "0")
             self.assertEqual((job.code, other.wait(30)), (2, 2), job)
-        self.assertIn("torch.distributed has 2 processes, but MPI knows of this one only", job.err)
+        self.assertIn("torch.distributed has 2 processes, but no launcher says so", job.err)
         self.assertIn("`python3 -m hearsay launch -n 2 …`", job.err)
+        said = re.search(r"os\.environ\.update\(RANK='0', WORLD_SIZE='2'\)", job.err)
+        self.assertIsNotNone(said, job)
+        program.write_text(program.read_text().replace("hearsay.join(", (
+            "import os; " + said[0].replace("'0'", "sys.argv[1]") + "\nprint('ranks:', hearsay.size())\nhearsay.join("
+        )).replace("/store", "/other"))
+        with subprocess.Popen([*words, "1"], cwd=self.folder, stderr=subprocess.DEVNULL) as other:
+            job = self.command(*words, "0")
+            self.assertEqual((job.code, other.wait(30)), (0, 0), job)
+        self.assertIn("ranks: 2", job.out)
 
     def test_one_process_that_mpirun_was_asked_for(self):
         for around in (TORCHRUN, {"JOB_COMPLETION_INDEX": "0"}):
             self.assertIn("ranks: 1", self.good_job(LOOP, ranks=1, environment=around).out)
+
+    def of_two(self, *command, environment=None):
+        (self.folder / "program.py").write_text(textwrap.dedent(LOOP))
+        job = self.command(*command, environment={"TMPDIR": str(self.folder), **(environment or {})})
+        self.assertEqual(job.code, 0, job)
+        self.assertEqual(job.out.count("ranks: 2"), 2, job)
+
+    def test_what_one_process_of_mpirun_launches(self):
+        """The inner launcher's numbers count, here a shell's."""
+        each = f"{{}} {sys.executable} program.py &"
+        torchrun = "RANK={0} LOCAL_RANK={0} WORLD_SIZE=2 MASTER_ADDR=127.0.0.1"
+        for variables in (torchrun, "HEARSAY_RANK={0} HEARSAY_RANKS=2"):
+            loop = " ".join(each.format(variables.format(rank)) for rank in range(2)) + " wait"
+            self.of_two(*MPIRUN, "-n", "1", "sh", "-c", loop)
+            self.of_two("sh", "-c", loop, environment={"PMI_RANK": "0", "PMI_SIZE": "3"})  # as of srun
+
+    @needs_torch
+    def test_torchrun_inside_of_mpirun(self):
+        torchrun = [sys.executable, "-m", "torch.distributed.run", "--master_port", "29517", "--nproc_per_node"]
+        if self.command(*torchrun, "1", "--no_python", "true").code != 0:
+            self.skipTest("torch's own launcher does not start on this Python (torch 1.13 with Python 3.11)")
+        self.of_two(*MPIRUN, "-n", "1", *torchrun, "2", "program.py")
+
+    def test_launchers_that_contradict_each_other_are_refused(self):
+        alone = {"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"}
+        works = "torchrun .* cannot be seen.* `env -u WORLD_SIZE -u RANK PROGRAM …` is alone"
+        self.refused(works, environment={**TORCHRUN, **alone})
+        lightning = {**TORCHRUN, "RANK": None, "NODE_RANK": "1"}
+        self.refused("NODE_RANK=1, LOCAL_RANK=1: .*LOCAL_WORLD_SIZE", environment=lightning)
+
+    def test_what_a_rank_starts_is_told_that_it_is_none(self):
+        """With the environment as it is, and as Python has it; a launcher of its own makes it a job of its own."""
+        loop = LOOP + """
+    import os, subprocess
+    if "child" in os.environ: sys.exit()
+    os.environ["child"] = "yes"
+    child = [sys.executable, sys.argv[0]]
+    launch = [sys.executable, "-m", "hearsay", "launch", "--without-mpi", "-n", "1"]
+    for command, environment in ((child, None), (child, dict(os.environ)), ([*launch, *child], None)):
+        options = {"capture_output": True, "text": True, "cwd": f"of{member.rank}", "timeout": 60}
+        done = subprocess.run(command, env=environment, **options)
+        os.write(1, f"child: {done.returncode} {done.stdout} {done.stderr}\\n".encode())
+        """
+        for rank in range(2):
+            (self.folder / f"of{rank}").mkdir()
+        for start in ("mpirun", "loop"):
+            with self.subTest(start):
+                if start == "mpirun":
+                    out = self.good_job(loop, ranks=2).out
+                else:
+                    jobs = self.processes(loop, [{"HEARSAY_RANK": rank, "HEARSAY_RANKS": "2"} for rank in "01"])
+                    self.assertEqual([job.code for job in jobs], [0, 0], "\n".join(map(str, jobs)))
+                    out = "".join(job.out for job in jobs)
+                told = re.findall(r"child: 2  hearsay: .*a rank of a job, has started this one", out)
+                self.assertEqual(len(told), 4, out)
+                self.assertEqual(len(re.findall(r"child: 0 ranks: 1", out)), 2, out)
+
+    def test_who_is_missing_is_told_without_mpi(self):
+        """A rank that never asks Hearsay, and one that never joins."""
+        program = """
+            import sys, os, time, numpy as np, hearsay
+            if os.environ["HEARSAY_RANK"] == "1": CALL; time.sleep(30); sys.exit()
+            hearsay.join({"exchange": {"name": "dpsgd"}}, [np.zeros(9, np.float32)])
+        """
+        pair = [{"HEARSAY_RANK": rank, "HEARSAY_RANKS": "2", "HEARSAY_START_TIMEOUT": "12"} for rank in "01"]
+        never = self.processes(program.replace("CALL", "pass"), pair)
+        self.assertEqual([job.code for job in never], [4, 0], "\n".join(map(str, never)))
+        self.assertRegex(never[0].err, r"\[rank 0\] has waited 10 seconds at the folder .* for rank 1\n")
+        self.assertRegex(never[0].err, r"after 12 s not every rank has come .*: 1 of 2 are missing \(1\)")
+        late = self.processes(program.replace("CALL", "hearsay.size()"), pair)
+        self.assertEqual(late[0].code, 4, late[0])
+        told = r"\[rank 0\] has waited \d+ seconds in hearsay.join\(\) for rank 1; every rank"
+        self.assertRegex(late[0].err, told)
+        self.assertRegex(late[0].err, "rank 1 (on .* has left the job|is at the program's end), and this rank")
 
     def test_python_launches(self):
         launch = [sys.executable, "-m", "hearsay", "launch"]

@@ -51,7 +51,7 @@ void require_whole_job() {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   if (ranks > 1) return;
   const std::string whole = Environment::library_version(), library = whole.substr(0, whole.find(','));
-  if (const auto launch = unheard_launch(own_variables(), library))
+  if (const auto launch = unheard_launch(own_lineage(), library))
     throw ConfigError(unheard_text(*launch, library, ::program_invocation_short_name));
 }
 

@@ -11,7 +11,7 @@ namespace hearsay {
 namespace {
 
 std::optional<MeetingPlace> place_of(const Variables& variables) {
-  const auto launch = launch_of(variables);
+  const auto launch = launch_of({variables});
   return launch ? meeting_place(*launch, variables) : std::nullopt;
 }
 
@@ -68,12 +68,13 @@ TEST_CASE("Hearsay's own variables come in pairs that fit") {
     if (!ranks.empty()) variables["HEARSAY_RANKS"] = ranks;
     return variables;
   };
-  CHECK_FALSE(own_launch({}));
-  CHECK(own_launch(pair("0", "1"))->ranks == 1);
-  CHECK(own_launch(pair("3", "4"))->rank == 3);
+  for (const auto& [rank, ranks] : std::vector<std::pair<std::string, std::string>>{{"", ""}, {"0", "1"}, {"3", "4"}})
+    CHECK_NOTHROW(require_own_pair(pair(rank, ranks)));
+  CHECK(place_of(pair("0", "1"))->ranks == 1);
+  CHECK(place_of(pair("3", "4"))->rank == 3);
   for (const auto& [rank, ranks] : std::vector<std::pair<std::string, std::string>>{
            {"0", ""}, {"", "2"}, {"2", "2"}, {"-1", "2"}, {"0", "0"}, {"x", "2"}, {"0", "2x"}, {"0", "99999999999"}})
-    CHECK_THROWS_AS(static_cast<void>(own_launch(pair(rank, ranks))), ConfigError);
+    CHECK_THROWS_AS(require_own_pair(pair(rank, ranks)), ConfigError);
   CHECK(place_of(pair("1", "3"))->folder);
 }
 
