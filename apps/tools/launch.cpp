@@ -20,6 +20,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/launchers.hpp"
 #include "runtime/sockets/secret.hpp"
 
 namespace hearsay {
@@ -96,6 +97,7 @@ class LocalJob {
     ::setenv("HEARSAY_JOB_TOKEN", sockets::new_token().c_str(), 1);
     ::setenv("HEARSAY_RENDEZVOUS", folder_.path().c_str(), 1);
     ::setenv("OMP_NUM_THREADS", "1", 0);
+    ::unsetenv(rank_process_variable);  // what a rank launches is a job of its own
   }
   /// What has begun ends, also where a later one could not be started.
   ~LocalJob() {
@@ -112,7 +114,8 @@ class LocalJob {
       collect();
       end_the_others();
     }
-    return any_ended_well_ && launch_.recover ? 0 : code_;
+    if (!launch_.recover) return code_;
+    return failure_ != 0 || any_ended_well_ ? failure_ : code_;
   }
 
  private:
@@ -128,7 +131,7 @@ class LocalJob {
   const MeetingFolder folder_;
   const BlockedSignals signals_;
   std::vector<pid_t> running_;
-  int code_ = 0;
+  int code_ = 0, failure_ = 0;
   bool any_ended_well_ = false;
   std::optional<std::chrono::steady_clock::time_point> failed_at_;
   int told_ = 0;  // how often the others were told to end
@@ -177,14 +180,18 @@ void LocalJob::collect() {
     any_ended_well_ = any_ended_well_ || code == 0;
     if (code == 0) continue;
     // Those that have lost a member end with 4: what it has ended with says more.
-    if (code_ == 0 || code_ == static_cast<int>(ExitCode::communication)) code_ = code;
+    constexpr auto has_lost_others = static_cast<int>(ExitCode::communication);
+    if (code_ == 0 || code_ == has_lost_others) code_ = code;
+    const bool is_death = code > signal_base || code == has_lost_others;  // killed, or taken for dead: others go on
+    if (!is_death && failure_ == 0) failure_ = code;
+    if (is_death && launch_.recover) continue;
     if (!failed_at_) failed_at_ = std::chrono::steady_clock::now();
   }
 }
 
 /// They have heard of it by themselves, if they were connected already, and say how it went.
 void LocalJob::end_the_others() {
-  if (!failed_at_ || launch_.recover) return;
+  if (!failed_at_) return;
   constexpr double patience_s = 5.0;
   if (Seconds(std::chrono::steady_clock::now() - *failed_at_).count() < patience_s * (told_ + 1)) return;
   tell_all(told_++ == 0 ? SIGTERM : SIGKILL);

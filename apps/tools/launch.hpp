@@ -12,10 +12,10 @@ struct LocalLaunch {
 };
 
 /// Starts the processes and returns when all have ended. The exit code is that of the first that failed, 128 + its
-/// number where a signal has ended it; one that has failed for want of another (4) gives way. 0 if none failed; with
-/// `recover` if any ended well. Without, what fails ends the others: five seconds later by SIGTERM, then by SIGKILL.
-/// Signals that come here go on to all of them, and they end with this process, however it ends. Throws ConfigError for
-/// a program that cannot be started.
+/// number where a signal has ended it; one that has failed for want of another (4) gives way. 0 if none failed. What
+/// fails ends the others: five seconds later by SIGTERM, then by SIGKILL. With `recover` one that is killed, or has
+/// lost the others, ends nobody, and has not failed where any ended well. Signals that come here go on to all of them,
+/// and they end with this process, however it ends. Throws ConfigError for a program that cannot be started.
 int launch_here(const LocalLaunch& launch);
 
 }  // namespace hearsay

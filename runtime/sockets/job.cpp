@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 
 #include "runtime/sockets/communicator.hpp"
@@ -12,7 +14,33 @@
 
 namespace hearsay::sockets {
 
-Job::Job(std::shared_ptr<Network> network) : network_(std::move(network)), notices_(network_) {}
+LastWord::LastWord(std::shared_ptr<Network> network) : Channel(std::move(network)) { open(); }
+
+// Whoever closes its end while something comes may take back what it has said: so the others go first.
+void LastWord::say(int exit_code) const {
+  constexpr std::chrono::seconds longest{2};
+  const auto until = std::chrono::steady_clock::now() + longest;
+  network().go_on_without_the_dead();
+  for (int rank = 0; rank < network().ranks(); ++rank)
+    if (rank != network().rank())
+      network().send(rank, frame(FrameKind::message, static_cast<std::uint64_t>(exit_code)));
+  const auto are_gone = [&] { return std::ssize(network().gone()) + 1 >= network().ranks(); };
+  network().wait_until([&] { return are_gone() || std::chrono::steady_clock::now() > until; }, [] {});
+}
+
+// A signal comes to all of them, and needs no words.
+void LastWord::arrived(int from, const Frame& frame, RawBytes /*body*/, Descriptor /*file*/) {
+  constexpr std::uint64_t first_signal_code = 128, last_code = 255;
+  if (frame.kind != FrameKind::message || frame.bytes != 0 || frame.number > last_code)
+    throw ConnectionLost("it ends the job in a way that nobody knows");
+  if (frame.number <= first_signal_code)
+    std::fprintf(stderr, "hearsay: [rank %d] rank %d has ended the job; what it has printed says why\n",
+                 network().rank(), from);
+  std::fflush(nullptr);
+  ::_exit(static_cast<int>(frame.number));
+}
+
+Job::Job(std::shared_ptr<Network> network) : network_(std::move(network)), notices_(network_), last_word_(network_) {}
 
 std::string Job::host() const { return own_host_name(); }
 
@@ -35,6 +63,10 @@ std::unique_ptr<hearsay::Transport> Job::transport() const { return std::make_un
 
 void Job::abort(int exit_code) const {
   std::fflush(nullptr);
+  try {
+    last_word_.say(exit_code);
+  } catch (...) {  // it ends all the same
+  }
   ::_exit(exit_code);
 }
 

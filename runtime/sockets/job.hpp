@@ -9,6 +9,16 @@
 
 namespace hearsay::sockets {
 
+/// A member's last word: it ends the job, and the processes of those whom it reaches.
+class LastWord final : public Channel {
+ public:
+  explicit LastWord(std::shared_ptr<Network> network);
+
+  /// Returns when the others have ended, seconds later at most.
+  void say(int exit_code) const;
+  void arrived(int from, const Frame& frame, RawBytes body, Descriptor file) override;
+};
+
 class Job final : public hearsay::Job {
  public:
   /// Collective.
@@ -26,12 +36,13 @@ class Job final : public hearsay::Job {
   hearsay::Notices& notices() override { return notices_; }
   /// What has started the processes may end them all the same.
   bool outlives_a_rank() const override { return true; }
-  /// Ends this process, which the others take for a death: those who do not go on without it end, too.
+  /// The others end as soon as they look, with a sentence; whom this does not reach, takes it for a death.
   [[noreturn]] void abort(int exit_code) const override;
 
  private:
   std::shared_ptr<Network> network_;
   Notices notices_;
+  LastWord last_word_;
 };
 
 }  // namespace hearsay::sockets

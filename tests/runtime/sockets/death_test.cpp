@@ -1,6 +1,7 @@
 // Processes that are killed: the others notice, nobody hangs, nothing is left.
 #include <doctest/doctest.h>
 
+#include "runtime/sockets/job.hpp"
 #include "runtime/sockets/transport.hpp"
 #include "tests/reference/quadratic.hpp"
 #include "tests/runtime/exchange/configuration.hpp"
@@ -102,6 +103,32 @@ TEST_CASE("where others go on, they do: a death is known to all, and nobody hang
         CHECK(ending.said == "goes on");
     }
   }
+}
+
+// The others train on, in a wait or between two of them, also those who would go on without the dead.
+TEST_CASE("a rank that ends the job ends all of it, with its exit code, whatever a death does") {
+  for (const MeetingPlan& plan : {on_one_host(4), on_two_hosts(4)})
+    for (const auto longest : {std::chrono::nanoseconds(0), std::chrono::nanoseconds(std::chrono::minutes(2))}) {
+      const auto endings = run_processes(plan, [&](const Shared& network) -> std::string {
+        const sockets::Job job(network);
+        const ParticipantPlan chosen(
+            Config::from_text("exchange: {name: eventgrad, schedule: asynchronous, mixing: {name: arrival}}\n"));
+        const reference::Quadratic problem(reference::small_layout(), network->ranks(), 7);
+        Parameters replica(reference::small_layout());
+        Participant member(job.transport(), chosen.topology(network->ranks()), chosen.exchange(), replica,
+                           {.step = {.learning_rate = 0.1}, .failure_timeout = longest});
+        RankTrainer trainer(member, problem, {.learning_rate = 0.1});
+        for (Iteration k = 0;; ++k) {
+          if (k == 50 && network->rank() == victim) job.abort(static_cast<int>(ExitCode::diverged));
+          trainer.start(k);
+          trainer.finish(k);
+        }
+      });
+      for (const Ending& ending : endings) {
+        CAPTURE(ending.error);
+        CHECK(ending.exit_code == static_cast<int>(ExitCode::diverged));
+      }
+    }
 }
 
 }  // namespace
