@@ -13,7 +13,15 @@ void Notices::tell(Notice notice, bool posted) {
   for (int rank = 0; rank < network_->ranks(); ++rank) {
     if (rank != network_->rank()) network_->send(rank, frame(FrameKind::message, number));
   }
+  note(network_->rank(), notice, posted);
   network_->poll();
+}
+
+void Notices::note(int rank, Notice notice, bool posted) {
+  if (posted)
+    posted_.insert({rank, notice});
+  else
+    posted_.erase({rank, notice});
 }
 
 bool Notices::has_posted(int rank, Notice notice) {
@@ -28,11 +36,7 @@ void Notices::arrived(int from, const Frame& frame, RawBytes /*body*/, Descripto
   const bool known = frame.kind == FrameKind::message && frame.bytes == 0 &&
                      frame.number / 2 <= static_cast<std::uint64_t>(Notice::has_ended);
   if (!known) throw ConnectionLost("it posts a notice that nobody knows");
-  const std::pair key{from, static_cast<Notice>(frame.number / 2)};
-  if (frame.number % 2 != 0)
-    posted_.insert(key);
-  else
-    posted_.erase(key);
+  note(from, static_cast<Notice>(frame.number / 2), frame.number % 2 != 0);
 }
 
 }  // namespace hearsay::sockets

@@ -21,6 +21,7 @@ class Notices final : public hearsay::Notices, public Channel {
 
  private:
   void tell(Notice notice, bool posted);
+  void note(int rank, Notice notice, bool posted);
 
   std::shared_ptr<Network> network_;
   std::set<std::pair<int, Notice>> posted_;
