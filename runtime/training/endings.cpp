@@ -121,11 +121,30 @@ RankResult Endings::result() const {
           .rank = membership_.vertex()};
 }
 
+/// False where a rank dies meanwhile: what `work` waits for would not come.
+bool Endings::nobody_dies(const std::function<void()>& work) {
+  try {
+    work();
+    return true;
+  } catch (const RankDied&) {
+    return false;
+  }
+}
+
+/// Whether a signal has brought every rank here.
+bool Endings::all_come() {
+  bool all_here = false;
+  const auto meet = [&] {
+    membership_.survivors.forget_the_dead();
+    all_here = membership_.farewell->barrier_within(patience_s);
+  };
+  return nobody_dies([&] { membership_.participant.communication().run(meet); }) && all_here;
+}
+
 Summary Endings::unused() {
   membership_.training = false;
   if (const int signal = run_.stop.received(); signal != 0) {
-    membership_.participant.communication().run(
-        [&] { static_cast<void>(membership_.farewell->barrier_within(patience_s)); });
+    static_cast<void>(all_come());
     throw Stopped(signal);
   }
   membership_.survivors.leave();
@@ -141,21 +160,21 @@ void Endings::stopped(const Stop& stop) {
   if (stop.together) checkpoints_.write_last();
   membership_.record.diary.write([this] { learner_.model.save(replica_file(run_.plan, run_.process), run_.id); });
   membership_.record.diary.write_trace();
-  bool all_here = false;
-  membership_.participant.communication().run([&] {
-    all_here = membership_.farewell->barrier_within(patience_s);
-    if (all_here && run_.spares() > 0) membership_.farewell->keep(membership_.first_processes());
-  });
-  if (all_here && !stop.together) checkpoints_.write_when_settled(stop.in_order);
+  const bool all_came = all_come();
+  bool all_live = all_came;
+  if (all_came && run_.spares() > 0)
+    membership_.participant.communication().run([&] { membership_.farewell->keep(membership_.first_processes()); });
+  if (all_came && !stop.together) all_live = nobody_dies([&] { checkpoints_.write_when_settled(stop.in_order); });
   checkpoints_.wait();
   Summary summary = membership_.record.log->summary("stopped", learner_.trainer->job_done(), membership_.reports());
   summary.message = reason.what();
-  membership_.participant.communication().run([&] {
-    if (all_here)
-      return membership_.record.diary.finish(summary, *membership_.farewell, result(), membership_.reports());
-    summary.message += "; not every rank has received the signal";
+  const auto finish = [&] {
+    membership_.record.diary.finish(summary, *membership_.farewell, result(), membership_.reports());
+  };
+  if (!all_live || !nobody_dies([&] { membership_.participant.communication().run(finish); })) {
+    summary.message += all_came ? "; a rank has died meanwhile" : "; not every rank has received the signal";
     if (membership_.reports()) membership_.record.diary.end(summary);
-  });
+  }
   if (membership_.reports()) membership_.record.diary.take_over_folder();
   membership_.record.diary.give_back_folder();
   throw reason;

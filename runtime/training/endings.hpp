@@ -1,6 +1,8 @@
 #pragma once
 // How a run ends on one rank: finished, stopped by a signal, diverged, or as a spare that nobody has needed. Private to
 // sessions.
+#include <functional>
+
 #include "base/error.hpp"
 #include "runtime/report/totals.hpp"
 #include "runtime/training/checkpoints.hpp"
@@ -45,6 +47,8 @@ class Endings {
   double all_done();
   Summary summary_of_run(double job_done);
   RankResult result() const;
+  bool all_come();
+  static bool nobody_dies(const std::function<void()>& work);
 
   const Run& run_;
   Learner& learner_;

@@ -79,7 +79,10 @@ Membership::Membership(const Job& job, const Run& run, Parameters& replica)
         survivors.require_all_alive();
       })),
       agreement(*communicator),
-      farewell(job.communicator([this] { participant.communication().progress(); })),
+      farewell(job.communicator([this] {
+        participant.communication().progress();
+        survivors.require_all_alive();
+      })),
       record{Diary(description(run), *run.plan.parts().exchange, participant, job.host(), run.options.warned),
              std::nullopt},
       participant(job.transport(), std::make_shared<const Topology>(run.plan.topology(job.ranks())),

@@ -19,6 +19,8 @@ BASE = {
     "train": {"epochs": 2},
 }
 LONG = ("train.epochs=100000", "train.seconds=60", "train.evaluate_every_epochs=0")
+ALONE = ("exchange.schedule=asynchronous", "exchange.mixing.name=arrival", "topology.weights.name=uniform",
+         "train.on_failure=continue", "train.failure_timeout_s=60")
 TORCHRUN = {"WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29512"}
 
 
@@ -93,6 +95,9 @@ class LaunchTest(jobs.JobCase):
         self.says(2, "at least 1 rank", "launch", "-n", 0, "true")
         self.says(7, "^$", "launch", "-n", 3, "sh", "-c", "exit $((7 * (HEARSAY_RANK == 1)))")
         self.says(128 + 9, "^$", "launch", "-n", 2, "sh", "-c", "kill -9 $$")
+        for code, ends in ((0, "kill -9 $$"), (0, "exit 4"), (3, "exit 3")):  # a death fails nobody, a failure does
+            one = f'if [ "$HEARSAY_RANK" = 1 ]; then {ends}; fi'
+            self.says(code, "^$", "launch", "--recover", "-n", 3, "sh", "-c", one)
         said = self.says(2, "unknown key", "launch", "-n", 2, "hearsay", "train", "base.yaml", "--set", "train.x=1")
         self.assertEqual(said.count("unknown key"), 1, said)
 
@@ -104,10 +109,7 @@ class LaunchTest(jobs.JobCase):
         self.assertRegex(job.said(), rf"rank {victim} on \S+ is gone: its connection has ended")
 
     def test_the_others_go_on_where_they_may(self):
-        settings = (*LONG, "exchange.schedule=asynchronous", "exchange.mixing.name=arrival",
-                    "topology.weights.name=uniform", "train.on_failure=continue", "train.failure_timeout_s=60",
-                    "train.seconds=8")
-        job = self.begin("run", *settings, mpi=False, launch=["--recover"]).trains()
+        job = self.begin("run", *LONG, *ALONE, "train.seconds=8", mpi=False, launch=["--recover"]).trains()
         victim = self.random.randrange(3)
         time.sleep(0.5)
         job.kill(victim)
@@ -115,6 +117,30 @@ class LaunchTest(jobs.JobCase):
         self.assertEqual(summary["status"], "finished", job)
         self.assertEqual([lost["rank"] for lost in summary["ranks_lost"]], [victim], job)
         self.assertLess(job.seconds(), 40, f"a death is known at once, not after the time-out: {job}")
+
+    def test_what_ends_the_job_ends_it_where_others_go_on(self):
+        """The last rank's share has numbers of which no loss is finite."""
+        rows = [f"{i % 7},{i % 5},{1 if i < 400 else 1e30}\n" for i in range(600)]
+        (self.folder / "rows.csv").write_text("a,b,target\n" + "".join(rows), encoding="utf-8")
+        (self.folder / "test.csv").write_text("a,b,target\n" + "".join(rows[:50]), encoding="utf-8")
+        data = {"name": "csv", "path": "rows.csv", "test_path": "test.csv", "partition": {"name": "contiguous"}}
+        self.write("rows.yaml", {**BASE, "data": {**data, "batch_size": 16}})
+        job = self.begin("run", *LONG, *ALONE, config="rows.yaml", mpi=False, launch=["--recover"])
+        self.assertEqual(job.ended(), 5, job)
+        self.assertLess(job.seconds(), 40, f"the others do not train on: {job}")
+        self.assertEqual(job.summary()["status"], "diverged", job)
+
+    def test_a_death_while_all_save_what_they_have_hangs_nobody(self):
+        """The victim is killed while it writes its last checkpoint: the others have met it before, and wait for it."""
+        job = self.begin("run", *LONG, *ALONE, "model.hidden=[6000]", mpi=False, launch=["--recover"]).trains()
+        victim = self.random.randrange(3)
+        job.process.send_signal(signal.SIGTERM)
+        writes = jobs.until(lambda: list(job.path().rglob(f"checkpoint-*/rank{victim:04}*.tmp")), every_s=0.001)
+        job.kill(victim)
+        self.assertTrue(writes, job)
+        self.assertIn(job.ended(), (128 + 9, 128 + 15), job)
+        self.assertEqual(job.summary()["status"], "stopped", job)
+        self.assertIn("a rank has died meanwhile", job.summary()["message"], job)
 
     def test_signals_reach_all_and_nobody_outlives_the_launcher(self):
         job = self.begin("run", *LONG, "train.checkpoint.every_iterations=100000", mpi=False).trains()

@@ -25,6 +25,10 @@ bool Survivors::somebody_has_left() const {
   return now - *left_at_ > until_all_has_come;
 }
 
+void Survivors::forget_the_dead() {
+  if (may_die()) known_ = participant_.members().failures()->changes();
+}
+
 bool Survivors::attempt_together(const std::function<void()>& attempt) {
   FailureDetector& failures = *participant_.members().failures();
   for (;;) {

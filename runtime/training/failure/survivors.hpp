@@ -35,6 +35,8 @@ class Survivors {
   /// On the communication thread, now and then in every wait. Throws RankDied if somebody has died since the attempt
   /// began.
   void require_all_alive() const;
+  /// On the communication thread: who has died until now is missed by no operation that follows.
+  void forget_the_dead();
   /// Does `attempt` until it succeeds, each time among those who are alive. False: it has been done without this rank,
   /// which need not do anything any more.
   bool attempt_together(const std::function<void()>& attempt);
