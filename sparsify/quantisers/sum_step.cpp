@@ -33,6 +33,47 @@ float step_up_to(const StepRule& rule, float magnitude) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) - 0x10000U);
 }
 
+/// What integers of this step leave of Σ |v|, beyond what they round.
+struct Left {
+  double in_dead_zone = 0.0, above_largest = 0.0;
+};
+Left left_by(const StepRule& rule, float step, std::span<const float> values) {
+  const double zone = dead_zone(rule, step), most = largest_integer * step;
+  Left left;
+  for (const float value : values) {
+    const double magnitude = std::abs(value);
+    if (magnitude < zone)
+      left.in_dead_zone += magnitude;
+    else
+      left.above_largest += std::max(0.0, magnitude - most);
+  }
+  return left;
+}
+
+/// The step that all of these values, none of them 0, can be counted in; where they are too far apart for that, between
+/// the step of the smallest and that of the largest one that leaves little of their sum.
+float step_for(const StepRule& rule, std::span<const float> values) {
+  float least = std::abs(values.front()), largest = least;
+  for (const float value : values) {
+    least = std::min(least, std::abs(value));
+    largest = std::max(largest, std::abs(value));
+  }
+  const float finest = step_up_to(rule, least);
+  float step = std::max(finest, sent_step(static_cast<double>(largest) / largest_integer)), best = step;
+  if (step == finest) return finest;
+  for (double least_left = HUGE_VAL;;) {
+    const Left left = left_by(rule, step, values);
+    if (left.above_largest >= least_left) return best;  // more and more of it below
+    if (left.in_dead_zone + left.above_largest < least_left) {
+      best = step;
+      least_left = left.in_dead_zone + left.above_largest;
+    }
+    const float half = std::max(finest, sent_step(step / 2.0));
+    if (half == step) return best;
+    step = half;
+  }
+}
+
 }  // namespace
 
 SumStep::SumStep(const StepRule& rule)
@@ -73,24 +114,17 @@ float SumStep::of_budget(std::span<const float> owed) {
   correct();
   const std::size_t k = std::min(kept_count(fraction_, owed.size()), most_news(owed.size()));
   select_.largest(owed, k, places_);
-  std::size_t count = 0;  // of those that are not 0
-  float least = 0.0F, largest = 0.0F;
-  for (const std::uint32_t i : places_) {
-    const float magnitude = std::abs(owed[i]);
-    if (magnitude == 0.0F) continue;
-    least = count++ == 0 ? magnitude : std::min(least, magnitude);
-    largest = std::max(largest, magnitude);
-  }
-  const float step = step_up_to(rule_, least);
+  candidates_.clear();
+  for (const std::uint32_t i : places_)
+    if (owed[i] != 0.0F) candidates_.push_back(owed[i]);
+  if (candidates_.empty()) return 0.0F;
   // The smallest of few values says nothing about what is worth an integer.
-  return count < k ? std::max(step, sent_step(static_cast<double>(largest) / largest_integer)) : step;
+  if (candidates_.size() < k) return step_for(rule_, candidates_);
+  return step_up_to(rule_, std::abs(*std::ranges::min_element(candidates_, {}, [](float v) { return std::abs(v); })));
 }
 
 float SumStep::length_for(std::span<const float> values) const {
-  if (!rule_.bits || values.empty()) return step_;
-  float least = std::abs(values.front());
-  for (const float value : values) least = std::min(least, std::abs(value));
-  return step_up_to(rule_, least);
+  return rule_.bits && !values.empty() ? step_for(rule_, values) : step_;
 }
 
 void SumStep::correct() {

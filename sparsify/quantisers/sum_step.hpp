@@ -4,7 +4,7 @@
 //   `bits_per_value`  b:  Δ = |r|_(k) / θ, the k-th largest magnitude, k = f n;  f ← f b / (bits a value that went out)
 //                     at first f = f₀, of which positions and integers take b bits:  H(f₀) + 1.3 f₀ = b
 //                     f ∈ [f₀ / 4, 2 f₀], and no message has more than 2 f₀ n values: the largest go, the others next;
-//                     where fewer than k are not 0, at least |r|_max / 127, the largest integer
+//                     where fewer than k are not 0, the step of `length_for`
 //   `step`            Δ itself
 //   `horizon`         h:  Δ = h · RMS of what a round adds to r, over the last 32 rounds or so
 // Own rule; that one step for all values divides bits best: sullivan1996efficient. H is the entropy of a fraction, in
@@ -44,10 +44,11 @@ class SumStep {
   void select(std::span<const float> owed, std::vector<std::uint32_t>& news);
   /// Δ of this message, as it is sent; 0: nothing is news.
   float length() const { return step_; }
-  /// Δ of a message of these values, none of them 0: of those that `select` chose it is `length()` or
-  /// more. Where sums of
-  /// several ranks' messages travel on, ranks that have the same sum must write the same bytes, whatever Δ is theirs:
-  /// with a budget the smallest value says it.
+  /// Δ of a message of these values, none of them 0: of those that `select` chose it is `length()` or more. Where sums
+  /// of several ranks' messages travel on, ranks that have the same sum must write the same bytes, whatever Δ is theirs:
+  /// with a budget the values say it. It is that of the smallest one, up to which all of them fit; where one has nearly
+  /// cancelled, or a few are huge, a Δ up to |v|_max / 127 that leaves less of Σ |v| to the dead zone and to what
+  /// exceeds 127 Δ.
   float length_for(std::span<const float> values) const;
   /// A message of n values has taken so many bytes.
   void sent(std::size_t bytes, std::size_t n);

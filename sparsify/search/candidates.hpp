@@ -17,9 +17,13 @@ struct Cut {
   std::int32_t level = 0;    ///< what about `wanted` of the candidates reach
 };
 
-/// Keeps its memory from use to use: 8 bytes a candidate.
+/// Keeps its memory from use to use.
 class Candidates {
  public:
+  /// Bytes of room for so many: 8 each, and for a quarter more of them.
+  static constexpr std::size_t bytes(std::size_t most) {
+    return (most + most / 4) * (sizeof(std::uint32_t) + sizeof(std::int32_t));
+  }
   /// Collects the entries of magnitude ≥ `least`. False if there were more than `most`: they are of no use then.
   bool collect(std::span<const float> values, std::int32_t least, std::size_t most);
   /// Collects k entries where at most k of them are not 0: those, and the first zeros. False where more are not 0: what

@@ -27,7 +27,13 @@ float next_level(const Cut& cut, float kth_before) {
   return growth > noise ? std::min(growth, fastest_growth) * level : level;
 }
 
+std::size_t wanted_of(double room, std::size_t k, std::size_t n) {
+  return std::min(n, static_cast<std::size_t>(room * static_cast<double>(k)) + 16);
+}
+
 }  // namespace
+
+std::size_t CarriedSelect::most_wanted(std::size_t k, std::size_t n) { return wanted_of(most_room, k, n); }
 
 void CarriedSelect::add_and_select(std::span<float> values, std::span<const float> addend, float scale, std::size_t k,
                                    std::vector<std::uint32_t>& indices) {
@@ -35,7 +41,7 @@ void CarriedSelect::add_and_select(std::span<float> values, std::span<const floa
   require_selectable(k, n);
   Memory& memory = memories_.try_emplace(values.data(), Memory{.room = first_room}).first->second;
   const bool aimed = memory.level > 0.0F && memory.k == k;
-  const auto wanted = [&] { return std::min(n, static_cast<std::size_t>(memory.room * static_cast<double>(k)) + 16); };
+  const auto wanted = [&] { return wanted_of(memory.room, k, n); };
   bool hit = false;
   if (aimed) {
     const std::size_t most = std::min(n, 2 * wanted() + 1024);

@@ -25,6 +25,9 @@ class CarriedSelect {
   void add_and_select(std::span<float> values, std::span<const float> addend, float scale, std::size_t k,
                       std::vector<std::uint32_t>& indices);
 
+  /// How many candidates it may look for to find k of n values.
+  static std::size_t most_wanted(std::size_t k, std::size_t n);
+
  private:
   struct Memory {
     float level = 0.0F;  // for the next call; 0: none

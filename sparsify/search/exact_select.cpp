@@ -36,7 +36,7 @@ void ExactSelect::gather(std::span<const float> values, std::size_t k, Candidate
     candidates.collect(values, 0, n);
     return;
   }
-  const std::size_t most = std::min(n, 8 * k + 1024);
+  const std::size_t most = most_candidates(k, n);
   if (k <= n / 4) {
     const std::int32_t least = suggestion(values, k);
     if (least == 0 ? candidates.collect_sparse(values, k)
@@ -45,6 +45,10 @@ void ExactSelect::gather(std::span<const float> values, std::size_t k, Candidate
   }
   const Band band = radix_.find(values, k);
   candidates.collect(values, band.low, band.above + band.inside);
+}
+
+std::size_t ExactSelect::most_candidates(std::size_t k, std::size_t n) {
+  return n <= short_run ? n : std::min(n, 8 * k + 1024);
 }
 
 std::size_t ExactSelect::sample_size(std::size_t n) { return std::clamp(n / share, least_sample, most_sample); }

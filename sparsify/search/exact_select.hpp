@@ -22,6 +22,8 @@ class ExactSelect {
   /// candidates ← all values of some magnitude or more; they are k or more. 1 ≤ k ≤ values.size().
   void gather(std::span<const float> values, std::size_t k, Candidates& candidates);
 
+  /// How many candidates of k in n values there are at most, but where the sample misleads.
+  static std::size_t most_candidates(std::size_t k, std::size_t n);
   /// How many of n values are looked at first, and the s-th of them: one of every stretch of equal length, not always
   /// the same column of a matrix.
   static std::size_t sample_size(std::size_t n);

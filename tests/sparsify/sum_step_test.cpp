@@ -176,6 +176,39 @@ TEST_CASE("a residual of few values goes out whatever the smallest of them is") 
   CHECK(after < 0.05 * before);
 }
 
+/// Σ of what a message of these values in a step of theirs leaves, beyond what integers round.
+double left_of_sum(const SumStep& step, const std::vector<float>& values) {
+  const double length = step.length_for(values);
+  double left = 0.0;
+  for (const float value : values) {
+    const double magnitude = std::abs(value);
+    left += magnitude < length ? magnitude : std::max(0.0, magnitude - 127.0 * length);
+  }
+  return left;
+}
+
+TEST_CASE("a sum goes out though one value has nearly cancelled, and so do small ones though one is huge") {
+  const SumStep step({.bits = 0.5});
+  Random random(13);
+  for (const std::size_t count : {2U, 10U, 1000U}) {
+    std::vector<float> values;
+    double sum = 0.0;
+    for (std::size_t i = 0; i < count; ++i) values.push_back(static_cast<float>(1.0 + random.uniform()));
+    for (const float value : values) sum += value;
+    CHECK(left_of_sum(step, values) == 0.0);
+    for (const float odd : {1e-38F, 1e-6F, 1e-3F}) {
+      CAPTURE(count);
+      CAPTURE(odd);
+      std::vector<float> cancelled = values, huge = values;
+      cancelled.push_back(odd);
+      CHECK(left_of_sum(step, cancelled) <= 0.01 * sum);
+      if (count < 1000) continue;
+      huge.push_back(0.5F / odd);
+      CHECK(left_of_sum(step, huge) - 0.5 / odd <= 0.01 * sum);
+    }
+  }
+}
+
 TEST_CASE("the step of the horizon is so many root mean squares of what rounds add") {
   Sender sender("horizon: 4", 2);
   sender.round(std::vector{3.0F, 4.0F});

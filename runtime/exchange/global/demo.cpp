@@ -14,11 +14,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/error.hpp"
 #include "runtime/collectives/gathered_sum.hpp"
 #include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/block_dct.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
 #include "runtime/replica/block_selection.hpp"
+#include "runtime/replica/finite.hpp"
 #include "sparsify/quantisers/sum_step.hpp"
 #include "sparsify/sparsify.hpp"
 
@@ -86,7 +88,7 @@ class DeMo final : public Exchange, public Residual {
     std::vector<std::uint32_t> positions;
     if (step_) {
       step_->adds(g);
-      step_->select(c, positions);
+      select_news(c, positions);
     } else {
       selection_.select(c, sparsifier_.density(epoch_of(context_, k)), positions);
     }
@@ -97,6 +99,13 @@ class DeMo final : public Exchange, public Residual {
       if (c[i] != 0.0F) own.push_back(i, c[i]);
     count_events(context_, own.indices);
     return own;
+  }
+  void select_news(std::span<const float> c, std::vector<std::uint32_t>& positions) {
+    try {
+      step_->select(c, positions);
+    } catch (const DivergenceError& error) {
+      name_segment(dct_.blocks(), 0, c, "cosine coefficient of the momentum", error);
+    }
   }
   /// δ ← δ − IDCT(what the others have of it); `scratch` is of as many values.
   void put_back(const SparseVector& sent, std::span<float> scratch, std::span<float> delta) {
@@ -159,9 +168,11 @@ class DeMoPlan final : public CollectivePlan {
     return std::make_unique<DeMo>(context, settings_);
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
-    // What is sent and what of it is left; of all ranks the parts, their sum, who has sent, and a sum in progress.
-    const std::size_t lists = 2 + 4 * static_cast<std::size_t>(ranks);
-    return 2 * layout.size() * sizeof(float) + lists * usual_bytes(*settings_.sparsifier, blocks(layout));
+    const Sparsifier& sparsifier = *settings_.sparsifier;
+    const Layout of_blocks = blocks(layout);
+    // Segment by segment candidates are few.
+    return 2 * layout.size() * sizeof(float) + gathered_mean_lists(ranks) * list_bytes(sparsifier, of_blocks) +
+           (sparsifier.news ? candidate_bytes(sparsifier, of_blocks) : 0);
   }
   /// Where all of it is applied and not its sign, and nothing decays, a mean over senders is not the mean over ranks.
   ExchangeLaws laws() const override { return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true}; }

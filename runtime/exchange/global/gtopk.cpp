@@ -6,7 +6,7 @@
 // `residual: merger` or `owner` no mass is lost (the paper's rule, `published`, loses what an inner merge cuts off when
 // its position comes back from another subtree; `lost_mass_fraction` in the metrics says how much); exactly k values.
 // With the quantiser `dead_zone` what is news is merged (sparsify/quantisers/sum_step.hpp), k being how many values the
-// budget pays for; a merged sum is written in a step of its smallest value, and who writes it keeps the remainders.
+// budget pays for; a merged sum is written in a step of its own values, and who writes it keeps the remainders.
 // Cost, entries of 8 bytes with the plain codec, L = ⌈log2 P⌉: `tree`: rank 0 receives L and sends L messages of k
 // entries; `butterfly`: every rank sends and receives L messages of k entries (one more if P is not a power of two);
 // memory: one block of residuals; time: one pass for r + g, the selector's passes, L merges of 2k entries.
@@ -51,7 +51,12 @@ class GTopK final : public SparseCollective {
     return {
         .total = std::move(found.result), .returned = std::move(found.returned), .included = std::move(found.included)};
   }
-  std::size_t lists(int) const override { return 6; }  // own, its message, what comes and its values, sum, cut off
+  // Own, its message, what of it travels and what does not (2); what comes and its message; the sum (2), its candidates
+  // (4, of twice as many values), what is kept, cut off and booked (3). In every round what was cut off and what
+  // rounding kept back grow by a list at most; adding to them takes as much again.
+  std::size_t lists(int ranks) const override {
+    return 16 + 4 * static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(ranks - 1)));
+  }
   bool keeps_mass() const override { return settings_.rule != ResidualRule::published; }
   std::vector<Share> shares() const override {
     return {{.name = "lost_mass_fraction", .part = lost_, .whole = selected_}};

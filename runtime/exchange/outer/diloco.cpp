@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "runtime/collectives/gathered_sum.hpp"
 #include "runtime/collectives/ring.hpp"
 #include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
@@ -47,7 +48,9 @@ class DiLoCo final : public Exchange {
         phi_(context.replica.layout.size()),
         difference_(context.replica.layout.size()),
         queue_(context_) {
-    if (settings_.sparsifier->news) coded_.emplace(context_, *settings_.sparsifier);
+    if (settings_.sparsifier->news)
+      coded_.emplace(context_, *settings_.sparsifier,
+                     settings.delay_steps > 0 ? CodedSum::Meanwhile::local_steps : CodedSum::Meanwhile::nothing);
     std::ranges::copy(context_.replica.values.span(), phi_.span().begin());
   }
 
@@ -70,7 +73,9 @@ class DiLoCo final : public Exchange {
     if (asked_ < -1 || asked_ >= static_cast<std::int64_t>(fragments_.size()))
       archive.refuse("fragment under way", "is " + std::to_string(asked_));
     archive.value("iteration that ends its round", answer_due_);
-    if (asked_ >= 0) archive.values("sum of outer differences", of(asked_, difference_));
+    // Whoever looks for what is not finite finds segments in a whole block.
+    if (asked_ >= 0)
+      archive.values("sum of outer differences", archive.looks() ? difference_.span() : of(asked_, difference_));
   }
   Capabilities capabilities() override { return {.residual = coded_ ? &*coded_ : nullptr}; }
 
@@ -109,7 +114,7 @@ class DiLoCo final : public Exchange {
   void end_round(const Fragment& fragment) {
     queue_.wait();
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    if (coded_) coded_->settle();
+    if (coded_) coded_->settle(), coded_->end_round();
     const auto d = slice(fragment, difference_), phi = slice(fragment, phi_),
                x = slice(fragment, context_.replica.values);
     divide_by_ranks(context_, fragment.offset, d);
@@ -189,9 +194,8 @@ class DiLoCoPlan final : public CollectivePlan {
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
     const std::size_t block = layout.size() * sizeof(float);
-    const auto p = static_cast<std::size_t>(ranks);
     const std::size_t of_sum =
-        news() ? block + (2 * p + 2) * usual_bytes(*settings_.sparsifier, layout) : block / settings_.fragments / p;
+        news() ? block + coded_bytes(layout, ranks) : block / settings_.fragments / static_cast<std::size_t>(ranks);
     return 2 * block + OuterOptimizer::bytes(settings_.outer, layout.size()) + of_sum;
   }
   Iteration local_steps() const override { return settings_.outer.local_steps; }
@@ -205,6 +209,20 @@ class DiLoCoPlan final : public CollectivePlan {
   void require_fitting(const Layout& layout) const override {
     static_cast<void>(fragments(layout));
     if (news()) require_positions(layout.size(), "the model");
+  }
+  /// Lists of a fragment's sum and what it owed before, where local steps go on meanwhile; candidates, which may be more
+  /// of a shorter fragment.
+  std::size_t coded_bytes(const Layout& layout, int ranks) const {
+    const Sparsifier& sparsifier = *settings_.sparsifier;
+    std::size_t lists = 0, candidates = 0, before = 0;
+    for (const Fragment& fragment : fragments(layout)) {
+      Layout alone;
+      alone.append("fragment", {static_cast<std::int64_t>(fragment.length)});
+      lists = std::max(lists, gathered_sum_lists(ranks) * list_bytes(sparsifier, alone));
+      candidates = std::max(candidates, candidate_bytes(sparsifier, alone));
+      before = std::max(before, settings_.delay_steps > 0 ? fragment.length * sizeof(float) : 0);
+    }
+    return lists + candidates + before;
   }
   const std::optional<StepRule>& news() const { return settings_.sparsifier->news; }
   std::vector<Fragment> fragments(const Layout& layout) const {

@@ -5,6 +5,7 @@
 
 #include "runtime/replica/block_selection.hpp"
 #include "sparsify/quantisers/sum_step.hpp"
+#include "sparsify/search/carried_select.hpp"
 
 namespace hearsay {
 
@@ -79,6 +80,17 @@ std::size_t usual_bytes(const Sparsifier& sparsifier, const Layout& layout) {
   if (!sparsifier.news || !sparsifier.news->bits) return longest;
   const double paid = *sparsifier.news->bits / 8.0 * static_cast<double>(layout.size());
   return std::min(longest, static_cast<std::size_t>(std::ceil(paid)));
+}
+
+std::size_t list_bytes(const Sparsifier& sparsifier, const Layout& layout) {
+  const std::size_t k = most_entries(sparsifier, layout);
+  return std::max(k * (sizeof(std::uint32_t) + sizeof(float)),
+                  SparseWire(*sparsifier.codec, layout.size(), {}).bound(k));
+}
+
+std::size_t candidate_bytes(const Sparsifier& sparsifier, const Layout& layout) {
+  const std::size_t n = layout.size(), k = most_entries(sparsifier, layout);
+  return Candidates::bytes(ExactSelect::most_candidates(sparsifier.news ? k : CarriedSelect::most_wanted(k, n), n));
 }
 
 void count_events(const ExchangeContext& context, std::span<const std::uint32_t> positions) {

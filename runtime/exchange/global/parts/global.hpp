@@ -49,6 +49,11 @@ std::size_t most_entries(const Sparsifier& sparsifier, const Layout& layout);
 /// Bytes of a message of the usual entries: what a budget of bits pays for, else the longest.
 std::size_t usual_bytes(const Sparsifier& sparsifier, const Layout& layout);
 
+/// Bytes of a list of the most entries, or of its message, whichever is longer.
+std::size_t list_bytes(const Sparsifier& sparsifier, const Layout& layout);
+/// What a selection of a whole block keeps from call to call, by `topk` or for news: others keep less.
+std::size_t candidate_bytes(const Sparsifier& sparsifier, const Layout& layout);
+
 /// An event for every segment in which something was selected; `positions` ascending, in the block.
 void count_events(const ExchangeContext& context, std::span<const std::uint32_t> positions);
 

@@ -22,8 +22,10 @@ class GatheredSum final : public SparseCollective {
     if (then_) then_(found, k);
     return found;
   }
-  // Everybody's message and values, the own ones and the sum.
-  std::size_t lists(int ranks) const override { return 2 * static_cast<std::size_t>(ranks) + 2; }
+  // Who selects among the entries of the sum has candidates, for which there is a quarter more room.
+  std::size_t lists(int ranks) const override {
+    return gathered_sum_lists(ranks) + (then_ ? 2 * static_cast<std::size_t>(ranks) : 0);
+  }
   std::size_t worst_case_bytes(int ranks, std::size_t message) const override {
     const auto p = static_cast<std::size_t>(ranks);
     return p * (p - 1) * (message + gather_header_bytes);
@@ -44,7 +46,7 @@ class MeanOfSenders final : public SparseCollective {
     for (float& value : found.total.values) value *= static_cast<float>(group.size());
     return found;
   }
-  std::size_t lists(int ranks) const override { return gathered_->lists(ranks) + 1; }  // who has sent what
+  std::size_t lists(int ranks) const override { return gathered_mean_lists(ranks); }
   bool keeps_mass() const override { return false; }
   std::size_t worst_case_bytes(int ranks, std::size_t message) const override {
     return gathered_->worst_case_bytes(ranks, message);
@@ -102,11 +104,12 @@ class SparseSgd final : public Exchange, public Measures, public Residual {
     const SparseVector own = select(g, density);
     const std::size_t entries =
         step_ ? step_->usual_news(g.size()) : BlockSelection(sparsifier_, context_.replica.layout).count(density);
-    run_collective(context_, [&] { sum_ = collective_->sum(Group(context_.peers), own, wire_, entries); });
+    SparseSum found;
+    run_collective(context_, [&] { found = collective_->sum(Group(context_.peers), own, wire_, entries); });
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    feedback_.give_back(sum_.returned);
-    feedback_.mask(sum_.included.indices);
-    set_to_mean(context_, 0, g, sum_.total);
+    feedback_.give_back(found.returned);
+    feedback_.mask(found.included.indices);
+    set_to_mean(context_, 0, g, found.total);
   }
   Capabilities capabilities() override { return {.measures = this, .residual = this}; }
   std::vector<Share> shares() const override { return collective_->shares(); }
@@ -134,7 +137,6 @@ class SparseSgd final : public Exchange, public Measures, public Residual {
   std::unique_ptr<SparseCollective> collective_;
   ErrorFeedback feedback_;
   SparseWire wire_;
-  SparseSum sum_;
 };
 
 class SparseSgdPlan final : public CollectivePlan {
@@ -154,8 +156,9 @@ class SparseSgdPlan final : public CollectivePlan {
     return make_sparse_sgd(context, settings_, make_());
   }
   std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
-    const std::size_t lists = make_()->lists(ranks) * settings_.shape(layout, ranks).message_bytes;
-    return feedback_bytes(settings_.feedback, layout.size()) + lists + candidate_bytes(layout);
+    return feedback_bytes(settings_.feedback, layout.size()) +
+           make_()->lists(ranks) * list_bytes(*settings_.sparsifier, layout) +
+           candidate_bytes(*settings_.sparsifier, layout);
   }
   bool runs_on(const Device& device) const override {
     return settings_.sparsifier->news ? device.is_processor() : device.selects_sums(*settings_.sparsifier);
@@ -166,10 +169,6 @@ class SparseSgdPlan final : public CollectivePlan {
 
  private:
   void require_fitting(const Layout& layout) const override { require_positions(layout.size(), "the model"); }
-  /// What a selection keeps from call to call: 8 bytes a candidate, of which `topk` has most (topk.cpp).
-  std::size_t candidate_bytes(const Layout& layout) const {
-    return 8 * std::min(layout.size(), 8 * most_entries(*settings_.sparsifier, layout) + 1024);
-  }
 
   SparseSgdSettings settings_;
   std::function<std::unique_ptr<SparseCollective>()> make_;

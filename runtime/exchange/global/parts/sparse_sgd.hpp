@@ -23,8 +23,7 @@ class SparseCollective {
   virtual SparseSum sum(const Group& group, const SparseVector& own, const SparseWire& wire, std::size_t k) = 0;
   virtual std::vector<Share> shares() const { return {}; }
   virtual void state(Archive& archive) { static_cast<void>(archive); }
-  /// How many lists as long as one rank's contribution are in memory at once, messages included: what it was measured
-  /// to be.
+  /// How many lists as long as the longest contribution are in memory at once, messages included.
   virtual std::size_t lists(int ranks) const = 0;
   /// Whether `total` and what all ranks are returned are together what they gave.
   virtual bool keeps_mass() const { return true; }
