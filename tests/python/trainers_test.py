@@ -1,4 +1,5 @@
 """Trainers of other libraries end with the bits of the loop around member.step, over the same batches."""
+import socket
 import unittest
 
 from support import JobCase, have
@@ -45,13 +46,19 @@ LOOPS = """
                     torch.nn.utils.clip_grad_norm_(net.parameters(), clip)
         return ended(member)
     def ended(member):
+        summary = member.summary()  # all that was sent is counted
         said = [member.replica_hash, member.steps, member.counts()["messages"]]
-        summary = member.summary()
         if member.exchange == "allreduce": assert len(set(summary["replica_hash"])) == 1
         member.leave()
         return said
     def same(what, one, other): assert one == other, (what, one, other)
 """
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
 
 class TransformersTest(JobCase):
@@ -88,7 +95,8 @@ class TransformersTest(JobCase):
     import transformers, hearsay.transformers
     args = transformers.TrainingArguments(output_dir="out", use_cpu=True, report_to=[])
     hearsay.transformers.join(plan_of("dpsgd"), transformers.Trainer(Net(), args, train_dataset=Rows()))
-            """
+            """,
+            environment={"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())},
         )
         self.assertEqual(job.code, 2, job)
         self.assertIn("the Trainer has 2 processes", job.err)
