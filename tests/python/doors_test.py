@@ -410,6 +410,27 @@ class LogTest(JobCase):
             self.assertGreater(numbers["bytes_sent"], 0)
             self.assertGreater(numbers["messages"], 0)
 
+    def test_tensorboard_has_the_records_of_python(self):
+        """As of the program: `report.tensorboard` writes an event file a rank, with the losses."""
+        job = self.job(
+            LOOPS + """
+    net = made(); optimizer = sgd(net)
+    member = hearsay.wrap(net, optimizer, plan_of("dpsgd", every_iterations=4, tensorboard=True))
+    for batch, in batches(member):
+        optimizer.zero_grad()
+        member.loss = loss_of(net, batch)
+        member.loss.backward()
+        optimizer.step()
+            """
+        )
+        if "built without Protobuf" in job.err:
+            self.skipTest("this build has no Protobuf")
+        self.assertEqual(job.code, 0, job)
+        files = sorted(self.folder.glob("run/tensorboard/rank*/events.out.tfevents.*"))
+        self.assertEqual([file.parent.name for file in files], ["rank0000", "rank0001"])
+        for file in files:
+            self.assertIn(b"loss", file.read_bytes())
+
 
 if __name__ == "__main__":
     unittest.main()
