@@ -29,8 +29,8 @@ class Gossip(SingleDeviceStrategy):
     device   of this process: "cpu", "cuda:0"
     more     what else `hearsay.join` takes: set, name, iterations, log …
 
-    Automatic and manual optimization, accumulation, clipping, schedules and precisions are the Trainer's. `member` is the
-    `hearsay.Member` from the beginning of `fit` on. ConfigError for more optimizers than one.
+    Accumulation, clipping, schedules and precisions are the Trainer's. `member` is the `hearsay.Member` from the
+    beginning of `fit` on. ConfigError for more optimizers than one.
     """
 
     strategy_name = "hearsay"
