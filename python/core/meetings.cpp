@@ -12,7 +12,7 @@
 namespace hearsay::python {
 namespace {
 
-constexpr std::array<const char*, 11> names{"",
+constexpr std::array<const char*, 12> names{"",
                                             "member.step()",
                                             "hearsay.join()",
                                             "member.evaluate()",
@@ -22,6 +22,7 @@ constexpr std::array<const char*, 11> names{"",
                                             "member.state_dict()",
                                             "member.load_state_dict()",
                                             "member.leave()",
+                                            "a decision of the Trainer",
                                             "the program's end"};
 
 std::string whereabouts(const Presence& at, bool names_member) {

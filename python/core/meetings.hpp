@@ -28,6 +28,7 @@ enum class Call : std::uint8_t {
   state_dict,
   load_state_dict,
   leave,
+  decision,
   program_end,
 };
 

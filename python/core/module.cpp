@@ -142,6 +142,7 @@ PYBIND11_MODULE(_core, m) {
       .def_readwrite("yaml", &JobPlan::yaml)
       .def_readonly("notes", &JobPlan::notes)
       .def_property_readonly("directory", [](const JobPlan& plan) { return plan.report.directory.string(); })
+      .def_property_readonly("every_iterations", [](const JobPlan& plan) { return plan.report.every_iterations; })
       .def_property_readonly("lockstep", &JobPlan::in_step)
       .def_property_readonly("serves", [](const JobPlan& plan) { return plan.exchange->laws().sharded; })
       .def_property_readonly("measures_steps",

@@ -21,6 +21,9 @@ started by `python3 -m hearsay launch -n 4 train.py`, by `mpirun -n 4 python3 tr
                    topology: {graph: {name: ring}}
                    trigger:  {name: adaptive, horizon: 1.0}
 
+A loop with `optimizer.step()` in it may stay as it is: `member = hearsay.wrap(model, optimizer, "gossip.yaml")` in
+place of `DDP(model)`. `hearsay.transformers` and `hearsay.lightning` do that for these trainers.
+
 In the order in which one needs them: `rank` and `size`, `join`, `Member.share`, `Member.step`, `Member.evaluate`,
 `Member.summary`, `report`. `help(hearsay.Member)` and `help(hearsay.join)` say the rest; `hearsay.errors` has what can
 go wrong. A configuration of the program `hearsay` is one of `join`, too: what it says of model, data, optimizer and
@@ -39,5 +42,6 @@ from ._member import Member, Step, join
 from ._process import rank, size
 from ._reporting import report
 from ._summary import Summary
+from ._wrap import wrap
 
-__all__ = ["join", "rank", "size", "Member", "Step", "Summary", "Observation", "report", "errors"]
+__all__ = ["join", "wrap", "rank", "size", "Member", "Step", "Summary", "Observation", "report", "errors"]

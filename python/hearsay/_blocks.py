@@ -60,9 +60,11 @@ class Block:
         return views
 
     # What a step asks of any block.
-    def begin(self):
+    def begin(self, keep_gradients=False):
+        """`keep_gradients`: they are what the loop has made until now; else they are 0."""
         self.require_as_at_join()
-        self.flat_gradients.fill(0.0)
+        if not keep_gradients:
+            self.flat_gradients.fill(0.0)
 
     def require_as_at_join(self):
         """Raises ConfigError, with names, where what is trained is not what has joined any more."""

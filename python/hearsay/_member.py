@@ -17,6 +17,7 @@ from ._summary import Summary
 from .errors import ConfigError, DataError, DivergenceError
 
 NAN = float("nan")
+LOGGED = ("messages", "bytes_sent", "staleness_max_iterations")  # of `Member.counts`
 T = TypeVar("T")  # what a loader gives
 
 
@@ -26,20 +27,30 @@ class Step:
     Set `step.loss = loss` (a number, or a tensor of one) inside the block, and the run folder has it.
     """
 
-    def __init__(self, member: Member, optimizer: Any, learning_rate: _rates.Rate, backward_passes: int):
+    def __init__(
+        self,
+        member: Member,
+        optimizer: Any,
+        learning_rate: _rates.Rate,
+        backward_passes: Optional[int],
+        outside: bool = False,
+    ):
+        """`backward_passes`: None where nobody has said it: gradients are final at the end of the step only.
+        `outside`: the loop does not know of the step (hearsay.wrap): it sets gradients to 0 and calls the optimizer."""
         self._member = member
         self._optimizer = optimizer
         self._learning_rate = learning_rate
-        self._passes_left = None if backward_passes == 1 else [backward_passes] * len(member._block.names)
+        self._passes_left = None if backward_passes == 1 else [backward_passes or math.inf] * len(member._block.names)
         self._exchanged = False
-        self._forbidden = _watch.StepForbidden(optimizer)
+        self._outside = outside
+        self._forbidden = _watch.StepForbidden(None if outside else optimizer)
         self.loss: Any = None
 
     def __enter__(self) -> Step:
         member = self._member
         member._require_whole()
         member._steps.tell(member._core, self._optimizer, self._learning_rate)
-        member._begins()
+        member._begins(keep_gradients=self._outside)
         member._open_step = self
         member._start()
         self._forbidden.enter()
@@ -93,6 +104,26 @@ class Step:
             member._broken = f"step {member.steps + 1} was left by {type(error).__name__}: {error}"
             raise
 
+    def _make_without_gradient(self):
+        """The step is made with a gradient of 0; the optimizer steps only by what others have sent."""
+        block = self._member._block
+        block.begin()
+        self.exchange()
+        if not block.flat_gradients.any():
+            self._optimizer = None
+        self.__exit__(None, None, None)
+
+    def _make_way(self, call):
+        """`call` is collective. A step that began with a pass after which the loop has not stepped ends here; its
+        gradients stay for the next one."""
+        if not self._outside:
+            raise RuntimeError(f"{call} is collective and belongs between two steps, not inside of one")
+        tensors = self._member.parameters.values()
+        gradients = [None if tensor.grad is None else tensor.grad.clone() for tensor in tensors]
+        self._make_without_gradient()
+        for tensor, gradient in zip(tensors, gradients):
+            tensor.grad = gradient
+
     def _gradient_ready(self, segment):
         if self._passes_left is not None:
             self._passes_left[segment] -= 1
@@ -112,6 +143,7 @@ class Member:
     exchange      the name of the algorithm, "eventgrad" …
     layer_wise    whether gradients are exchanged during the backward pass
     lockstep      whether ranks wait for each other in every step
+    loss          where `hearsay.wrap` makes the steps: set it before `optimizer.step()`, and the run folder has it
 
     What is called collective here is called by every rank, between two steps, in the same order. Where a rank does
     something else meanwhile (goes on stepping, calls something else, ends its program), all that wait for it raise
@@ -126,14 +158,17 @@ class Member:
     exchange: str
     layer_wise: bool
     lockstep: bool
+    loss: Any
 
-    def __init__(self, core, meetings, plan, block, steps):
+    def __init__(self, core, meetings, plan, block, steps, log=None):
         self._core, self._meetings, self._plan, self._block, self._steps = core, meetings, plan, block, steps
         self._open_step = None
         self._broken = None
         self._exited = None
         self._left = False
         self._optimizer = None
+        self._begin_step = lambda: None  # where the loop does not say it
+        self.loss = None
         self.rank, self.ranks = core.rank, core.ranks
         self.directory, self.exchange, self.lockstep = plan.directory, plan.exchange, plan.lockstep
         self.layer_wise = core.layer_wise
@@ -145,6 +180,8 @@ class Member:
         self._watch = _watch.Watch(block, self.rank, self.ranks)
         self._epoch_known = False
         self._averages = 0  # that the parameters are now
+        self._log = log if self.rank == 0 else None
+        self._log_every = plan.every_iterations
         process.members.append(self)
 
     # ------------------------------------------------------------------ the loop
@@ -309,7 +346,9 @@ class Member:
         for name, (mean_model, worst, mean) in zip(names, found):
             said[f"{name}_mean_model"], said[f"{name}_rank_mean"] = mean_model, mean
             said["accuracy_rank_min" if name == "accuracy" else f"{name}_rank_worst"] = worst
-        return {**said, "consensus_distance": distance}
+        said["consensus_distance"] = distance
+        self._tell_log(said)
+        return said
 
     def counts(self) -> Dict[str, int]:
         """What this rank has sent until now: events, messages, deferred, packets, puts, bytes_sent by kind, and
@@ -432,7 +471,7 @@ class Member:
         """All ranks are in this collective call when this returns."""
         self._require_whole()
         if self._open_step is not None:
-            raise RuntimeError(f"{call} is collective and belongs between two steps, not inside of one")
+            self._open_step._make_way(call)
         try:
             with self._moved():
                 self._core.meet(call)
@@ -478,14 +517,14 @@ class Member:
             block.restore(before)
             buffers.restore()
 
-    def _begins(self):
+    def _begins(self, keep_gradients=False):
         if self._averages:
             raise RuntimeError(
                 "a step inside of member.averaged(): it would be lost where the parameters become those of before; "
                 "step after the block"
             )
         self._watch.begins()
-        self._block.begin()
+        self._block.begin(keep_gradients)
         if not self._epoch_known and self._deals.epoch_length:
             self._core.iterations_per_epoch(self._deals.epoch_length)
         self._epoch_known = True
@@ -506,9 +545,16 @@ class Member:
 
     def _stepped(self, loss):
         self._block.pull()
-        self._core.stepped(self._finite(loss))
+        loss = self._finite(loss)
+        self._core.stepped(loss)
         self._block.push()
         self._watch.stepped()
+        if self._log is not None and self.steps % self._log_every == 0:
+            self._tell_log({"loss": loss, **{name: value for name, value in self.counts().items() if name in LOGGED}})
+
+    def _tell_log(self, numbers):
+        if self._log is not None:
+            self._log({name: value for name, value in numbers.items() if math.isfinite(value)}, step=self.steps)
 
     def _require_whole(self):
         if process.child:
@@ -527,13 +573,14 @@ class Member:
         self._core.optimizer(apply)
 
     def _gradient_arrived(self, segment):
+        self._begin_step()
         if self._open_step is not None:
             self._open_step._gradient_ready(segment)
 
     def _finite(self, loss):
         if loss is None:
             return NAN
-        loss = float(loss)
+        loss = float(getattr(loss, "detach", lambda: loss)())  # torch 2 warns of tensors that need a gradient
         if not math.isfinite(loss):
             raise DivergenceError(
                 f"rank {self.rank} diverged in step {self.steps + 1}: the loss is {loss}; lower the learning rate"
@@ -580,7 +627,8 @@ def _less_is_better(name, lower_is_better):
 
 def _applied(optimizer):
     """What applies the update: an optimizer's `step`, or the function itself."""
-    return getattr(optimizer, "step", optimizer)
+    step = getattr(optimizer, "step", optimizer)
+    return getattr(step, "applies", step)  # that of hearsay.wrap is more than the update
 
 
 def join(
@@ -597,6 +645,7 @@ def join(
     communicator: Any = None,
     trigger: Optional[Callable[[_core.Observation], Union[float, bool]]] = None,
     graph: Optional[Callable[[int], Iterable[Tuple[int, int]]]] = None,
+    log: Optional[Callable[..., Any]] = None,
 ) -> Member:
     """Makes this process a member of the job. Collective: all ranks of the job call it, with the same configuration.
 
@@ -633,6 +682,10 @@ def join(
                   the section (measure, warmup_iterations, maximum_silence …) stay in force
     graph         a function of your own instead of `topology.graph`: gets the number of ranks and returns pairs (i, j)
                   of ranks that are neighbours. Called once on every rank, where it must return the same
+    log           called on rank 0 as log({"loss": …, "messages": …, "bytes_sent": …}, step=…): `wandb.log` or
+                  `mlflow.log_metrics`. Every `report.every_iterations` steps with the step's loss and what rank 0 has
+                  sent until then, and by `Member.evaluate` with what that returns. Numbers that are not known are left
+                  out
 
     All ranks begin with rank 0's parameters, frozen or not, and buffers. Returns a `Member`. Raises ConfigError with
     file, line and column of everything that is wrong, CommunicationError, DataError. From here on an
@@ -681,7 +734,7 @@ def join(
         core.broadcast(bytes_of)
         put_back()
     block.assign()
-    member = Member(core, meetings, plan, block, steps)
+    member = Member(core, meetings, plan, block, steps, log)
     member._epoch_known = iterations_per_epoch is not None
     if optimizer is not None and hasattr(optimizer, "step"):
         member._serve_with(optimizer)

@@ -86,8 +86,9 @@ class Staged:
 
     # ------------------------------------------------------------------ gradients
 
-    def forget_gradient(self):
-        if self.trains:
+    def forget_gradient(self, keep=False):
+        """`keep`: the loop's stays; it is gathered anew."""
+        if self.trains and not keep:
             self.tensor.grad = None
         self.gathered = None, 0
 

@@ -1,6 +1,7 @@
 """A torch module's parameters and gradients in the member's block, and what was true of them at `join`."""
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 from contextlib import contextmanager
@@ -57,16 +58,28 @@ class TorchBlock(Block):
         self.addresses = [tensor.data_ptr() for tensor in self.tensors]
         self.data_ptr = torch.Tensor.data_ptr
         self.hooks = []
-        self.input_hook = None
+        self.forward_hooks = {}
         self._remember()
 
-    def begin(self):
+    def begin(self, keep_gradients=False):
         self.require_as_at_join()
-        self.gradient_tensor.zero_()
-        self.point_to_gradients()
+        if keep_gradients:
+            self._keep_gradients()
+        else:
+            self.gradient_tensor.zero_()
+            self.point_to_gradients()
         for staged in self.staged.values():
-            staged.forget_gradient()
+            staged.forget_gradient(keep_gradients)
             staged.pull()
+
+    def _keep_gradients(self):
+        """What the loop has none of is 0."""
+        for tensor, view in zip(self.tensors, self.gradient_views):
+            if tensor.grad is None:
+                view.zero_()
+        for tensor, view in self.viewed:
+            if tensor.grad is None:
+                tensor.grad = view
 
     def point_to_gradients(self):
         for tensor, view in self.viewed:
@@ -223,28 +236,41 @@ class TorchBlock(Block):
                 self.hooks[segment] = self._hooked(segment)
 
     def on_inputs(self, seen):
-        if self.input_hook is not None:
-            self.input_hook.remove()
-            self.input_hook = None
-        if seen is None:
-            return
-        compiler = getattr(self.torch, "compiler", None)
-        is_compiling = getattr(compiler, "is_compiling", bool)  # torch 2.1
+        self.forget_hook("inputs")
+        if seen is not None:
 
-        def given(module, inputs, named=None):
-            if not is_compiling():  # a compiled model would have this hook compiled in
-                seen([_values(self.torch, tensor) for tensor in _tensors_in([inputs, named])])
+            def given(*inputs):
+                if self.torch.is_grad_enabled():  # else the model is looked at
+                    seen([_values(self.torch, tensor) for tensor in _tensors_in(inputs)])
 
+            self.forward_hooks["inputs"] = self._before_forward(given)
+
+    def on_training_pass(self, begins):
+        """Calls `begins()` before the module is gone through in training mode."""
+
+        def entered(*_):
+            if self.module.training and self.torch.is_grad_enabled():
+                begins()
+
+        self.forward_hooks["training pass"] = self._before_forward(entered)
+
+    def _before_forward(self, call):
+        hook = _ForwardHook(self.torch, call)
         try:
-            self.input_hook = self.module.register_forward_pre_hook(given, with_kwargs=True)
+            return self.module.register_forward_pre_hook(hook, with_kwargs=True)
         except TypeError:  # torch 1
-            self.input_hook = self.module.register_forward_pre_hook(given)
+            return self.module.register_forward_pre_hook(hook)
+
+    def forget_hook(self, name):
+        if name in self.forward_hooks:
+            self.forward_hooks.pop(name).remove()
 
     def release(self):
         for _, hook in self.hooks:
             hook.remove()
         self.hooks = []
-        self.on_inputs(None)
+        for name in list(self.forward_hooks):
+            self.forget_hook(name)
 
     # ------------------------------------------------------------------ frozen parameters and buffers
 
@@ -268,6 +294,25 @@ class TorchBlock(Block):
 
     def kept(self, array):
         return self.torch.from_numpy(array)
+
+
+class _ForwardHook:
+    """Calls `call(inputs, named)`. Copies of the module, deep or pickled ones, do not have it: they are no member's."""
+
+    def __init__(self, torch, call):
+        self.call = call
+        self.is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", bool)  # torch 2.1
+
+    def __call__(self, module, inputs, named=None):
+        if not self.is_compiling():  # a compiled model would have this hook compiled in
+            self.call(inputs, named)
+
+    def __reduce__(self):
+        return functools.partial, (_nothing,)
+
+
+def _nothing(*_):
+    pass
 
 
 class FloatBuffers:

@@ -37,6 +37,12 @@ class GuideTest(JobCase):
         self.assertIn("eventgrad (asynchronous) on 4 ranks: 3 steps, runs/mine", job.out)
         self.assertEqual(self.summary("runs/mine")["status"], "finished")
 
+    @needs_torch
+    def test_a_loop_that_stays_as_it_is(self):
+        made = "import hearsay\nmodel = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.05)\n"
+        end = "assert member.summary()['iterations'] == 6\n"
+        self.good_job(TORCH + made + block("python", "hearsay.wrap(model, optimizer") + end)
+
     def test_arrays(self):
         loop = block("python", "step.exchange()")
         self.good_job(
