@@ -53,10 +53,10 @@ def wrap(
                      `optimizer.step()`
     join             what else `hearsay.join` takes: set, name, data, iterations, log …
 
-    With a GradScaler (torch 2), a step whose gradient is not finite on this rank counts as one with a gradient of 0;
-    the optimizer then steps only by what has come from others. `member.loss = loss` before `optimizer.step()`, and the run
-    folder has it. `evaluate`, `summary` and the like between a backward pass and its step make a step without a
-    gradient of what has begun. After `member.leave()` the optimizer's steps are its own.
+    With a GradScaler (torch 2), a step whose gradient is not finite on this rank counts as one with a gradient of
+    0; the optimizer then steps only by what has come from others. `member.loss = loss` before `optimizer.step()`,
+    and the run folder has it. `evaluate`, `summary` and the like between a backward pass and its step make a step
+    without a gradient of what has begun. After `member.leave()` the optimizer's steps are its own.
 
     Raises what `hearsay.join` raises, and ConfigError where the optimizer has no parameter of the model.
     """

@@ -98,7 +98,7 @@ class TransformersTest(JobCase):
             """,
             environment={"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())},
         )
-        self.assertEqual(job.code, 2, job)
+        self.assertNotEqual(job.code, 0, job)  # torch.distributed has an excepthook of its own
         self.assertIn("the Trainer has 2 processes", job.err)
 
 
