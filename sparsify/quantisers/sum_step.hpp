@@ -45,10 +45,10 @@ class SumStep {
   /// Δ of this message, as it is sent; 0: nothing is news.
   float length() const { return step_; }
   /// Δ of a message of these values, none of them 0: of those that `select` chose it is `length()` or more. Where sums
-  /// of several ranks' messages travel on, ranks that have the same sum must write the same bytes, whatever Δ is theirs:
-  /// with a budget the values say it. It is that of the smallest one, up to which all of them fit; where one has nearly
-  /// cancelled, or a few are huge, a Δ up to |v|_max / 127 that leaves less of Σ |v| to the dead zone and to what
-  /// exceeds 127 Δ.
+  /// of several ranks' messages travel on, ranks that have the same sum must write the same bytes, whatever Δ is
+  /// theirs: with a budget the values say it. It is that of the smallest one, where all of them fit into 127 Δ; where
+  /// one has nearly cancelled, or a few are huge, a Δ up to |v|_max / 127 that leaves less of Σ |v| to the dead zone
+  /// and to what exceeds 127 Δ.
   float length_for(std::span<const float> values) const;
   /// A message of n values has taken so many bytes.
   void sent(std::size_t bytes, std::size_t n);

@@ -26,6 +26,13 @@ std::optional<double> growth_of_silence(const EventGradSettings& settings) {
   return settings.trigger ? settings.trigger->growth_of_silence() : 1.0;
 }
 
+/// Where single values move both ends of an edge and its copies, v pushes a value to its next threshold within
+/// T = 2θτ/c iterations; T < τ shortens τ, and so on: c < 2θ.
+std::optional<double> most_strength(const EventGradSettings& settings) {
+  if (!settings.trigger || !settings.trigger->policy->by_values() || !settings.link.edge_copies) return std::nullopt;
+  return 2.0 * settings.sparsifier->codec->step_rule()->dead_zone;
+}
+
 class EventGrad final : public Exchange, public Measures, public IdleWork, public RoundWork {
  public:
   EventGrad(const ExchangeContext& context, const EventGradSettings& settings)
@@ -144,7 +151,8 @@ EventGradSettings read_settings(Config& exchange, Config& root) {
   link.edge_copies =
       exchange.choice("copies", "shared", {"shared", "edge"},
                       "lockstep: what neighbours hold of a rank is one copy for all of them; or each edge has its own, "
-                      "which follow the moves that both ends know") == "edge";
+                      "which follow the moves that both ends know. For trigger: {name: value_events}, edge wants "
+                      "sparsify.quantiser: {horizon: 6, dead_zone: 0.7} and correction: {strength: 1}") == "edge";
   link.alternating = !link.waits() && its.mixing->keeps_mean();
   link.repeats = its.mixing->repeats() && !link.alternating && !link.edge_copies && !its.correction.on();
   link.keep_own_copies = its.mixing->needs_own_copy() || its.trigger->measure != Measure::norm;
@@ -188,7 +196,7 @@ std::unique_ptr<ExchangePlan> eventgrad_plan(const EventGradSettings& settings, 
        .laws = laws,
        .warnings =
            [settings](const Topology& topology) {
-             return settings.correction.warnings(topology, growth_of_silence(settings));
+             return settings.correction.warnings(topology, growth_of_silence(settings), most_strength(settings));
            },
        .build =
            [settings](const ExchangeContext& context) {

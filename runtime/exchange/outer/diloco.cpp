@@ -210,8 +210,8 @@ class DiLoCoPlan final : public CollectivePlan {
     static_cast<void>(fragments(layout));
     if (news()) require_positions(layout.size(), "the model");
   }
-  /// Lists of a fragment's sum and what it owed before, where local steps go on meanwhile; candidates, which may be more
-  /// of a shorter fragment.
+  /// Lists of a fragment's sum and what it owed before, where local steps go on meanwhile; candidates, of which a
+  /// shorter fragment may have more.
   std::size_t coded_bytes(const Layout& layout, int ranks) const {
     const Sparsifier& sparsifier = *settings_.sparsifier;
     std::size_t lists = 0, candidates = 0, before = 0;

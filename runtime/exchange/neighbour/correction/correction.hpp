@@ -20,8 +20,10 @@ struct CorrectionPlan {
   std::optional<double> strength = 0.0;  ///< c; 0: no correction; nothing: as each edge allows
 
   bool on() const { return strength != 0.0; }
-  /// What theory calls unstable. `growth`: how many times the usual silence one may last; nothing: no bound.
-  std::vector<std::string> warnings(const Topology& topology, std::optional<double> growth) const;
+  /// What theory calls unstable. `growth`: how many times the usual silence one may last; nothing: no bound. `most`:
+  /// the strength that is unstable, where the weights do not say it.
+  std::vector<std::string> warnings(const Topology& topology, std::optional<double> growth,
+                                    std::optional<double> most = std::nullopt) const;
   /// For what moves by single events: where a rank takes more of its neighbours than it has itself, events of these
   /// alone take it past all of them. Throws ConfigError, with the rank and its weight.
   void require_own_shares(const Topology& topology) const;

@@ -235,7 +235,8 @@ void CorrectionPlan::require_own_shares(const Topology& topology) const {
   }
 }
 
-std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std::optional<double> growth) const {
+std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std::optional<double> growth,
+                                                  std::optional<double> most) const {
   if (!on() || topology.ranks() == 1) return {};
   std::vector<std::string> all;
   if (!growth)
@@ -243,13 +244,16 @@ std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std:
         "exchange.correction: nothing bounds how long this trigger is silent, and a silence much longer than usual can "
         "make the correction diverge: set trigger.maximum_silence, e.g. 10, or trigger.silence_growth, e.g. 2");
   if (!strength) return all;
-  const double s = 1.0 - topology.spectrum().smallest, most = (4.0 - 2.0 * s) / s / growth.value_or(1.0);
-  if (*strength >= most) {
+  if (!most) {
+    const double s = 1.0 - topology.spectrum().smallest;
+    most = (4.0 - 2.0 * s) / s / growth.value_or(1.0);
+  }
+  if (*strength >= *most) {
     char text[256];
     std::snprintf(text, sizeof text,
-                  "exchange.correction.strength: %g is unstable on this graph, whose weights allow less than %.3g in "
+                  "exchange.correction.strength: %g is unstable: this graph and these events allow less than %.3g in "
                   "theory; take half of that, less for sparse or coarsely rounded copies",
-                  *strength, most);
+                  *strength, *most);
     all.emplace_back(text);
   }
   return all;

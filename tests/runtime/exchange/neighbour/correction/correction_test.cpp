@@ -513,6 +513,14 @@ TEST_CASE("what theory calls unstable is warned about") {
   CHECK(warnings(corrected("{name: arrival}", 2.0) + adaptive) == 2);
   CHECK(warnings(corrected("{name: arrival}", 0.5) + "trigger: {name: adaptive, maximum_silence: 10}\n") == 0);
   CHECK(warnings(corrected("{name: arrival}", 0.5) + "trigger: {name: periodic, period: 10}\n") == 0);
+  const auto values = [&](const std::string& copies, double strength) {
+    return warnings("exchange: {name: eventgrad, copies: " + copies +
+                    ", correction: {name: drift, strength: " + std::to_string(strength) +
+                    "}}\ntrigger: {name: value_events}\nsparsify: {quantiser: {dead_zone: 0.7}}\n");
+  };
+  CHECK(values("edge", 1.0) == 0);
+  CHECK(values("edge", 1.4) == 1);
+  CHECK(values("shared", 1.0) == 1);
 }
 
 }  // namespace

@@ -1,0 +1,125 @@
+// The settings that nobody has chosen are stable.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "base/error.hpp"
+#include "tests/reference/quadratic.hpp"
+#include "tests/runtime/exchange/configuration.hpp"
+#include "tests/runtime/exchange/stepwise.hpp"
+#include "tests/runtime/exchange/train.hpp"
+
+namespace hearsay {
+namespace {
+
+using namespace test;
+
+bool takes(const std::string& yaml, int ranks) {
+  try {
+    static_cast<void>(Plan(yaml).topology(ranks));
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
+/// ηh up to which theory finds these stable, h being the curvature, where that may be less than 1/2. Of a tracker along
+/// an eigenvector of W, x_k+1 = (2 λ − ηh) x_k + (ηh − λ²) x_k−1; of copies that are an iteration old, along the mean,
+/// x_k+1 = (w − ηh) x_k + (1 − w) x_k−1, w being a rank's own weight.
+double most_step(std::string_view exchange, bool delayed, const Topology& topology) {
+  if (exchange.ends_with("_tracking")) return 0.5 * std::pow(1.0 + topology.spectrum().smallest, 2);
+  if (!delayed) return 0.5;
+  double own = 1.0;
+  for (int r = 0; r < topology.ranks(); ++r) own = std::min(own, topology.matrix(r, r));
+  return 2.0 * own;
+}
+
+/// What a run has come to.
+struct Extent {
+  double consensus_early = 0.0, consensus_late = 0.0;  ///< the largest sqrt(Σ_i ‖x_i − mean‖² / P) of each half
+  double largest = 0.0;                                ///< |x| at all
+};
+
+/// (ranks, iterations, values): x after every step.
+using Ways = std::vector<std::vector<std::vector<float>>>;
+
+Ways ways_of(const std::string& yaml, int ranks, double step, Iteration iterations) {
+  const double learning_rate = step / 1.5;  // curvatures are up to that
+  const Layout layout = reference::small_layout();
+  const Unlike problem(ranks, layout.size());
+  const std::vector<float> initial(layout.size(), 0.0F);
+  const Plan plan(yaml);
+  const Topology topology = plan.topology(ranks);
+  Ways ways(static_cast<std::size_t>(ranks));
+  const LocalJob job{.topology = topology,
+                     .layout = layout,
+                     .initial = initial,
+                     .plan = plan.exchange(),
+                     .step = {.learning_rate = learning_rate}};
+  run_local_ranks(job, [&](LocalRank& rank) {
+    RankTrainer trainer(rank.member, problem, {.learning_rate = learning_rate});
+    for (Iteration k = 0; k < iterations; ++k) {
+      trainer.start(k);
+      trainer.finish(k);
+      const auto x = rank.replica.values.span();
+      ways[static_cast<std::size_t>(rank.rank())].emplace_back(x.begin(), x.end());
+    }
+  });
+  return ways;
+}
+
+Extent extent_of(const Ways& ways) {
+  Extent extent;
+  const std::size_t iterations = ways[0].size(), values = ways[0][0].size();
+  const auto ranks = static_cast<double>(ways.size());
+  for (std::size_t k = 0; k < iterations; ++k) {
+    double squares = 0.0;
+    for (std::size_t e = 0; e < values; ++e) {
+      double mean = 0.0;
+      for (const auto& way : ways) mean += way[k][e] / ranks;
+      for (const auto& way : ways) {
+        squares += (way[k][e] - mean) * (way[k][e] - mean) / ranks;
+        const double size = std::abs(way[k][e]);
+        extent.largest = std::max(extent.largest, std::isfinite(size) ? size : HUGE_VAL);
+      }
+    }
+    double& half = k < iterations / 2 ? extent.consensus_early : extent.consensus_late;
+    half = std::max(half, std::sqrt(squares));
+  }
+  return extent;
+}
+
+// Optima are within [−1, 3]. A rank alone stands ηh < 2.
+TEST_CASE(
+    "default settings of every exchange along a graph are stable at steps of half the inverse curvature, or 0.9 "
+    "of the bound where that is less") {
+  for (const ExchangeEntry& exchange : exchanges()) {
+    for (const std::string more : {"", ", delay: 1"}) {
+      for (const std::string graph : {"ring", "star", "complete"}) {
+        for (const int ranks : {2, 5, 8}) {
+          const std::string yaml =
+              "topology: {graph: {name: " + graph + "}}\nexchange: {name: " + std::string(exchange.name) + more + "}\n";
+          Config root = Config::from_text(yaml);
+          Config section = root.section("exchange");
+          const auto plan = exchange.make(section, root);
+          if (!plan->laws().along_graph || !takes(yaml, ranks)) continue;
+          const double most = most_step(exchange.name, !more.empty(), Plan(yaml).topology(ranks));
+          const double step = std::min(0.5, 0.9 * most);
+          const Extent extent = extent_of(ways_of(yaml, ranks, step, 500));
+          CAPTURE(yaml);
+          CAPTURE(ranks);
+          CAPTURE(step);
+          CAPTURE(extent.consensus_early);
+          CAPTURE(extent.consensus_late);
+          CHECK(extent.largest < 30.0);
+          CHECK(extent.consensus_late <= 1.02 * extent.consensus_early);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hearsay
