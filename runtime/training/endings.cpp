@@ -161,10 +161,12 @@ void Endings::stopped(const Stop& stop) {
   membership_.record.diary.write([this] { learner_.model.save(replica_file(run_.plan, run_.process), run_.id); });
   membership_.record.diary.write_trace();
   const bool all_came = all_come();
-  bool all_live = all_came;
-  if (all_came && run_.spares() > 0)
-    membership_.participant.communication().run([&] { membership_.farewell->keep(membership_.first_processes()); });
-  if (all_came && !stop.together) all_live = nobody_dies([&] { checkpoints_.write_when_settled(stop.in_order); });
+  const auto save = [&] {
+    if (run_.spares() > 0)
+      membership_.participant.communication().run([&] { membership_.farewell->keep(membership_.first_processes()); });
+    if (!stop.together) checkpoints_.write_when_settled(stop.in_order);
+  };
+  const bool all_live = all_came && nobody_dies(save);
   checkpoints_.wait();
   Summary summary = membership_.record.log->summary("stopped", learner_.trainer->job_done(), membership_.reports());
   summary.message = reason.what();

@@ -151,8 +151,7 @@ EventGradSettings read_settings(Config& exchange, Config& root) {
   link.edge_copies =
       exchange.choice("copies", "shared", {"shared", "edge"},
                       "lockstep: what neighbours hold of a rank is one copy for all of them; or each edge has its own, "
-                      "which follow the moves that both ends know. For trigger: {name: value_events}, edge wants "
-                      "sparsify.quantiser: {horizon: 6, dead_zone: 0.7} and correction: {strength: 1}") == "edge";
+                      "which follow the moves that both ends know") == "edge";
   link.alternating = !link.waits() && its.mixing->keeps_mean();
   link.repeats = its.mixing->repeats() && !link.alternating && !link.edge_copies && !its.correction.on();
   link.keep_own_copies = its.mixing->needs_own_copy() || its.trigger->measure != Measure::norm;

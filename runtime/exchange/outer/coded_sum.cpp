@@ -21,7 +21,10 @@ CodedSum::CodedSum(const ExchangeContext& context, const Sparsifier& sparsifier,
 
 SparseVector CodedSum::take(std::span<const float> d, std::size_t offset) {
   const std::span<const float> r = feedback_.residual().subspan(offset, d.size());
-  if (meanwhile_ == Meanwhile::local_steps) before_.assign(r.begin(), r.end()), before_offset_ = offset;
+  if (meanwhile_ == Meanwhile::local_steps) {
+    before_.assign(r.begin(), r.end());
+    before_offset_ = offset;
+  }
   step_.adds(d);
   feedback_.accumulate(d, offset);
   std::vector<std::uint32_t> news;
@@ -50,9 +53,10 @@ void CodedSum::settle() { feedback_.give_back(std::exchange(returned_, {})); }
 
 void CodedSum::add_residual(std::span<float> block) const {
   const auto r = feedback_.residual();
-  std::vector<float> owed(r.begin(), r.end());
-  std::ranges::copy(before_, owed.begin() + static_cast<std::ptrdiff_t>(before_offset_));
-  for (std::size_t i = 0; i < owed.size(); ++i) block[i] += owed[i];
+  for (std::size_t i = 0; i < r.size(); ++i) {
+    const bool is_under_way = i >= before_offset_ && i - before_offset_ < before_.size();
+    block[i] += is_under_way ? before_[i - before_offset_] : r[i];
+  }
 }
 
 void CodedSum::take_residual(std::span<const float> sum) { take_own_part(feedback_, context_.peers, sum); }

@@ -114,7 +114,10 @@ class DiLoCo final : public Exchange {
   void end_round(const Fragment& fragment) {
     queue_.wait();
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    if (coded_) coded_->settle(), coded_->end_round();
+    if (coded_) {
+      coded_->settle();
+      coded_->end_round();
+    }
     const auto d = slice(fragment, difference_), phi = slice(fragment, phi_),
                x = slice(fragment, context_.replica.values);
     divide_by_ranks(context_, fragment.offset, d);
