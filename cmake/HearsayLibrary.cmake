@@ -1,9 +1,14 @@
-# hearsay_add_library(NAME SOURCES <globs> [PUBLIC <libraries>] [PRIVATE <libraries>] [TOGETHER]): the static library
-# hearsay_NAME (alias hearsay::NAME) of one folder, with the headers beside its sources. Globs are re-checked at every
-# build, so a new algorithm file needs no CMake edit. TOGETHER: four files that include LibTorch are compiled as one,
-# 37 s for eight of them instead of 90 s; names in their anonymous namespaces must differ.
+# hearsay_add_library(NAME SOURCES <globs> [PUBLIC <libraries>] [PRIVATE <libraries>] [TOGETHER | APART]): the static
+# library hearsay_NAME (alias hearsay::NAME) of one folder, with the headers beside its sources. Globs are re-checked at
+# every build, so a new algorithm file needs no CMake edit.
+#
+# Files may be compiled together (HEARSAY_BATCH): names in the anonymous namespaces of one library must differ.
+# TOGETHER: four files that include LibTorch always are, 37 s for eight of them instead of 90 s. APART: never.
+set(HEARSAY_BATCH 0 CACHE STRING
+    "Files of a library that are compiled as one: 12 for a build from nothing; 0, each by itself, to work on them")
+
 function(hearsay_add_library name)
-  cmake_parse_arguments(ARG "TOGETHER" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "TOGETHER;APART" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   list(TRANSFORM ARG_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/)
   file(GLOB sources CONFIGURE_DEPENDS ${ARG_SOURCES})
   list(TRANSFORM ARG_SOURCES REPLACE "\\.(cpp|cu)$" ".hpp" OUTPUT_VARIABLE header_globs)
@@ -26,6 +31,25 @@ function(hearsay_add_library name)
     endif()
   elseif(NOT "${ARG_SOURCES}" MATCHES "\\.cu")
     hearsay_precompile(hearsay_${name})
+    if(NOT ARG_APART)
+      hearsay_compile_in_batches(hearsay_${name})
+    endif()
+  endif()
+endfunction()
+
+# Locals may then have the name of another file's constant: only those that hide another local are warned of.
+set(HEARSAY_BATCH_OPTIONS)
+if(HEARSAY_BATCH GREATER 1)
+  set(HEARSAY_BATCH_OPTIONS -Wno-shadow -Wshadow=local)
+endif()
+
+# hearsay_compile_in_batches(TARGET [SIZE]): of HEARSAY_BATCH files, or of SIZE where each takes long.
+function(hearsay_compile_in_batches target)
+  if(HEARSAY_BATCH GREATER 1)
+    set(size ${HEARSAY_BATCH} ${ARGN})
+    list(GET size -1 size)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${HEARSAY_BATCH_OPTIONS}>")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
   endif()
 endfunction()
 
@@ -97,27 +121,75 @@ function(hearsay_precompile_torch target)
   endif()
   hearsay_match_precompiled(${target})
   target_precompile_headers(${target} REUSE_FROM hearsay_precompiled)
-  set(common "")
-  if(TARGET hearsay_common AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    get_target_property(folder hearsay_common BINARY_DIR)
-    set(common ${folder}/CMakeFiles/hearsay_common.dir/cmake_pch.hxx)
-  endif()
-  set(faces "model/(model|batches|evaluator)|checkpoints|rank|evaluations|endings|set_up")
-  set(faces "hearsay/hearsay|runtime/training/(${faces})")
-  set(includes_torch "#include [<\"](torch/[^v]|tests/runtime/training/|(${faces})\\.hpp)")
+  hearsay_find_torch_headers(torch_headers)
   get_target_property(sources ${target} SOURCES)
+  set(with_torch "")
+  set(without_torch "")
   foreach(source IN LISTS sources)
-    file(STRINGS ${source} torch REGEX "${includes_torch}")
+    file(STRINGS ${source} torch REGEX "${torch_headers}")
     if(torch)
-      continue()
-    endif()
-    set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
-    if(common)
-      set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${common}.gch
-                                  COMPILE_DEFINITIONS "${HEARSAY_COMMON_DEFINITIONS}"
-                                  COMPILE_OPTIONS "${HEARSAY_COMMON_OPTIONS};-Winvalid-pch;-include;${common}")
+      list(APPEND with_torch ${source})
+    else()
+      list(APPEND without_torch ${source})
     endif()
   endforeach()
+  hearsay_batch_sources(without_torch ${target})
+  set_property(TARGET ${target} PROPERTY SOURCES ${with_torch} ${without_torch})
+  if(TARGET hearsay_common AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND without_torch)
+    get_target_property(folder hearsay_common BINARY_DIR)
+    set(common ${folder}/CMakeFiles/hearsay_common.dir/cmake_pch.hxx)
+    set(options ${HEARSAY_COMMON_OPTIONS} ${HEARSAY_BATCH_OPTIONS} -Winvalid-pch -include ${common})
+    set_source_files_properties(${without_torch} PROPERTIES OBJECT_DEPENDS ${common}.gch
+                                COMPILE_DEFINITIONS "${HEARSAY_COMMON_DEFINITIONS}" COMPILE_OPTIONS "${options}")
+  endif()
+  set_source_files_properties(${without_torch} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
+# In the variable `result`, what matches the lines that include LibTorch, by its own headers or by headers of ours.
+function(hearsay_find_torch_headers result)
+  get_property(pattern GLOBAL PROPERTY HEARSAY_TORCH_HEADERS)
+  if(NOT pattern)
+    file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/runtime/training/*.hpp
+         ${PROJECT_SOURCE_DIR}/hearsay/*.hpp ${PROJECT_SOURCE_DIR}/apps/*.hpp
+         ${PROJECT_SOURCE_DIR}/tests/runtime/training/*.hpp)
+    set(pattern "#include <torch/[^v]")
+    set(found "first")
+    while(found)
+      set(found "")
+      foreach(header IN LISTS headers)
+        file(STRINGS ${PROJECT_SOURCE_DIR}/${header} torch REGEX "${pattern}")
+        if(torch)
+          list(APPEND found ${header})
+        endif()
+      endforeach()
+      list(REMOVE_ITEM headers ${found})
+      foreach(header IN LISTS found)
+        string(APPEND pattern "|#include \"${header}\"")
+      endforeach()
+    endwhile()
+    set_property(GLOBAL PROPERTY HEARSAY_TORCH_HEADERS "${pattern}")
+  endif()
+  set(${result} "${pattern}" PARENT_SCOPE)
+endfunction()
+
+# Where files are compiled in batches, replaces those of the variable `sources` by files that include them.
+function(hearsay_batch_sources sources target)
+  if(NOT HEARSAY_BATCH GREATER 1)
+    return()
+  endif()
+  set(batches "")
+  set(left "${${sources}}")
+  while(left)
+    list(SUBLIST left 0 ${HEARSAY_BATCH} batch)
+    list(REMOVE_ITEM left ${batch})
+    list(LENGTH batches number)
+    list(TRANSFORM batch REPLACE "(.+)" "#include \"\\1\"\n")
+    string(CONCAT text ${batch})
+    set(file ${PROJECT_BINARY_DIR}/generated/batches/${target}_${number}.cpp)
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
+    list(APPEND batches ${file})
+  endwhile()
+  set(${sources} "${batches}" PARENT_SCOPE)
 endfunction()
 
 # A precompiled header fits only the flags that it was made with.

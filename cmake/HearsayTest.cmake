@@ -64,6 +64,7 @@ function(hearsay_add_test_program target main)
   elseif(NOT HEARSAY_MPI STREQUAL "smpi")  # whose tests are compiled with other flags
     hearsay_precompile(${target})
   endif()
+  hearsay_compile_in_batches(${target} 6)
 endfunction()
 
 # hearsay_skip_test(NAME REASON LABELS …): a test that this build cannot have is reported as skipped.

@@ -33,7 +33,7 @@ class LeNet5Impl : public torch::nn::Module {
   torch::nn::Linear fc1_, fc2_, fc3_;
 };
 
-class Factory final : public ModelFactory {
+class LeNet5Factory final : public ModelFactory {
  public:
   Model make(const ExampleShape& shape) const override {
     const auto& sizes = shape.inputs.sizes;
@@ -51,7 +51,7 @@ ModelEntry lenet5_model() {
           .equation = "conv6 tanh pool conv16 tanh pool fc120 tanh fc84 tanh fc10",
           .cost = "61,706 parameters in 10 segments for one channel",
           .citation = "lecun1998gradient, section II.B",
-          .make = [](Config&) -> std::unique_ptr<ModelFactory> { return std::make_unique<Factory>(); }};
+          .make = [](Config&) -> std::unique_ptr<ModelFactory> { return std::make_unique<LeNet5Factory>(); }};
 }
 
 }  // namespace hearsay

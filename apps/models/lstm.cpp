@@ -15,14 +15,14 @@
 namespace hearsay {
 namespace {
 
-struct Sizes {
+struct LstmSizes {
   std::int64_t layers, hidden, embedding;
   double dropout;
 };
 
 class LstmImpl : public torch::nn::Module {
  public:
-  LstmImpl(const Sizes& sizes, std::int64_t vocabulary)
+  LstmImpl(const LstmSizes& sizes, std::int64_t vocabulary)
       : tokens_(register_module("tokens", torch::nn::Embedding(vocabulary, sizes.embedding))),
         dropout_(register_module("dropout", torch::nn::Dropout(sizes.dropout))),
         lstm_(register_module("lstm", torch::nn::LSTM(torch::nn::LSTMOptions(sizes.embedding, sizes.hidden)
@@ -44,9 +44,9 @@ class LstmImpl : public torch::nn::Module {
   torch::nn::Linear head_;
 };
 
-class Factory final : public ModelFactory {
+class LstmFactory final : public ModelFactory {
  public:
-  explicit Factory(Config& model)
+  explicit LstmFactory(Config& model)
       : sizes_{.layers = model.integer("layers", 2, Range::between(1, 100), "L"),
                .hidden = model.integer("hidden", 200, Range::between(1, 1e6), "h, units of a layer"),
                .embedding = model.integer("embedding", 200, Range::between(1, 1e6), "e, numbers that a token becomes"),
@@ -56,7 +56,7 @@ class Factory final : public ModelFactory {
   }
 
  private:
-  Sizes sizes_;
+  LstmSizes sizes_;
 };
 
 }  // namespace
@@ -67,7 +67,7 @@ ModelEntry lstm_model() {
           .equation = "x = E[token]; L times x <- lstm(dropout x); H dropout x + b",
           .cost = "V e + L (4 h (e' + h) + 8 h) + V h + V parameters in 4 L + 3 segments",
           .citation = "zaremba2014recurrent; shi2019gtopk",
-          .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<Factory>(model); }};
+          .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<LstmFactory>(model); }};
 }
 
 }  // namespace hearsay

@@ -22,9 +22,9 @@ std::vector<std::int64_t> output_sizes(const TensorShape& targets) {
   return sizes;
 }
 
-class Factory final : public ModelFactory {
+class MlpFactory final : public ModelFactory {
  public:
-  explicit Factory(Config& model)
+  explicit MlpFactory(Config& model)
       : hidden_(model.integers("hidden", {128}, Range::at_least(1), "width of every hidden layer; []: linear model")),
         layer_norm_(model.flag("layer_norm", false, "normalise every hidden layer before its relu")) {}
   Model make(const ExampleShape& shape) const override {
@@ -61,7 +61,7 @@ ModelEntry mlp_model() {
           .equation = "x_(l+1) = relu(A_l x_l + b_l); with layer_norm: relu(norm(A_l x_l + b_l))",
           .cost = "101,770 parameters in 4 segments for 28x28 images and hidden: [128]",
           .citation = "rumelhart1986learning; ba2016layer",
-          .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<Factory>(model); }};
+          .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<MlpFactory>(model); }};
 }
 
 }  // namespace hearsay

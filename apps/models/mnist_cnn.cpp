@@ -36,9 +36,9 @@ class MnistCnnImpl : public torch::nn::Module {
   torch::nn::Linear fc2_;
 };
 
-class Factory final : public ModelFactory {
+class MnistCnnFactory final : public ModelFactory {
  public:
-  explicit Factory(Config& model) : dropout_(read_dropout(model)) {}
+  explicit MnistCnnFactory(Config& model) : dropout_(read_dropout(model)) {}
   Model make(const ExampleShape& shape) const override {
     const ImageShape images = require_images(shape, "mnist_cnn", 1, 28, 28);
     return Model(std::make_shared<MnistCnnImpl>(images.classes, dropout_));
@@ -51,12 +51,13 @@ class Factory final : public ModelFactory {
 }  // namespace
 
 ModelEntry mnist_cnn_model() {
-  return {.name = "mnist_cnn",
-          .summary = "two convolutions, two dense layers, dropout; for 28x28 images with one channel",
-          .equation = "conv10 pool relu conv20 dropout pool relu fc50 relu dropout fc10",
-          .cost = "27,480 parameters in 8 segments",
-          .citation = "ghosh2020eventgrad, released code",
-          .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<Factory>(model); }};
+  return {
+      .name = "mnist_cnn",
+      .summary = "two convolutions, two dense layers, dropout; for 28x28 images with one channel",
+      .equation = "conv10 pool relu conv20 dropout pool relu fc50 relu dropout fc10",
+      .cost = "27,480 parameters in 8 segments",
+      .citation = "ghosh2020eventgrad, released code",
+      .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<MnistCnnFactory>(model); }};
 }
 
 }  // namespace hearsay

@@ -31,9 +31,9 @@ torch::nn::AnyModule normalisation(Norm norm, int maps) {
   return torch::nn::AnyModule(torch::nn::GroupNorm(maps / 8, maps));
 }
 
-class BlockImpl : public torch::nn::Module {
+class ResidualBlockImpl : public torch::nn::Module {
  public:
-  BlockImpl(int in, int out, int stride, Shortcut shortcut, Norm norm)
+  ResidualBlockImpl(int in, int out, int stride, Shortcut shortcut, Norm norm)
       : new_maps_(out - in),
         stride_(stride),
         conv1_(register_module("conv1", convolution(in, out, 3, stride))),
@@ -68,7 +68,7 @@ class BlockImpl : public torch::nn::Module {
   torch::nn::AnyModule bn2_;
   torch::nn::Sequential projection_{nullptr};
 };
-TORCH_MODULE(Block);
+TORCH_MODULE(ResidualBlock);
 
 class ResNetImpl : public torch::nn::Module {
  public:
@@ -82,7 +82,7 @@ class ResNetImpl : public torch::nn::Module {
     int in = widths.front();
     for (const int width : widths) {
       for (int b = 0; b < blocks; ++b) {
-        stages_->push_back(Block(in, width, b == 0 && width != widths.front() ? 2 : 1, shortcut, norm));
+        stages_->push_back(ResidualBlock(in, width, b == 0 && width != widths.front() ? 2 : 1, shortcut, norm));
         in = width;
       }
     }
@@ -100,9 +100,9 @@ class ResNetImpl : public torch::nn::Module {
   torch::nn::Linear fc_;
 };
 
-class Factory final : public ModelFactory {
+class ResNetFactory final : public ModelFactory {
  public:
-  Factory(std::string name, std::vector<int> widths, int blocks, Shortcut shortcut, Norm norm)
+  ResNetFactory(std::string name, std::vector<int> widths, int blocks, Shortcut shortcut, Norm norm)
       : name_(std::move(name)), widths_(std::move(widths)), blocks_(blocks), shortcut_(shortcut), norm_(norm) {}
   Model make(const ExampleShape& shape) const override {
     const ImageShape images = require_images(shape, name_, 0, 32, 32);
@@ -135,8 +135,8 @@ ModelEntry resnet20_model() {
           .cost = "269,722 parameters in 59 segments",
           .citation = "he2016deep, section 4.2, option A",
           .make = [](Config& config) -> std::unique_ptr<ModelFactory> {
-            return std::make_unique<Factory>("resnet20", std::vector{16, 32, 64}, 3, Shortcut::zero_padding,
-                                             read_norm(config));
+            return std::make_unique<ResNetFactory>("resnet20", std::vector{16, 32, 64}, 3, Shortcut::zero_padding,
+                                                   read_norm(config));
           }};
 }
 
@@ -147,8 +147,8 @@ ModelEntry resnet18_model() {
           .cost = "11,173,962 parameters in 62 segments",
           .citation = "he2016deep, table 1, option B",
           .make = [](Config& config) -> std::unique_ptr<ModelFactory> {
-            return std::make_unique<Factory>("resnet18", std::vector{64, 128, 256, 512}, 2, Shortcut::projection,
-                                             read_norm(config));
+            return std::make_unique<ResNetFactory>("resnet18", std::vector{64, 128, 256, 512}, 2, Shortcut::projection,
+                                                   read_norm(config));
           }};
 }
 

@@ -24,7 +24,7 @@ using torch::nn::Sequential;
 
 constexpr int expansion = 4;
 
-Conv2d convolution(int in, int out, int kernel, int stride) {
+Conv2d bottleneck_convolution(int in, int out, int kernel, int stride) {
   return Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
 }
 
@@ -32,12 +32,13 @@ class BottleneckImpl : public torch::nn::Module {
  public:
   BottleneckImpl(int in, int width, int stride)
       : layers_(register_module(
-            "layers", Sequential(convolution(in, width, 1, 1), BatchNorm2d(width), torch::nn::ReLU(),
-                                 convolution(width, width, 3, stride), BatchNorm2d(width), torch::nn::ReLU(),
-                                 convolution(width, expansion * width, 1, 1), BatchNorm2d(expansion * width)))) {
+            "layers",
+            Sequential(bottleneck_convolution(in, width, 1, 1), BatchNorm2d(width), torch::nn::ReLU(),
+                       bottleneck_convolution(width, width, 3, stride), BatchNorm2d(width), torch::nn::ReLU(),
+                       bottleneck_convolution(width, expansion * width, 1, 1), BatchNorm2d(expansion * width)))) {
     if (in != expansion * width || stride != 1)
-      projection_ = register_module(
-          "projection", Sequential(convolution(in, expansion * width, 1, stride), BatchNorm2d(expansion * width)));
+      projection_ = register_module("projection", Sequential(bottleneck_convolution(in, expansion * width, 1, stride),
+                                                             BatchNorm2d(expansion * width)));
   }
   torch::Tensor forward(const torch::Tensor& x) {  // (B, in, H, W) → (B, 4·width, H/stride, W/stride)
     return torch::relu(layers_->forward(x) + (projection_ ? projection_->forward(x) : x));
@@ -49,8 +50,8 @@ class BottleneckImpl : public torch::nn::Module {
 TORCH_MODULE(Bottleneck);
 
 Sequential stem(int channels, bool small) {
-  if (small) return Sequential(convolution(channels, 64, 3, 1), BatchNorm2d(64), torch::nn::ReLU());
-  return Sequential(convolution(channels, 64, 7, 2), BatchNorm2d(64), torch::nn::ReLU(),
+  if (small) return Sequential(bottleneck_convolution(channels, 64, 3, 1), BatchNorm2d(64), torch::nn::ReLU());
+  return Sequential(bottleneck_convolution(channels, 64, 7, 2), BatchNorm2d(64), torch::nn::ReLU(),
                     torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(3).stride(2).padding(1)));
 }
 
@@ -78,7 +79,7 @@ class ResNet50Impl : public torch::nn::Module {
   torch::nn::Linear fc_;
 };
 
-class Factory final : public ModelFactory {
+class ResNet50Factory final : public ModelFactory {
  public:
   Model make(const ExampleShape& shape) const override {
     const ImageShape images = require_images(shape, "resnet50", 0, 0, 0);
@@ -94,7 +95,7 @@ ModelEntry resnet50_model() {
           .equation = "conv64 pool, 3 x block64, 4 x block128, 6 x block256, 3 x block512, mean, fc",
           .cost = "25,557,032 parameters in 161 segments for 1,000 classes",
           .citation = "he2016deep, table 1; goyal2017large, section 5.1",
-          .make = [](Config&) -> std::unique_ptr<ModelFactory> { return std::make_unique<Factory>(); }};
+          .make = [](Config&) -> std::unique_ptr<ModelFactory> { return std::make_unique<ResNet50Factory>(); }};
 }
 
 }  // namespace hearsay

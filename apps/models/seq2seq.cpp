@@ -18,16 +18,16 @@
 namespace hearsay {
 namespace {
 
-constexpr std::int64_t padding = 0;
+constexpr std::int64_t padding_token = 0;
 
-struct Sizes {
+struct Seq2SeqSizes {
   std::int64_t embedding, hidden;
   double dropout;
 };
 
 class Seq2SeqImpl : public torch::nn::Module, public SequenceWriter {
  public:
-  Seq2SeqImpl(const Sizes& s, const PairShape& pairs)
+  Seq2SeqImpl(const Seq2SeqSizes& s, const PairShape& pairs)
       : source_length_(pairs.source_length),
         source_(register_module("source", torch::nn::Embedding(pairs.vocabulary, s.embedding))),
         target_(register_module("target", torch::nn::Embedding(pairs.vocabulary, s.embedding))),
@@ -74,13 +74,13 @@ class Seq2SeqImpl : public torch::nn::Module, public SequenceWriter {
   };
 
   Read encode(const torch::Tensor& padded) {
-    const torch::Tensor lengths = padded.ne(padding).sum(1).clamp_min(1).cpu();
+    const torch::Tensor lengths = padded.ne(padding_token).sum(1).clamp_min(1).cpu();
     const torch::Tensor source = padded.narrow(1, 0, lengths.max().item<std::int64_t>());
     const auto packed = torch::nn::utils::rnn::pack_padded_sequence(dropout_(source_(source)), lengths, true, false);
     const auto states = std::get<0>(
         torch::nn::utils::rnn::pad_packed_sequence(std::get<0>(encoder_->forward_with_packed_input(packed)), true));
     const torch::Tensor mean = states.sum(1) / lengths.to(states.device()).unsqueeze(1);
-    return {states, keys_(states), source.eq(padding), torch::tanh(start_(mean))};
+    return {states, keys_(states), source.eq(padding_token), torch::tanh(start_(mean))};
   }
 
   /// s_{t−1} → s_t; returns c_t.
@@ -108,9 +108,9 @@ class Seq2SeqImpl : public torch::nn::Module, public SequenceWriter {
   torch::nn::Linear deep_, head_;
 };
 
-class Factory final : public ModelFactory {
+class Seq2SeqFactory final : public ModelFactory {
  public:
-  explicit Factory(Config& model)
+  explicit Seq2SeqFactory(Config& model)
       : sizes_{.embedding = model.integer("embedding", 128, Range::between(1, 1e6), "e, numbers that a token becomes"),
                .hidden = model.integer("hidden", 128, Range::between(1, 1e6), "h, units of every recurrent layer"),
                .dropout = read_dropout(model, 0.0)} {}
@@ -119,19 +119,20 @@ class Factory final : public ModelFactory {
   }
 
  private:
-  Sizes sizes_;
+  Seq2SeqSizes sizes_;
 };
 
 }  // namespace
 
 ModelEntry seq2seq_model() {
-  return {.name = "seq2seq",
-          .summary = "recurrent encoder and decoder with attention, which translates",
-          .equation =
-              "H = bi-GRU(source); s' = GRU1(y, s); c = attention(s', H); s = GRU2(c, s'); softmax(O tanh P[s, y, c])",
-          .cost = "3 V e + V + h (23 h + 9 e + 26) + (3 h + e) e + e parameters in 27 segments",
-          .citation = "bahdanau2015neural; sennrich2017nematus; aji2017sparse",
-          .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<Factory>(model); }};
+  return {
+      .name = "seq2seq",
+      .summary = "recurrent encoder and decoder with attention, which translates",
+      .equation =
+          "H = bi-GRU(source); s' = GRU1(y, s); c = attention(s', H); s = GRU2(c, s'); softmax(O tanh P[s, y, c])",
+      .cost = "3 V e + V + h (23 h + 9 e + 26) + (3 h + e) e + e parameters in 27 segments",
+      .citation = "bahdanau2015neural; sennrich2017nematus; aji2017sparse",
+      .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<Seq2SeqFactory>(model); }};
 }
 
 }  // namespace hearsay

@@ -24,7 +24,7 @@ using torch::nn::Linear;
 
 constexpr std::int64_t padding = 0;
 
-struct Sizes {
+struct PairSizes {
   std::int64_t layers, heads, width, inner;
   double dropout;
 };
@@ -43,7 +43,7 @@ struct KeyValues {
 
 class AttentionImpl : public torch::nn::Module {
  public:
-  explicit AttentionImpl(const Sizes& s)
+  explicit AttentionImpl(const PairSizes& s)
       : heads_(s.heads),
         query_(register_module("query", linear(s.width, s.width))),
         key_(register_module("key", linear(s.width, s.width))),
@@ -74,7 +74,7 @@ TORCH_MODULE(Attention);
 /// A layer of the encoder, or of the decoder, which looks at the source, too.
 class LayerImpl : public torch::nn::Module {
  public:
-  LayerImpl(const Sizes& s, bool decodes)
+  LayerImpl(const PairSizes& s, bool decodes)
       : norm1_(register_module("norm1", norm(s))),
         self_(register_module("self", Attention(s))),
         norm2_(register_module("norm2", norm(s))),
@@ -101,7 +101,7 @@ class LayerImpl : public torch::nn::Module {
     return attend(x, own, cache, {}, source, hidden_source);
   }
   KeyValues source_key_values(const torch::Tensor& memory) { return source_->key_values(memory); }
-  static LayerNorm norm(const Sizes& s) { return LayerNorm(torch::nn::LayerNormOptions({s.width})); }
+  static LayerNorm norm(const PairSizes& s) { return LayerNorm(torch::nn::LayerNormOptions({s.width})); }
 
  private:
   torch::Tensor attend(torch::Tensor x, const torch::Tensor& own, const KeyValues& seen, const torch::Tensor& hidden,
@@ -130,7 +130,7 @@ torch::Tensor positions(std::int64_t length, std::int64_t width) {
 
 class Seq2SeqTransformerImpl : public torch::nn::Module, public SequenceWriter {
  public:
-  Seq2SeqTransformerImpl(const Sizes& s, const PairShape& pairs)
+  Seq2SeqTransformerImpl(const PairSizes& s, const PairShape& pairs)
       : source_length_(pairs.source_length),
         positions_(positions(std::max(pairs.source_length, pairs.target_length), s.width)),
         tokens_(register_module("tokens", torch::nn::Embedding(pairs.vocabulary, s.width))),
@@ -208,9 +208,9 @@ class Seq2SeqTransformerImpl : public torch::nn::Module, public SequenceWriter {
   LayerNorm decoder_norm_;
 };
 
-class Factory final : public ModelFactory {
+class Seq2SeqTransformerFactory final : public ModelFactory {
  public:
-  explicit Factory(Config& model)
+  explicit Seq2SeqTransformerFactory(Config& model)
       : sizes_{.layers = model.integer("layers", 2, Range::between(1, 1000), "L, of the encoder and of the decoder"),
                .heads = model.integer("heads", 4, Range::between(1, 1000), "h, which share the width"),
                .width = model.integer("width", 128, Range::between(2, 1e6), "d, of both streams"),
@@ -225,7 +225,7 @@ class Factory final : public ModelFactory {
   }
 
  private:
-  Sizes sizes_;
+  PairSizes sizes_;
 };
 
 }  // namespace
@@ -237,7 +237,9 @@ ModelEntry seq2seq_transformer_model() {
               "m = L times attention and mlp of the source; y = L times attention, attention to m, mlp; norm(y) E^T",
           .cost = "V d + L (12 d^2 + 4 d f + 2 f + 24 d) + 4 d parameters in 42 L + 5 segments",
           .citation = "vaswani2017attention",
-          .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<Factory>(model); }};
+          .make = [](Config& model) -> std::unique_ptr<ModelFactory> {
+            return std::make_unique<Seq2SeqTransformerFactory>(model);
+          }};
 }
 
 }  // namespace hearsay

@@ -97,9 +97,9 @@ void try_out(ScriptedImpl& module, const ExampleShape& shape, const std::string&
   throw ConfigError(text.str());
 }
 
-class Factory final : public ModelFactory {
+class TorchScriptFactory final : public ModelFactory {
  public:
-  explicit Factory(Config& model)
+  explicit TorchScriptFactory(Config& model)
       : file_(model.path("path", "", "the file that torch.jit.script(net).save(…) has written")) {}
   Model make(const ExampleShape& shape) const override {
     if (file_.empty())
@@ -134,7 +134,9 @@ ModelEntry torchscript_model() {
           .equation = "outputs = forward(inputs)",
           .cost = "that of the module",
           .citation = "",
-          .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<Factory>(model); }};
+          .make = [](Config& model) -> std::unique_ptr<ModelFactory> {
+            return std::make_unique<TorchScriptFactory>(model);
+          }};
 }
 
 }  // namespace hearsay

@@ -21,7 +21,7 @@ using torch::nn::Embedding;
 using torch::nn::LayerNorm;
 using torch::nn::Linear;
 
-struct Sizes {
+struct TransformerSizes {
   std::int64_t layers, heads, width;
   double dropout;
   bool tied;
@@ -29,9 +29,9 @@ struct Sizes {
 
 LayerNorm norm(std::int64_t width) { return LayerNorm(torch::nn::LayerNormOptions({width})); }
 
-class BlockImpl : public torch::nn::Module {
+class TransformerBlockImpl : public torch::nn::Module {
  public:
-  BlockImpl(const Sizes& sizes, std::int64_t length)
+  TransformerBlockImpl(const TransformerSizes& sizes, std::int64_t length)
       : heads_(sizes.heads),
         later_(torch::ones({length, length}, torch::kBool).triu(1)),
         norm1_(register_module("norm1", norm(sizes.width))),
@@ -75,18 +75,18 @@ class BlockImpl : public torch::nn::Module {
   Linear up_, down_;
   torch::nn::Dropout dropout_;
 };
-TORCH_MODULE(Block);
+TORCH_MODULE(TransformerBlock);
 
 class TransformerImpl : public torch::nn::Module {
  public:
-  TransformerImpl(const Sizes& sizes, std::int64_t vocabulary, std::int64_t length)
+  TransformerImpl(const TransformerSizes& sizes, std::int64_t vocabulary, std::int64_t length)
       : tokens_(register_module("tokens", Embedding(vocabulary, sizes.width))),
         positions_(register_module("positions", Embedding(length, sizes.width))),
         dropout_(register_module("dropout", torch::nn::Dropout(sizes.dropout))),
         blocks_(register_module("blocks", torch::nn::Sequential())),
         norm_(register_module("norm", norm(sizes.width))) {
     const torch::NoGradGuard no_gradient;
-    for (std::int64_t l = 0; l < sizes.layers; ++l) blocks_->push_back(Block(sizes, length));
+    for (std::int64_t l = 0; l < sizes.layers; ++l) blocks_->push_back(TransformerBlock(sizes, length));
     if (!sizes.tied)
       head_ = register_module("head", Linear(torch::nn::LinearOptions(sizes.width, vocabulary).bias(false)));
     tokens_->weight.normal_(0.0, 0.02);
@@ -108,9 +108,9 @@ class TransformerImpl : public torch::nn::Module {
   Linear head_{nullptr};
 };
 
-class Factory final : public ModelFactory {
+class TransformerFactory final : public ModelFactory {
  public:
-  explicit Factory(Config& model)
+  explicit TransformerFactory(Config& model)
       : sizes_{.layers = model.integer("layers", 4, Range::between(1, 1000), "L, the number of blocks"),
                .heads = model.integer("heads", 4, Range::between(1, 1000), "h, which share the width"),
                .width = model.integer("width", 128, Range::between(1, 1e6), "d, of the residual stream"),
@@ -125,7 +125,7 @@ class Factory final : public ModelFactory {
   }
 
  private:
-  Sizes sizes_;
+  TransformerSizes sizes_;
 };
 
 }  // namespace
@@ -137,7 +137,9 @@ ModelEntry transformer_model() {
       .equation = "x = E[token] + P[position]; L times x <- x + attention(norm x), x <- x + mlp(norm x); norm(x) E^T",
       .cost = "V d + T d + L (12 d^2 + 13 d) + 2 d parameters in 12 L + 4 segments",
       .citation = "radford2019language; vaswani2017attention",
-      .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<Factory>(model); }};
+      .make = [](Config& model) -> std::unique_ptr<ModelFactory> {
+        return std::make_unique<TransformerFactory>(model);
+      }};
 }
 
 }  // namespace hearsay

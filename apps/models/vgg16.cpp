@@ -21,7 +21,7 @@ using torch::nn::Linear;
 using torch::nn::ReLU;
 using torch::nn::Sequential;
 
-Sequential features(int channels, bool small) {
+Sequential vgg16_features(int channels, bool small) {
   const std::vector<std::vector<int>> stages{{64, 64}, {128, 128}, {256, 256, 256}, {512, 512, 512}, {512, 512, 512}};
   Sequential layers;
   int in = channels;
@@ -37,7 +37,7 @@ Sequential features(int channels, bool small) {
   return layers;
 }
 
-Sequential classifier(int classes, bool small, double dropout) {
+Sequential vgg16_classifier(int classes, bool small, double dropout) {
   if (small) return Sequential(Linear(512, classes));
   return Sequential(Linear(512 * 7 * 7, 4096), ReLU(), Dropout(dropout), Linear(4096, 4096), ReLU(), Dropout(dropout),
                     Linear(4096, classes));
@@ -47,8 +47,8 @@ class Vgg16Impl : public torch::nn::Module {
  public:
   Vgg16Impl(const ImageShape& images, double dropout)
       : side_(is_small(images) ? 1 : 7),
-        features_(register_module("features", features(images.channels, is_small(images)))),
-        classifier_(register_module("classifier", classifier(images.classes, is_small(images), dropout))) {}
+        features_(register_module("features", vgg16_features(images.channels, is_small(images)))),
+        classifier_(register_module("classifier", vgg16_classifier(images.classes, is_small(images), dropout))) {}
   torch::Tensor forward(const torch::Tensor& x) {  // (B, channels, H, W) → (B, classes)
     return classifier_->forward(torch::adaptive_avg_pool2d(features_->forward(x), {side_, side_}).flatten(1));
   }
@@ -58,9 +58,9 @@ class Vgg16Impl : public torch::nn::Module {
   Sequential features_, classifier_;
 };
 
-class Factory final : public ModelFactory {
+class Vgg16Factory final : public ModelFactory {
  public:
-  explicit Factory(Config& model) : dropout_(read_dropout(model)) {}
+  explicit Vgg16Factory(Config& model) : dropout_(read_dropout(model)) {}
   Model make(const ExampleShape& shape) const override {
     const ImageShape images = require_images(shape, "vgg16", 0, 0, 0);
     require_side(images, "vgg16", 32);
@@ -80,7 +80,7 @@ ModelEntry vgg16_model() {
               "2 x conv64 pool 2 x conv128 pool 3 x conv256 pool 3 x conv512 pool 3 x conv512 pool fc4096 fc4096 fc",
           .cost = "138,357,544 parameters in 32 segments for 1,000 classes; 14,728,266 in 54 for 32x32 images",
           .citation = "simonyan2015very, table 1, column D; liu2015very",
-          .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<Factory>(model); }};
+          .make = [](Config& model) -> std::unique_ptr<ModelFactory> { return std::make_unique<Vgg16Factory>(model); }};
 }
 
 }  // namespace hearsay

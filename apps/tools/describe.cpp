@@ -69,7 +69,7 @@ std::string cell(std::string_view text) {
   return escaped;
 }
 
-std::string row(const CatalogueEntry& entry) {
+std::string table_row(const CatalogueEntry& entry) {
   return "| `" + std::string(entry.name) + "` | " + cell(entry.equation.empty() ? entry.summary : entry.equation) +
          " | " + cell(entry.cost) + " | " + cell(entry.citation) + " |\n";
 }
@@ -81,7 +81,7 @@ std::string markdown_text(const Catalogue& catalogue, const std::vector<std::str
   for (const std::string& name : kinds) {
     const CatalogueKind& kind = find_kind(catalogue, name);
     text += (text.empty() ? "| " : "\n| ") + kind.name + " | what it does | cost | source |\n|---|---|---|---|\n";
-    for (const CatalogueEntry& entry : kind.entries) text += row(entry);
+    for (const CatalogueEntry& entry : kind.entries) text += table_row(entry);
   }
   return text;
 }

@@ -7,7 +7,7 @@
 namespace hearsay {
 namespace {
 
-std::string text_of(const CatalogueKind& kind) {
+std::string list_of(const CatalogueKind& kind) {
   std::size_t width = 0;
   for (const CatalogueEntry& entry : kind.entries) width = std::max(width, screen_width(entry.name));
   std::string text = kind.name + " (" + kind.section + ".name)\n";
@@ -26,9 +26,9 @@ std::string names_of(const std::vector<CatalogueSection>& sections) {
 }  // namespace
 
 std::string list_text(const Catalogue& catalogue, const std::optional<std::string>& wanted) {
-  if (wanted) return text_of(find_kind(catalogue, *wanted));
+  if (wanted) return list_of(find_kind(catalogue, *wanted));
   std::string text;
-  for (const CatalogueKind& kind : catalogue.kinds) text += text_of(kind) + "\n";
+  for (const CatalogueKind& kind : catalogue.kinds) text += list_of(kind) + "\n";
   return text + "`" + catalogue.command + " describe NAME` shows equation, keys, cost and citation; `" +
          catalogue.command + " describe " + names_of(catalogue.sections) + " the keys that all runs have" +
          catalogue.remark() + ".\n";

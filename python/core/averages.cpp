@@ -11,7 +11,7 @@
 namespace hearsay::python {
 namespace {
 
-constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double unknown_average = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
@@ -132,7 +132,7 @@ void Member::write_evaluation() {
   EvaluationRecord record{.iteration = done_,
                           .epoch = epoch(done_),
                           .time_s = seconds(),
-                          .loss_mean_model = unknown,
+                          .loss_mean_model = unknown_average,
                           .consensus_distance = consensus_distance_};
   for (const RunQuality& quality : qualities_) {
     record.metrics.push_back({quality.metric, quality.mean_model});

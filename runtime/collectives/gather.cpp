@@ -29,7 +29,8 @@ OwnedMessage pack(const std::vector<OwnedMessage>& messages, std::size_t count) 
   return packed;
 }
 
-void unpack(std::span<const std::byte> packed, std::size_t count, int from, std::vector<OwnedMessage>& messages) {
+void unpack_messages(std::span<const std::byte> packed, std::size_t count, int from,
+                     std::vector<OwnedMessage>& messages) {
   for (std::size_t i = 0; i < count; ++i) {
     Lengths lengths;
     const bool headed = packed.size() >= sizeof lengths;
@@ -64,7 +65,7 @@ std::vector<OwnedMessage> all_gather(const Group& group, OwnedMessage own) {
     const OwnedMessage out = pack(messages, count);
     std::vector<std::byte> in;
     group.peers().exchange(to, out.view(), from, in);
-    unpack(in, count, from, messages);
+    unpack_messages(in, count, from, messages);
   }
   std::ranges::rotate(messages, messages.end() - group.index());
   return messages;

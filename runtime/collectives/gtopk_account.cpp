@@ -13,7 +13,7 @@ namespace hearsay {
 namespace {
 
 /// Every `shares`-th entry, so that members that hold the same list book each entry once and about equally many.
-SparseVector share_of(const SparseVector& v, int share, int shares) {
+SparseVector part_of(const SparseVector& v, int share, int shares) {
   SparseVector part;
   for (auto i = static_cast<std::size_t>(share); i < v.size(); i += static_cast<std::size_t>(shares))
     part.push_back(v.indices[i], v.values[i]);
@@ -31,7 +31,7 @@ GTopKAccount::GTopKAccount(const SparseVector& own, const SparseWire& wire, cons
 SparseVector GTopKAccount::merge(const SparseVector& lower, const SparseVector& higher, int share, int shares) {
   SparseVector merged = sum(lower, higher);
   const SparseVector dropped = truncation_.keep_largest(merged, options_.k);
-  SparseVector booked = share_of(dropped, share, shares);
+  SparseVector booked = part_of(dropped, share, shares);
   if (options_.rule == ResidualRule::published)  // lost twice with opposite signs is lost
     for (float& value : booked.values) value = std::abs(value);
   cut_off_ = sum(cut_off_, booked);
@@ -39,7 +39,7 @@ SparseVector GTopKAccount::merge(const SparseVector& lower, const SparseVector& 
 }
 
 void GTopKAccount::rounded(const SparseVector& rest, int share, int shares) {
-  rounded_ = sum(rounded_, share_of(rest, share, shares));
+  rounded_ = sum(rounded_, part_of(rest, share, shares));
 }
 
 void GTopKAccount::survivors(std::span<const std::uint32_t> positions) {

@@ -22,7 +22,7 @@ std::string value(const Variables& variables, std::string_view name) {
 }
 
 /// None where it is no number of a process.
-std::optional<int> number(const std::string& text) {
+std::optional<int> rank_number(const std::string& text) {
   int read = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
   const bool whole = error == std::errc() && end == text.data() + text.size();
@@ -94,7 +94,7 @@ void require_own_pair(const Variables& variables) {
     throw ConfigError(both +
                       "a process needs both, its number from 0 and how many there are; `hearsay launch -n P …` "
                       "sets them");
-  const auto of = number(ranks), at = number(rank);
+  const auto of = rank_number(ranks), at = rank_number(rank);
   if (!of || !at || *of < 1 || *at >= *of)
     throw ConfigError(both + "HEARSAY_RANKS is a number from 1 on, and HEARSAY_RANK one from 0 to below it");
 }

@@ -10,12 +10,12 @@
 namespace hearsay {
 namespace {
 
-constexpr std::size_t cache_line = 64, huge_page = std::size_t{1} << 21;
+constexpr std::size_t line_bytes = 64, huge_page = std::size_t{1} << 21;
 
 std::size_t bytes_of(std::size_t length) { return std::max<std::size_t>(length, 1) * sizeof(float); }
 
 std::align_val_t alignment_of(std::size_t length) {
-  return std::align_val_t{bytes_of(length) >= 2 * huge_page ? huge_page : cache_line};
+  return std::align_val_t{bytes_of(length) >= 2 * huge_page ? huge_page : line_bytes};
 }
 
 /// Before the memory is first touched. No success, no harm.

@@ -35,11 +35,6 @@ std::vector<fs::path> entries(const fs::path& directory) {
   return found;
 }
 
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::symlink_status(path, error).type() == fs::file_type::directory;
-}
-
 /// Whose file of a checkpoint it is, also one that was not finished.
 std::optional<std::uint64_t> rank_of(std::string_view name) {
   if (const std::size_t unfinished = name.find(".hearsay-");
@@ -50,7 +45,7 @@ std::optional<std::uint64_t> rank_of(std::string_view name) {
 }
 
 bool is_checkpoint_file(const fs::path& file) {
-  return rank_of(file.filename().string()).has_value() && !is_folder(file);
+  return rank_of(file.filename().string()).has_value() && !is_own_folder(file);
 }
 
 }  // namespace
@@ -97,11 +92,11 @@ void CheckpointFolder::write(CheckpointManifest manifest, std::span<const std::b
     } catch (const DataError&) {
       // Another rank that had no room may have removed the folder while it was empty.
       const bool was_there = fs::exists(fs::symlink_status(of_number, error));
-      if (is_folder(directory_) && is_folder(of_number)) {
+      if (is_own_folder(directory_) && is_own_folder(of_number)) {
         fs::remove(state_file(manifest.number, manifest.rank), error);
         fs::remove(of_number, error);  // where they are empty
       }
-      if (is_folder(directory_)) fs::remove(directory_, error);
+      if (is_own_folder(directory_)) fs::remove(directory_, error);
       if (was_there || attempt == most_attempts) throw;
     }
   }
@@ -136,9 +131,9 @@ void CheckpointFolder::write_files(const fs::path& of_number, CheckpointManifest
 
 std::vector<std::uint64_t> CheckpointFolder::numbers() const {
   std::vector<std::uint64_t> all;
-  if (!is_folder(directory_)) return all;  // a link is not followed
+  if (!is_own_folder(directory_)) return all;  // a link is not followed
   for (const fs::path& path : entries(directory_))
-    if (const auto number = number_in_name(path.filename().string(), folder_prefix, ""); number && is_folder(path))
+    if (const auto number = number_in_name(path.filename().string(), folder_prefix, ""); number && is_own_folder(path))
       all.push_back(*number);
   std::ranges::sort(all);
   return all;
@@ -261,9 +256,9 @@ void CheckpointFolder::discard_after(std::uint64_t number) const {
 
 std::vector<fs::path> find_checkpoint_files(const fs::path& directory) {
   std::vector<fs::path> files;
-  if (!is_folder(directory)) return files;  // a link is not followed
+  if (!is_own_folder(directory)) return files;  // a link is not followed
   for (const fs::path& folder : entries(directory)) {
-    if (!number_in_name(folder.filename().string(), folder_prefix, "") || !is_folder(folder)) continue;
+    if (!number_in_name(folder.filename().string(), folder_prefix, "") || !is_own_folder(folder)) continue;
     for (const fs::path& file : entries(folder))
       if (is_checkpoint_file(file)) files.push_back(file);
   }
@@ -272,9 +267,10 @@ std::vector<fs::path> find_checkpoint_files(const fs::path& directory) {
 
 void remove_checkpoint_folders(const fs::path& directory) {
   std::error_code ignored;  // a folder with other people's files stays
-  if (!is_folder(directory)) return;
+  if (!is_own_folder(directory)) return;
   for (const fs::path& folder : entries(directory))
-    if (number_in_name(folder.filename().string(), folder_prefix, "") && is_folder(folder)) fs::remove(folder, ignored);
+    if (number_in_name(folder.filename().string(), folder_prefix, "") && is_own_folder(folder))
+      fs::remove(folder, ignored);
   fs::remove(directory, ignored);
 }
 

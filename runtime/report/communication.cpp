@@ -89,7 +89,7 @@ EdgeRow unpack_edge(Words& words) {
   return row;
 }
 
-RankRows unpack(std::span<const std::byte> bytes, std::size_t segments) {
+RankRows unpack_ledger(std::span<const std::byte> bytes, std::size_t segments) {
   Words words(bytes);
   RankRows rows{.rank = words.next(), .edges = {}, .segments = {}};
   const std::uint64_t edge_count = words.next();
@@ -219,7 +219,7 @@ LedgerTotals write_communication(const std::filesystem::path& directory, std::sp
                                  const Layout& layout, const std::string& run_id,
                                  std::vector<std::string>* not_written) {
   std::vector<RankRows> ranks;
-  for (const std::vector<std::byte>& ledger : packed) ranks.push_back(unpack(ledger, layout.count()));
+  for (const std::vector<std::byte>& ledger : packed) ranks.push_back(unpack_ledger(ledger, layout.count()));
   const auto write = [&](const char* name, const std::string& table) {
     if (not_written == nullptr)
       write_file(directory / name, table);

@@ -9,22 +9,18 @@
 
 #include "base/error.hpp"
 #include "runtime/report/events/encoding.hpp"
+#include "runtime/report/files.hpp"
 
 namespace hearsay {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view folder_name = "tensorboard", rank_prefix = "rank", file_prefix = "events.out.tfevents.";
+constexpr std::string_view folder_name = "tensorboard", rank_folder_prefix = "rank",
+                           file_prefix = "events.out.tfevents.";
 
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-/// One itself, not a link to one.
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  return fs::symlink_status(path, error).type() == fs::file_type::directory;
 }
 
 fs::path rank_folder(const fs::path& directory, int rank) {
@@ -34,7 +30,7 @@ fs::path rank_folder(const fs::path& directory, int rank) {
   std::error_code error;
   fs::create_directories(folder, error);
   for (const fs::path& part : {folder.parent_path(), folder})
-    if (!error && !is_folder(part)) throw DataError(part.string() + ": is a link, and a run stays in its folder");
+    if (!error && !is_own_folder(part)) throw DataError(part.string() + ": is a link, and a run stays in its folder");
   if (error) throw DataError(folder.string() + ": cannot be made (" + error.message() + ")");
   return folder;
 }
@@ -50,10 +46,10 @@ std::string file_name(double start_s, const std::string& host, const std::string
 std::vector<fs::path> rank_folders(const fs::path& directory) {
   std::vector<fs::path> folders;
   std::error_code error;
-  if (!is_folder(directory / folder_name)) return folders;
+  if (!is_own_folder(directory / folder_name)) return folders;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory / folder_name, error)) {
     const std::string name = entry.path().filename().string();
-    if (is_folder(entry.path()) && number_in_name(name, rank_prefix, "")) folders.push_back(entry.path());
+    if (is_own_folder(entry.path()) && number_in_name(name, rank_folder_prefix, "")) folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
   return folders;
@@ -115,7 +111,7 @@ std::vector<fs::path> find_event_files(const fs::path& directory) {
   std::error_code error;
   for (const fs::path& folder : rank_folders(directory)) {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-      if (!is_folder(entry.path()) && entry.path().filename().string().starts_with(file_prefix))
+      if (!is_own_folder(entry.path()) && entry.path().filename().string().starts_with(file_prefix))
         files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

@@ -105,6 +105,11 @@ int reopen(const std::filesystem::path& file, std::uintmax_t& size) {
 
 }  // namespace
 
+bool is_own_folder(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::symlink_status(path, error).type() == std::filesystem::file_type::directory;
+}
+
 std::optional<std::uint64_t> number_in_name(std::string_view name, std::string_view prefix, std::string_view ending) {
   constexpr std::size_t most_digits = 15;  // a double has room for them
   if (!name.starts_with(prefix) || !name.ends_with(ending) || name.size() <= prefix.size() + ending.size())

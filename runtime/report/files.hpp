@@ -22,6 +22,9 @@ void write_file(const std::filesystem::path& file, std::initializer_list<std::st
 /// The number in PREFIX123ENDING, of at most 15 digits; nothing in another name.
 std::optional<std::uint64_t> number_in_name(std::string_view name, std::string_view prefix, std::string_view ending);
 
+/// A folder itself, not a link to one.
+bool is_own_folder(const std::filesystem::path& path);
+
 /// Cuts a plain file to `size` bytes, if it has more. Throws DataError.
 void cut_file(const std::filesystem::path& file, std::uintmax_t size);
 

@@ -23,7 +23,7 @@
 namespace hearsay::sockets {
 namespace {
 
-constexpr std::chrono::seconds patience{5};  // with somebody who is to say something
+constexpr std::chrono::seconds patience_with_strangers{5};  // with somebody who is to say something
 constexpr std::size_t most_strangers = 64;
 
 struct Hello {
@@ -39,11 +39,11 @@ struct Challenge {
 };
 static_assert(sizeof(Challenge) == 48);
 
-std::span<const std::byte> words_of(const Hello& hello) {
+std::span<const std::byte> bytes_of(const Hello& hello) {
   return std::as_bytes(std::span(&hello, 1)).first(sizeof hello - sizeof hello.proof);
 }
 
-std::vector<std::byte> words_of(const Hello& hello, const Nonce& nonce) {
+std::vector<std::byte> bytes_of(const Hello& hello, const Nonce& nonce) {
   std::vector<std::byte> words(sizeof hello + sizeof nonce);
   std::memcpy(words.data(), &hello, sizeof hello);
   std::memcpy(words.data() + sizeof hello, nonce.data(), sizeof nonce);
@@ -220,7 +220,8 @@ void Door::let_in(const Descriptor& listener) {
   if (!socket) return;
   if (&listener == &port_) prepare_tcp(socket);
   if (strangers_.size() >= most_strangers) strangers_.pop_front();
-  strangers_.push_back({.socket = std::move(socket), .until = std::chrono::steady_clock::now() + patience});
+  strangers_.push_back(
+      {.socket = std::move(socket), .until = std::chrono::steady_clock::now() + patience_with_strangers});
 }
 
 std::optional<Door::Visitor> Door::admit(const MemberRecord& self, const Secret& secret,
@@ -264,12 +265,12 @@ std::optional<Door::Visitor> Door::hear(Stranger& stranger, const MemberRecord& 
     stranger.socket = std::move(socket);
     return std::nullopt;
   }
-  if (!secret.agrees(hello.proof, "hello", words_of(hello)) || hello.to != self.rank ||
+  if (!secret.agrees(hello.proof, "hello", bytes_of(hello)) || hello.to != self.rank ||
       hello.to_incarnation != self.incarnation || hello.from < 0 || hello.from >= self.ranks || hello.from == self.rank)
     return std::nullopt;
-  const Deadline until = std::chrono::steady_clock::now() + patience;
+  const Deadline until = std::chrono::steady_clock::now() + patience_with_strangers;
   Challenge challenge{.nonce = new_nonce()};
-  const auto words = words_of(hello, challenge.nonce);
+  const auto words = bytes_of(hello, challenge.nonce);
   challenge.proof = secret.proof("challenge", words);
   Proof answer{};
   if (!say(socket, challenge, until) || !listen_to(socket, answer, until) || !secret.agrees(answer, "answer", words))
@@ -280,17 +281,17 @@ std::optional<Door::Visitor> Door::hear(Stranger& stranger, const MemberRecord& 
 Descriptor knock(const MemberRecord& at, const MemberRecord& self, const Secret& secret) {
   Descriptor socket = connect_to(at, self);
   if (!socket) return {};
-  const Deadline until = std::chrono::steady_clock::now() + patience;
+  const Deadline until = std::chrono::steady_clock::now() + patience_with_strangers;
   Hello hello;
   hello.from = self.rank;
   hello.to = at.rank;
   hello.from_incarnation = self.incarnation;
   hello.to_incarnation = at.incarnation;
   hello.nonce = new_nonce();
-  hello.proof = secret.proof("hello", words_of(hello));
+  hello.proof = secret.proof("hello", bytes_of(hello));
   Challenge challenge;
   if (!say(socket, hello, until) || !listen_to(socket, challenge, until)) return {};
-  const auto words = words_of(hello, challenge.nonce);
+  const auto words = bytes_of(hello, challenge.nonce);
   if (!secret.agrees(challenge.proof, "challenge", words) || !say(socket, secret.proof("answer", words), until))
     return {};
   return socket;

@@ -76,7 +76,7 @@ class Bitmap final : public PositionCoder {
   }
 };
 
-std::unique_ptr<PositionCoder> make(Config&) { return std::make_unique<Bitmap>(); }
+std::unique_ptr<PositionCoder> make_bitmap(Config&) { return std::make_unique<Bitmap>(); }
 
 }  // namespace
 
@@ -86,7 +86,7 @@ PositionCoderEntry bitmap_coder() {
           .equation = "bit i = 1 iff i is among the indices",
           .cost = "⌈n/8⌉ bytes, whatever k; one pass; no state",
           .citation = "none",
-          .make = make};
+          .make = make_bitmap};
 }
 
 }  // namespace hearsay

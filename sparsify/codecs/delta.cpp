@@ -169,7 +169,7 @@ class Delta final : public PositionCoder {
   }
 };
 
-std::unique_ptr<PositionCoder> make(Config&) { return std::make_unique<Delta>(); }
+std::unique_ptr<PositionCoder> make_delta(Config&) { return std::make_unique<Delta>(); }
 
 }  // namespace
 
@@ -179,7 +179,7 @@ PositionCoderEntry delta_coder() {
           .equation = "gap[i] = index[i] − index[i−1] − 1, as LEB128 or as 16 bits with escapes",
           .cost = "1 + k … 1 + 5k bytes, about 1 a position at density 0.1 and 2 below 0.01; two passes; no state",
           .citation = "none",
-          .make = make};
+          .make = make_delta};
 }
 
 }  // namespace hearsay

@@ -199,7 +199,7 @@ class GolombCoder final : public PositionCoder {
   }
 };
 
-std::unique_ptr<PositionCoder> make(Config&) { return std::make_unique<GolombCoder>(); }
+std::unique_ptr<PositionCoder> make_golomb(Config&) { return std::make_unique<GolombCoder>(); }
 
 }  // namespace
 
@@ -213,7 +213,7 @@ PositionCoderEntry golomb_coder() {
               "about log2(n / k) + 1.6 bits a position, at most 1 byte and min over p of k (1 + p) + ((n − k) >> p) "
               "bits; some 8 multiplications a position; no state",
           .citation = "golomb1966runs; martin1979range",
-          .make = make};
+          .make = make_golomb};
 }
 
 }  // namespace hearsay

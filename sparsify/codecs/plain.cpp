@@ -70,7 +70,7 @@ class Plain final : public PositionCoder {
   }
 };
 
-std::unique_ptr<PositionCoder> make(Config&) { return std::make_unique<Plain>(); }
+std::unique_ptr<PositionCoder> make_plain(Config&) { return std::make_unique<Plain>(); }
 
 }  // namespace
 
@@ -80,7 +80,7 @@ PositionCoderEntry plain_coder() {
           .equation = "k ≤ n/2: k positions; k > n/2: the n − k positions left out",
           .cost = "4·min(k, n − k) bytes; one pass; no state",
           .citation = "none",
-          .make = make};
+          .make = make_plain};
 }
 
 }  // namespace hearsay

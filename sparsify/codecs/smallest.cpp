@@ -65,7 +65,7 @@ class Smallest final : public PositionCoder {
   std::vector<std::unique_ptr<PositionCoder>> coders_;
 };
 
-std::unique_ptr<PositionCoder> make(Config&) { return std::make_unique<Smallest>(); }
+std::unique_ptr<PositionCoder> make_smallest(Config&) { return std::make_unique<Smallest>(); }
 
 }  // namespace
 
@@ -75,7 +75,7 @@ PositionCoderEntry smallest_coder() {
           .equation = "min(plain, delta, bitmap, golomb), and one byte that says which",
           .cost = "1 byte more than the shortest of the others; one more pass to measure; no state",
           .citation = "none",
-          .make = make};
+          .make = make_smallest};
 }
 
 }  // namespace hearsay

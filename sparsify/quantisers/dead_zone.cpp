@@ -174,7 +174,7 @@ class DeadZone final : public Quantiser {
   StepRule rule_;
 };
 
-std::unique_ptr<Quantiser> make(Config& config) { return std::make_unique<DeadZone>(config); }
+std::unique_ptr<Quantiser> make_dead_zone(Config& config) { return std::make_unique<DeadZone>(config); }
 
 }  // namespace
 
@@ -191,7 +191,7 @@ QuantiserEntry dead_zone_quantiser() {
           .equation = "q(d) = sign(d) Δ floor(|d| / Δ + 1 − θ) for |d| ≥ θΔ, else 0; Δ = h · RMS of a step",
           .cost = "about 1.3 bits an event, at most 3 bytes and 1 byte an event; error ≤ θΔ; one pass; no state",
           .citation = "miskowicz2006send; sullivan1996efficient",
-          .make = make};
+          .make = make_dead_zone};
 }
 
 }  // namespace hearsay

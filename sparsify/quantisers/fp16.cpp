@@ -57,7 +57,7 @@ class Fp16 final : public Quantiser {
   }
 };
 
-std::unique_ptr<Quantiser> make(Config&) { return std::make_unique<Fp16>(); }
+std::unique_ptr<Quantiser> make_fp16(Config&) { return std::make_unique<Fp16>(); }
 
 }  // namespace
 
@@ -67,7 +67,7 @@ QuantiserEntry fp16_quantiser() {
           .equation = "q(v) = the nearest binary16 number, ties to even",
           .cost = "2 bytes a value; relative error ≤ 2^−11 from 6.1e-5 to 65504; one pass; no state",
           .citation = "none: IEEE 754 binary16",
-          .make = make};
+          .make = make_fp16};
 }
 
 }  // namespace hearsay

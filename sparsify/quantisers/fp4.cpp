@@ -24,7 +24,7 @@ float top_of(std::span<const float> values) {
   return level_above(std::min(largest, largest_magnitude(values)));
 }
 
-std::array<float, 1U << width> levels_of(float top) {
+std::array<float, 1U << width> fp4_levels(float top) {
   std::array<float, 1U << width> levels{};
   for (unsigned code = 1; code < minus; ++code) {
     levels[code] = std::ldexp(top, static_cast<int>(code) - code_of_top);
@@ -87,12 +87,12 @@ class Fp4 final : public Quantiser {
     const auto bits = in.subspan(sizeof(float) * group_ends.size());
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
       const float top = load_level(in, sizeof(float) * group, "fp4", values.size());
-      unpack<width>(bits, first, end, levels_of(top), values);
+      unpack<width>(bits, first, end, fp4_levels(top), values);
     });
   }
 };
 
-std::unique_ptr<Quantiser> make(Config&) { return std::make_unique<Fp4>(); }
+std::unique_ptr<Quantiser> make_fp4(Config&) { return std::make_unique<Fp4>(); }
 
 }  // namespace
 
@@ -102,7 +102,7 @@ QuantiserEntry fp4_quantiser() {
           .equation = "q(v) = sign(v) · the nearest of 0 and max |v| · 2^−k, k = 0 … 6",
           .cost = "half a byte a value, 4 bytes a group; error ≤ |v| / 3, but max |v| / 128; 2 passes; no state",
           .citation = "douillard2025streaming",
-          .make = make};
+          .make = make_fp4};
 }
 
 }  // namespace hearsay

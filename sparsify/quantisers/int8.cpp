@@ -45,7 +45,7 @@ class Int8 final : public Quantiser {
   }
 };
 
-std::unique_ptr<Quantiser> make(Config&) { return std::make_unique<Int8>(); }
+std::unique_ptr<Quantiser> make_int8(Config&) { return std::make_unique<Int8>(); }
 
 }  // namespace
 
@@ -55,7 +55,7 @@ QuantiserEntry int8_quantiser() {
           .equation = "q(v) = scale · round(v / scale), scale = max |v| / 127",
           .cost = "1 byte a value, 4 a group; error ≤ scale / 2; 2 passes; no state",
           .citation = "none",
-          .make = make};
+          .make = make_int8};
 }
 
 }  // namespace hearsay

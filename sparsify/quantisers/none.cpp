@@ -32,7 +32,7 @@ class None final : public Quantiser {
   }
 };
 
-std::unique_ptr<Quantiser> make(Config&) { return std::make_unique<None>(); }
+std::unique_ptr<Quantiser> make_none(Config&) { return std::make_unique<None>(); }
 
 }  // namespace
 
@@ -42,7 +42,7 @@ QuantiserEntry none_quantiser() {
           .equation = "q(v) = v",
           .cost = "4 bytes a value; exact; one pass; no state",
           .citation = "none",
-          .make = make};
+          .make = make_none};
 }
 
 }  // namespace hearsay

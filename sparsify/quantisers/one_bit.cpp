@@ -31,9 +31,9 @@ Centre read_centre(Config& config) {
 }
 
 /// Magnitudes of values ≥ 0 and of values < 0.
-using Levels = std::array<float, 2>;
+using TwoLevels = std::array<float, 2>;
 
-Levels smallest_magnitude(std::span<const float> values) {
+TwoLevels smallest_magnitude(std::span<const float> values) {
   float smallest = std::numeric_limits<float>::max();
   bool all_zero = true;
   for (const float value : values) {
@@ -45,7 +45,7 @@ Levels smallest_magnitude(std::span<const float> values) {
   return {magnitude, magnitude};
 }
 
-Levels means(std::span<const float> values) {
+TwoLevels means(std::span<const float> values) {
   const Sides sides = sum_sides(values, 0.0, std::numeric_limits<double>::infinity());
   const auto mean = [&](std::size_t side) { return sides.counts[side] == 0.0 ? 0.0F : level(sides.mean(side)); };
   return {mean(0), mean(1)};
@@ -70,7 +70,7 @@ class OneBit final : public Quantiser {
     std::ranges::fill(bits, std::byte{0});
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
       const auto members = values.subspan(first, end - first);
-      const Levels levels = centre_ == Centre::threshold ? smallest_magnitude(members) : means(members);
+      const TwoLevels levels = centre_ == Centre::threshold ? smallest_magnitude(members) : means(members);
       for (std::size_t side = 0; side < levels_sent(); ++side)
         store(levels[side], out, header() * group + sizeof(float) * side);
       pack<1>(bits, first, end, [&](std::size_t i) { return values[i] < 0.0F ? 1 : 0; });
@@ -97,7 +97,7 @@ class OneBit final : public Quantiser {
   Centre centre_;
 };
 
-std::unique_ptr<Quantiser> make(Config& config) { return std::make_unique<OneBit>(config); }
+std::unique_ptr<Quantiser> make_one_bit(Config& config) { return std::make_unique<OneBit>(config); }
 
 }  // namespace
 
@@ -107,7 +107,7 @@ QuantiserEntry one_bit_quantiser() {
           .equation = "q(v) = ±min |v|, or the mean of the values of v's sign",
           .cost = "1 bit a value, 4 or 8 bytes a group; 2 passes; no state",
           .citation = "aji2017sparse, section 5.4; strom2015scalable; dryden2016communication; seide2014onebit",
-          .make = make};
+          .make = make_one_bit};
 }
 
 }  // namespace hearsay

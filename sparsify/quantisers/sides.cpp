@@ -12,15 +12,15 @@ namespace {
 /// plain form, and the side of a value cannot be foretold.
 using Doubles [[gnu::vector_size(32)]] = double;
 using Floats [[gnu::vector_size(16)]] = float;
-constexpr std::size_t lanes = 4;
+constexpr std::size_t doubles_in_vector = 4;
 
 double total(const Doubles& x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 
-/// Sums as many values as are a multiple of `lanes`.
+/// Sums as many values as are a multiple of `doubles_in_vector`.
 [[gnu::always_inline]] inline Sides sum_in_lanes(std::span<const float> values, double low, double high) {
   const Doubles zero{}, one = zero + 1.0, least = zero + low, most = zero + high;
   Doubles first{}, second{}, count{};
-  for (std::size_t i = 0; i < values.size(); i += lanes) {
+  for (std::size_t i = 0; i < values.size(); i += doubles_in_vector) {
     Floats floats;
     std::memcpy(&floats, values.data() + i, sizeof floats);
     const Doubles value = __builtin_convertvector(floats, Doubles);
@@ -37,7 +37,7 @@ double total(const Doubles& x) { return (x[0] + x[1]) + (x[2] + x[3]); }
 }  // namespace
 
 Sides sum_sides(std::span<const float> values, double low, double high) {
-  const std::size_t whole = values.size() - values.size() % lanes;
+  const std::size_t whole = values.size() - values.size() % doubles_in_vector;
   Sides rest;
   for (const float value : values.subspan(whole)) {
     const std::size_t side = value < low || value > high ? 1 : 0;

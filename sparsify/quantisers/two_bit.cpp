@@ -81,7 +81,7 @@ class TwoBit final : public Quantiser {
   }
 };
 
-std::unique_ptr<Quantiser> make(Config&) { return std::make_unique<TwoBit>(); }
+std::unique_ptr<Quantiser> make_two_bit(Config&) { return std::make_unique<TwoBit>(); }
 
 }  // namespace
 
@@ -91,7 +91,7 @@ QuantiserEntry two_bit_quantiser() {
           .equation = "q(v) = sign(v) · the nearer of low and high, the centres of the group's magnitudes",
           .cost = "2 bits a value, 8 bytes a group; error ≤ max |v| − min |v|; 6 passes; no state",
           .citation = "aji2017sparse, sections 5.4 and 6; centres: lloyd1982least",
-          .make = make};
+          .make = make_two_bit};
 }
 
 }  // namespace hearsay

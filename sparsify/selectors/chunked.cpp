@@ -48,7 +48,7 @@ class Chunked final : public Selector {
   std::vector<std::uint32_t> of_chunk_;
 };
 
-std::unique_ptr<Selector> make(Config& config) {
+std::unique_ptr<Selector> make_chunked(Config& config) {
   const double density = read_density(config);
   const auto chunk = config.integer("chunk", 4096, Range::at_least(1), "values that compete with each other");
   return std::make_unique<Chunked>(density, static_cast<std::size_t>(chunk));
@@ -63,7 +63,7 @@ SelectorEntry chunked_selector() {
       .equation = "of chunk j the first floor(k e_j / n) − floor(k e_(j−1) / n) positions by |x_i|, e_j its end",
       .cost = "2 reads of the values, no sorting; k values and positions travel; scratch of 8 bytes a value of a chunk",
       .citation = "sarfi2025sparseloco",
-      .make = make};
+      .make = make_chunked};
 }
 
 }  // namespace hearsay

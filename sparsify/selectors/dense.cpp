@@ -20,7 +20,7 @@ class Dense final : public Selector {
   std::size_t most(std::size_t, std::size_t n) const override { return n; }
 };
 
-std::unique_ptr<Selector> make(Config&) { return std::make_unique<Dense>(); }
+std::unique_ptr<Selector> make_dense(Config&) { return std::make_unique<Dense>(); }
 
 }  // namespace
 
@@ -30,7 +30,7 @@ SelectorEntry dense_selector() {
           .equation = "indices = {0, …, n − 1}",
           .cost = "one read of the values; n values travel; no state",
           .citation = "none: the base line",
-          .make = make};
+          .make = make_dense};
 }
 
 }  // namespace hearsay

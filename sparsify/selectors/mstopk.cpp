@@ -175,7 +175,7 @@ class MsTopK final : public Selector {
   std::uint64_t calls_ = 0;
 };
 
-std::unique_ptr<Selector> make(Config& config) { return std::make_unique<MsTopK>(config); }
+std::unique_ptr<Selector> make_mstopk(Config& config) { return std::make_unique<MsTopK>(config); }
 
 }  // namespace
 
@@ -185,7 +185,7 @@ SelectorEntry mstopk_selector() {
           .equation = "indices = {|x_i| ≥ upper} and a random contiguous slice of {lower ≤ |x_i| < upper}, k in all",
           .cost = "up to steps + 2 reads of the values; k values and positions travel; no scratch memory",
           .citation = "shi2021towards, MSTopK",
-          .make = make};
+          .make = make_mstopk};
 }
 
 }  // namespace hearsay

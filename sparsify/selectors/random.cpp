@@ -40,7 +40,7 @@ class RandomK final : public Selector {
   PositionDraw positions_;
 };
 
-std::unique_ptr<Selector> make(Config& config) { return std::make_unique<RandomK>(config); }
+std::unique_ptr<Selector> make_random(Config& config) { return std::make_unique<RandomK>(config); }
 
 }  // namespace
 
@@ -50,7 +50,7 @@ SelectorEntry random_selector() {
           .equation = "indices = a uniformly drawn k-subset of {0, …, n − 1}",
           .cost = "one read of the values, about min(k, n − k) draws and their sorting; n bits of scratch",
           .citation = "stich2018sparsified",
-          .make = make};
+          .make = make_random};
 }
 
 }  // namespace hearsay

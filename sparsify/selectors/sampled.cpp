@@ -23,8 +23,8 @@
 namespace hearsay {
 namespace {
 
-constexpr double least_sample = 512;  // values
-constexpr double least_kept = 64;     // values of the sample above the threshold: their count is then good to 1/8
+constexpr double fewest_sampled = 512;  // values
+constexpr double least_kept = 64;       // values of the sample above the threshold: their count is then good to 1/8
 
 bool too_many(std::size_t count, std::size_t k) { return 10 * count > 13 * k; }
 bool too_few(std::size_t count, std::size_t k) { return 10 * count < 8 * k; }
@@ -65,7 +65,7 @@ class Sampled final : public Selector {
   /// Odd: an even stride would see but a part of the columns of most matrices.
   std::size_t stride_for(std::size_t k, std::size_t n) const {
     const auto all = static_cast<double>(n);
-    const double size = std::max({sample_ * all, least_sample, least_kept * all / static_cast<double>(k)});
+    const double size = std::max({sample_ * all, fewest_sampled, least_kept * all / static_cast<double>(k)});
     const auto stride = static_cast<std::size_t>(all / size);
     return stride < 3 ? 1 : (stride - 1) | 1;
   }
@@ -102,7 +102,7 @@ class Sampled final : public Selector {
   std::vector<std::uint32_t> kept_;
 };
 
-std::unique_ptr<Selector> make(Config& config) {
+std::unique_ptr<Selector> make_sampled(Config& config) {
   const double density = read_density(config);
   const double sample = config.real("sample", 0.001, Range::fraction_above_zero(),
                                     "fraction of the values in the sample; more where that is too few to tell");
@@ -117,7 +117,7 @@ SelectorEntry sampled_selector() {
           .equation = "indices = {i : |x_i| ≥ t}, t = the k-th largest magnitude as the sample has it; 0.8·k … 1.3·k",
           .cost = "2 reads of the values, 4 where the sample misleads; at most 1.3·k values and positions travel",
           .citation = "aji2017sparse, section 4; limits: lin2018dgc",
-          .make = make};
+          .make = make_sampled};
 }
 
 }  // namespace hearsay

@@ -31,7 +31,7 @@ class Threshold final : public Selector {
   float threshold_;
 };
 
-std::unique_ptr<Selector> make(Config& config) { return std::make_unique<Threshold>(config); }
+std::unique_ptr<Selector> make_threshold(Config& config) { return std::make_unique<Threshold>(config); }
 
 }  // namespace
 
@@ -41,7 +41,7 @@ SelectorEntry threshold_selector() {
           .equation = "indices = {i : |x_i| ≥ threshold}",
           .cost = "2 reads of the values; none to n values and positions travel; no state",
           .citation = "strom2015scalable",
-          .make = make};
+          .make = make_threshold};
 }
 
 }  // namespace hearsay

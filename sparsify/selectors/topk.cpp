@@ -35,7 +35,7 @@ class TopK final : public Selector {
   CarriedSelect carried_;
 };
 
-std::unique_ptr<Selector> make(Config& config) { return std::make_unique<TopK>(read_density(config)); }
+std::unique_ptr<Selector> make_topk(Config& config) { return std::make_unique<TopK>(read_density(config)); }
 
 }  // namespace
 
@@ -47,7 +47,7 @@ SelectorEntry topk_selector() {
               "1 read of the values and a sample, no sorting; k values and positions travel; scratch of 8 bytes a "
               "candidate, about 1.2 to 8 k of them",
           .citation = "aji2017sparse; radix select: alabi2012fast",
-          .make = make};
+          .make = make_topk};
 }
 
 }  // namespace hearsay

@@ -9,7 +9,7 @@
 #include "base/state/archive.hpp"
 #include "base/state/random_state.hpp"
 
-namespace hearsay {
+namespace hearsay::archive_test {
 namespace {
 
 enum class Colour : std::uint8_t { red, green };
@@ -150,4 +150,4 @@ TEST_CASE("random numbers go on where they were, and nowhere else") {
         std::string::npos);
 }
 
-}  // namespace hearsay
+}  // namespace hearsay::archive_test

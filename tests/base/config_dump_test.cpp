@@ -11,6 +11,7 @@
 #include "base/config/config.hpp"
 #include "base/config/nearest.hpp"
 
+namespace config_dump_test {
 namespace {
 
 /// What a reader reads: every type that Config knows, at two levels.
@@ -209,3 +210,5 @@ TEST_CASE("edit distance") {
   CHECK(hearsay::nearest("x", known) == "");
   CHECK(hearsay::nearest("colour", known) == "");
 }
+
+}  // namespace config_dump_test

@@ -16,6 +16,8 @@
 #include "base/config/yaml.hpp"
 #include "base/error.hpp"
 
+namespace config_test {
+
 using hearsay::Config;
 using hearsay::ConfigError;
 using hearsay::DataError;
@@ -532,3 +534,5 @@ TEST_CASE("keys that are wrong under the old choice, or were set themselves, sta
   CHECK(refused("trigger: {name: constant, horizon: 2}", {}));
   CHECK(refused("trigger: {name: constant, horizon: 2}", {"trigger.threshold=2"}));
 }
+
+}  // namespace config_test

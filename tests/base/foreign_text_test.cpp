@@ -11,6 +11,8 @@
 #include "base/error.hpp"
 #include "base/text/foreign_text.hpp"
 
+namespace foreign_text_test {
+
 using namespace hearsay;
 using namespace std::string_literals;
 
@@ -96,3 +98,5 @@ TEST_CASE("what a configuration says is shown in messages, and commands nothing"
     CHECK(shown_message(message) == message);
   }
 }
+
+}  // namespace foreign_text_test

@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/launchers.hpp"
 
-namespace hearsay {
+namespace hearsay::launchers_test {
 namespace {
 
 constexpr auto open_mpi = "Open MPI v4.1.4", mpich = "MPICH Version: 4.0.2";
@@ -227,4 +227,4 @@ TEST_CASE("a process sees its own generations") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::launchers_test

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
-namespace hearsay {
+namespace hearsay::parts_test {
 namespace {
 
 TEST_CASE("parts of a range cover it once, on no more threads than allowed, and are worth one each") {
@@ -37,4 +37,4 @@ TEST_CASE("parts of a range cover it once, on no more threads than allowed, and 
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::parts_test

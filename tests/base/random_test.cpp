@@ -11,6 +11,8 @@
 #include <set>
 #include <vector>
 
+namespace random_test {
+
 using hearsay::Random;
 using hearsay::stream_seed;
 
@@ -86,3 +88,5 @@ TEST_CASE("the numbers are fixed for ever: configurations name them by their see
   random.shuffle(std::span<int>(order));
   CHECK(order == std::array<int, 5>{1, 2, 0, 4, 3});
 }
+
+}  // namespace random_test

@@ -15,6 +15,8 @@
 #include "base/timing.hpp"
 #include "tests/support/local_peers.hpp"
 
+namespace bench_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -239,3 +241,5 @@ TEST_CASE("the JSON has the same numbers in seconds and bytes") {
   CHECK(json["collectives"][1]["sent_bytes"] == 400'016);
   CHECK(json["selection"]["ratio"] == 2.0);
 }
+
+}  // namespace bench_test

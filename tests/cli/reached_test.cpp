@@ -8,6 +8,8 @@
 #include "apps/tools/comparison.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 
+namespace reached_test {
+
 using namespace hearsay;
 
 namespace {
@@ -69,3 +71,5 @@ TEST_CASE("the table says when, and how long that is by the first run's") {
   runs[1].evaluations.clear();
   CHECK(time_table(runs).empty());
 }
+
+}  // namespace reached_test

@@ -11,6 +11,8 @@
 #include "apps/tools/comparison.hpp"
 #include "base/text/foreign_text.hpp"
 
+namespace text_test {
+
 using namespace hearsay;
 
 namespace {
@@ -356,3 +358,5 @@ TEST_CASE("long work says how long it takes, before it begins where that is know
   CHECK(progress_of_work(3, 12, "step", 30.0, "ring") == "step 3/12 done after 30.0 s, about 90.0 s left · ring");
   CHECK(progress_of_work(0, 12, "step", 3.0, "") == "step 0/12 done after 3.00 s");
 }
+
+}  // namespace text_test

@@ -13,6 +13,8 @@
 #include "base/text/foreign_text.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 
+namespace watch_test {
+
 using namespace hearsay;
 using hearsay::test::TemporaryFolder;
 
@@ -166,3 +168,5 @@ TEST_CASE("a run without a summary is running while it writes, and probably dead
   CHECK(seen_after(std::chrono::seconds(310)).find("running") != std::string::npos);
   CHECK(seen_after(std::chrono::seconds(510)).find("probably dead") != std::string::npos);
 }
+
+}  // namespace watch_test

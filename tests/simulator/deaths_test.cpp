@@ -12,7 +12,7 @@
 #include "runtime/mpi/simulated/cluster.hpp"
 #include "runtime/mpi/simulated/failure.hpp"
 
-namespace hearsay {
+namespace hearsay::deaths_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -109,4 +109,4 @@ TEST_CASE("where a simulated rank fails, weights, sum and budget hold over the o
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::deaths_test

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "tests/sparsify/values.hpp"
 
-namespace hearsay {
+namespace hearsay::add_and_select_test {
 namespace {
 
 using namespace test;
@@ -72,4 +72,4 @@ TEST_CASE("a sum that is not finite is an error that says where, also when a thr
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::add_and_select_test

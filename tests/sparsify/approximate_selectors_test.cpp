@@ -7,7 +7,7 @@
 
 #include "tests/sparsify/values.hpp"
 
-namespace hearsay {
+namespace hearsay::approximate_selectors_test {
 namespace {
 
 using namespace test;
@@ -159,4 +159,4 @@ TEST_CASE("random: the values do not matter, the seed and the number of the call
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::approximate_selectors_test

@@ -8,7 +8,7 @@
 #include "tests/sparsify/quantised.hpp"
 #include "tests/sparsify/values.hpp"
 
-namespace hearsay {
+namespace hearsay::codec_test {
 namespace {
 
 using namespace test;
@@ -184,4 +184,4 @@ TEST_CASE("wrong arguments are a bug and found") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::codec_test

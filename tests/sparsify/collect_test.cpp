@@ -9,7 +9,7 @@
 #include "sparsify/search/collect.hpp"
 #include "tests/sparsify/values.hpp"
 
-namespace hearsay {
+namespace hearsay::collect_test {
 namespace {
 
 using namespace test;
@@ -151,4 +151,4 @@ TEST_CASE("candidates are cut to the k largest, ties by position, and tell a lev
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::collect_test

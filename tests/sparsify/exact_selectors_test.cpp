@@ -5,7 +5,7 @@
 #include "sparsify/search/exact_select.hpp"
 #include "tests/sparsify/values.hpp"
 
-namespace hearsay {
+namespace hearsay::exact_selectors_test {
 namespace {
 
 using namespace test;
@@ -121,4 +121,4 @@ TEST_CASE("threshold 0 keeps what dense keeps") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::exact_selectors_test

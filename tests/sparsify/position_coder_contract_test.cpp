@@ -9,7 +9,7 @@
 #include "tests/sparsify/bytes.hpp"
 #include "tests/sparsify/values.hpp"
 
-namespace hearsay {
+namespace hearsay::position_coder_contract_test {
 namespace {
 
 using namespace test;
@@ -231,4 +231,4 @@ TEST_CASE("bitmap: a bit a value, none beyond the last") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::position_coder_contract_test

@@ -11,7 +11,7 @@
 #include "tests/sparsify/quantised.hpp"
 #include "tests/sparsify/values.hpp"
 
-namespace hearsay {
+namespace hearsay::quantiser_contract_test {
 namespace {
 
 using namespace test;
@@ -254,4 +254,4 @@ TEST_CASE("too little room is a bug and found") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::quantiser_contract_test

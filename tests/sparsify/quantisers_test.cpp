@@ -10,7 +10,7 @@
 #include "tests/sparsify/quantised.hpp"
 #include "tests/sparsify/values.hpp"
 
-namespace hearsay {
+namespace hearsay::quantisers_test {
 namespace {
 
 using namespace test;
@@ -184,4 +184,4 @@ TEST_CASE("two_bit: the nearer of two magnitudes, and better than one") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::quantisers_test

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "tests/sparsify/values.hpp"
 
-namespace hearsay {
+namespace hearsay::selector_contract_test {
 namespace {
 
 using namespace test;
@@ -170,4 +170,4 @@ TEST_CASE("the density is the section's, 0.1 where it is silent, 1 where there i
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::selector_contract_test

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "sparsify/sparsify.hpp"
 
-namespace hearsay {
+namespace hearsay::sparsifier_test {
 namespace {
 
 Sparsifier read(const std::string& yaml, const SparsifierDefaults& defaults = {}) {
@@ -90,4 +90,4 @@ TEST_CASE("what was read can be written and read back") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::sparsifier_test

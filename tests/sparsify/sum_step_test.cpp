@@ -10,7 +10,7 @@
 #include "sparsify/quantisers/sum_step.hpp"
 #include "tests/sparsify/values.hpp"
 
-namespace hearsay {
+namespace hearsay::sum_step_test {
 namespace {
 
 using namespace test;
@@ -288,4 +288,4 @@ TEST_CASE("where another selector chooses, or an exchange knows no news, a dead 
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::sum_step_test

@@ -10,7 +10,7 @@
 #include "tests/sparsify/quantised.hpp"
 #include "tests/sparsify/values.hpp"
 
-namespace hearsay {
+namespace hearsay::value_events_test {
 namespace {
 
 using namespace test;
@@ -132,4 +132,4 @@ TEST_CASE("a dead zone's positions are golomb's unless the configuration says ot
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::value_events_test

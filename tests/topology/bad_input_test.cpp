@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "tests/topology/support.hpp"
 
-namespace hearsay {
+namespace hearsay::bad_input_test {
 namespace {
 
 template <class Exception>
@@ -161,4 +161,4 @@ TEST_CASE("MixingMatrix::check names the worst entry") {
   CHECK_THROWS_AS(good.matrix.check(test::build_graph(5, "ring")), std::logic_error);
 }
 
-}  // namespace hearsay
+}  // namespace hearsay::bad_input_test

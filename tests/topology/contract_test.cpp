@@ -12,7 +12,7 @@
 #include "base/random.hpp"
 #include "tests/topology/support.hpp"
 
-namespace hearsay {
+namespace hearsay::contract_test {
 namespace {
 
 const std::vector<int> sizes{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16};
@@ -265,4 +265,4 @@ TEST_CASE("no constant weight beats best_constant") {
   }));
 }
 
-}  // namespace hearsay
+}  // namespace hearsay::contract_test

@@ -10,7 +10,7 @@
 #include "tests/topology/support.hpp"
 #include "topology/spectrum.hpp"
 
-namespace hearsay {
+namespace hearsay::spectrum_test {
 namespace {
 
 constexpr double pi = std::numbers::pi;
@@ -208,4 +208,4 @@ TEST_CASE("four times the ranks are built in not much more than sixteen times th
   CHECK(four < 40.0 * one);
 }
 
-}  // namespace hearsay
+}  // namespace hearsay::spectrum_test

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "tests/topology/support.hpp"
 
-namespace hearsay {
+namespace hearsay::topology_test {
 namespace {
 
 using Edges = std::set<std::pair<int, int>>;
@@ -156,4 +156,4 @@ TEST_CASE("an edge list with weights serves the graph and the weights") {
   CHECK(test::build(3, without_self.entry(), without_self.entry()).matrix(0, 0) == 0.75);
 }
 
-}  // namespace hearsay
+}  // namespace hearsay::topology_test

@@ -8,6 +8,8 @@
 #include "base/error.hpp"
 #include "trigger/trigger.hpp"
 
+namespace own_trigger_test {
+
 using namespace hearsay;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("where the program's own policy takes the place of a chosen one, that 
   CHECK(plan.maximum_silence == 5);
   CHECK(config.notes().size() == 1);
 }
+
+}  // namespace own_trigger_test

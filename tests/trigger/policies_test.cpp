@@ -11,6 +11,8 @@
 #include "base/random.hpp"
 #include "tests/trigger/replay.hpp"
 
+namespace policies_test {
+
 using namespace hearsay;
 using test::Replay;
 
@@ -383,3 +385,5 @@ TEST_CASE("random: the draws are the seed's and the rank's, and nothing else's")
     for (std::size_t s = 0; s < 4; ++s) both += here[k][s] * there[k][s] / 800.0;
   CHECK(std::abs(both - 0.16) <= 6.0 * std::sqrt(0.16 * 0.84 / 800.0));
 }
+
+}  // namespace policies_test

@@ -13,6 +13,8 @@
 #include "base/random.hpp"
 #include "tests/trigger/replay.hpp"
 
+namespace trigger_contract_test {
+
 using namespace hearsay;
 using test::Replay;
 
@@ -402,3 +404,5 @@ TEST_CASE("the norm agrees with a sum in long double") {
     RC_ASSERT(std::abs(norm(values) - static_cast<double>(std::sqrt(sum))) <= 1e-14 * norm(values));
   }));
 }
+
+}  // namespace trigger_contract_test

@@ -20,7 +20,7 @@ class Complete final : public GraphFamily {
   }
 };
 
-std::unique_ptr<GraphFamily> make(Config&) { return std::make_unique<Complete>(); }
+std::unique_ptr<GraphFamily> make_complete(Config&) { return std::make_unique<Complete>(); }
 
 }  // namespace
 
@@ -30,7 +30,7 @@ GraphEntry complete_graph() {
           .equation = "edges {i, j}, i < j",
           .cost = "P-1 neighbours a rank, P(P-1)/2 edges; gap 1: one mixing is the exact average",
           .citation = "nedic2018network (complete graph)",
-          .make = make};
+          .make = make_complete};
 }
 
 }  // namespace hearsay

@@ -28,7 +28,7 @@ class DirectedExponential final : public GraphFamily {
   Graph build(int ranks) const override { return both_ways(targets(ranks)); }
 };
 
-std::unique_ptr<GraphFamily> make(Config&) { return std::make_unique<DirectedExponential>(); }
+std::unique_ptr<GraphFamily> make_directed_exponential(Config&) { return std::make_unique<DirectedExponential>(); }
 
 }  // namespace
 
@@ -38,7 +38,7 @@ GraphEntry directed_exponential_graph() {
           .equation = "arcs i -> (i + 2^t) mod P, 2^t < P",
           .cost = "ceil(log2 P) packets a rank and iteration; gap 2/(1 + ceil(log2 P)) for an even P",
           .citation = "ying2021exponential (static exponential graph)",
-          .make = make};
+          .make = make_directed_exponential};
 }
 
 }  // namespace hearsay

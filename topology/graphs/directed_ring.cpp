@@ -22,7 +22,7 @@ class DirectedRing final : public GraphFamily {
   Graph build(int ranks) const override { return both_ways(targets(ranks)); }
 };
 
-std::unique_ptr<GraphFamily> make(Config&) { return std::make_unique<DirectedRing>(); }
+std::unique_ptr<GraphFamily> make_directed_ring(Config&) { return std::make_unique<DirectedRing>(); }
 
 }  // namespace
 
@@ -32,7 +32,7 @@ GraphEntry directed_ring_graph() {
           .equation = "arcs i -> (i + 1) mod P",
           .cost = "one packet a rank and iteration; gap with shares 1/2: 1 - cos π/P, about 4.93/P²",
           .citation = "assran2019sgp, section 3",
-          .make = make};
+          .make = make_directed_ring};
 }
 
 }  // namespace hearsay

@@ -48,7 +48,7 @@ class EdgeList final : public GraphFamily {
   bool directed_;
 };
 
-std::unique_ptr<GraphFamily> make(Config& config) {
+std::unique_ptr<GraphFamily> make_edge_list(Config& config) {
   std::filesystem::path file = config.path("path", "", "text file, one edge `i j` a line");
   return std::make_unique<EdgeList>(std::move(file),
                                     config.flag("directed", false, "a line is the arc i -> j; for `push_sum` only"));
@@ -62,7 +62,7 @@ GraphEntry edge_list_graph() {
           .equation = "one edge `i j` a line",
           .cost = "as the file has it",
           .citation = "the file",
-          .make = make};
+          .make = make_edge_list};
 }
 
 }  // namespace hearsay

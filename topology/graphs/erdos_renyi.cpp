@@ -54,7 +54,7 @@ class ErdosRenyi final : public GraphFamily {
   std::uint64_t seed_;
 };
 
-std::unique_ptr<GraphFamily> make(Config& config) {
+std::unique_ptr<GraphFamily> make_erdos_renyi(Config& config) {
   const double probability =
       config.real("probability", 0.0, Range::between(0.0, 1.0), "p of an edge; 0: 2 ln P / P, connected almost surely");
   const std::int64_t seed = config.integer("seed", 0, Range::at_least(0), "which random graph");
@@ -69,7 +69,7 @@ GraphEntry erdos_renyi_graph() {
           .equation = "{i, j} is an edge if uniform() < probability",
           .cost = "probability · (P-1) neighbours a rank on average; P(P-1)/2 random numbers a draw",
           .citation = "gilbert1959random; erdos1959random",
-          .make = make};
+          .make = make_erdos_renyi};
 }
 
 }  // namespace hearsay

@@ -22,7 +22,7 @@ class Exponential final : public GraphFamily {
   }
 };
 
-std::unique_ptr<GraphFamily> make(Config&) { return std::make_unique<Exponential>(); }
+std::unique_ptr<GraphFamily> make_exponential(Config&) { return std::make_unique<Exponential>(); }
 
 }  // namespace
 
@@ -32,7 +32,7 @@ GraphEntry exponential_graph() {
           .equation = "edges {i, (i + 2^t) mod P}, 2^t < P",
           .cost = "about 2 log2 P neighbours a rank; gap O(1/log P)",
           .citation = "ying2021exponential (static exponential graph)",
-          .make = make};
+          .make = make_exponential};
 }
 
 }  // namespace hearsay

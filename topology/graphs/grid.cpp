@@ -10,21 +10,21 @@
 namespace hearsay {
 namespace {
 
-constexpr int shortest_side = 2;
+constexpr int shortest_grid_side = 2;
 
 class Grid final : public GraphFamily {
  public:
   explicit Grid(int rows) : rows_(rows) {}
-  Graph build(int ranks) const override { return lattice("grid", ranks, rows_, shortest_side, false); }
+  Graph build(int ranks) const override { return lattice("grid", ranks, rows_, shortest_grid_side, false); }
 
  private:
   int rows_;  // 0: the most square rectangle
 };
 
-std::unique_ptr<GraphFamily> make(Config& config) {
+std::unique_ptr<GraphFamily> make_grid(Config& config) {
   const auto rows = static_cast<int>(
       config.integer("rows", 0, Range::between(0, 1 << 20), "ranks a column; 0: the most square rectangle"));
-  config.require(rows == 0 || rows >= shortest_side, "rows",
+  config.require(rows == 0 || rows >= shortest_grid_side, "rows",
                  "must be 0 or >= 2, got " + std::to_string(rows) + "; one row is the graph 'path'");
   return std::make_unique<Grid>(rows);
 }
@@ -37,7 +37,7 @@ GraphEntry grid_graph() {
           .equation = "rank = row · columns + column; edges to (row + 1, column) and (row, column + 1)",
           .cost = "2 to 4 neighbours a rank, 2P - rows - columns edges; gap O(1/P) for a square",
           .citation = "nedic2018network (2-D grid)",
-          .make = make};
+          .make = make_grid};
 }
 
 }  // namespace hearsay

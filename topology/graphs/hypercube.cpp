@@ -28,7 +28,7 @@ class Hypercube final : public GraphFamily {
   }
 };
 
-std::unique_ptr<GraphFamily> make(Config&) { return std::make_unique<Hypercube>(); }
+std::unique_ptr<GraphFamily> make_hypercube(Config&) { return std::make_unique<Hypercube>(); }
 
 }  // namespace
 
@@ -38,7 +38,7 @@ GraphEntry hypercube_graph() {
           .equation = "edges {i, i xor 2^t}, t < τ = log2 P",
           .cost = "τ neighbours a rank, τP/2 edges; gap with weights 1/(τ+1): 2/(τ+1)",
           .citation = "ying2021exponential; boyd2004fastest",
-          .make = make};
+          .make = make_hypercube};
 }
 
 }  // namespace hearsay

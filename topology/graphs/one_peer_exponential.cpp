@@ -29,7 +29,7 @@ class OnePeerExponential final : public GraphFamily {
   }
 };
 
-std::unique_ptr<GraphFamily> make(Config&) { return std::make_unique<OnePeerExponential>(); }
+std::unique_ptr<GraphFamily> make_one_peer_exponential(Config&) { return std::make_unique<OnePeerExponential>(); }
 
 }  // namespace
 
@@ -40,7 +40,7 @@ GraphEntry one_peer_exponential_graph() {
       .equation = "at iteration k: i -> (i + 2^t) mod P, t = k mod ceil(log2 P); x_i <- (x_i + x_{i - 2^t}) / 2",
       .cost = "one packet a rank and iteration; the mean after log2 P iterations, exactly if P is a power of two",
       .citation = "ying2021exponential (one-peer exponential graph)",
-      .make = make};
+      .make = make_one_peer_exponential};
 }
 
 }  // namespace hearsay

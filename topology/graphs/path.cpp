@@ -19,7 +19,7 @@ class Path final : public GraphFamily {
   }
 };
 
-std::unique_ptr<GraphFamily> make(Config&) { return std::make_unique<Path>(); }
+std::unique_ptr<GraphFamily> make_path(Config&) { return std::make_unique<Path>(); }
 
 }  // namespace
 
@@ -29,7 +29,7 @@ GraphEntry path_graph() {
           .equation = "edges {i, i+1}, i < P-1",
           .cost = "1 or 2 neighbours a rank, P-1 edges; gap with metropolis weights: (2/3)(1 - cos π/P), about 3.29/P²",
           .citation = "nedic2018network (path graph)",
-          .make = make};
+          .make = make_path};
 }
 
 }  // namespace hearsay

@@ -20,7 +20,7 @@ class Ring final : public GraphFamily {
   }
 };
 
-std::unique_ptr<GraphFamily> make(Config&) { return std::make_unique<Ring>(); }
+std::unique_ptr<GraphFamily> make_ring(Config&) { return std::make_unique<Ring>(); }
 
 }  // namespace
 
@@ -30,7 +30,7 @@ GraphEntry ring_graph() {
           .equation = "edges {i, i+1 mod P}",
           .cost = "2 neighbours a rank, P edges; gap with weights 1/3: (2/3)(1 - cos 2π/P), about 13.16/P²",
           .citation = "nedic2018network (cycle graph); ghosh2021eventgrad (ring of PEs)",
-          .make = make};
+          .make = make_ring};
 }
 
 }  // namespace hearsay

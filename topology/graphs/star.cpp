@@ -19,7 +19,7 @@ class Star final : public GraphFamily {
   }
 };
 
-std::unique_ptr<GraphFamily> make(Config&) { return std::make_unique<Star>(); }
+std::unique_ptr<GraphFamily> make_star(Config&) { return std::make_unique<Star>(); }
 
 }  // namespace
 
@@ -29,7 +29,7 @@ GraphEntry star_graph() {
           .equation = "edges {0, i}, i > 0",
           .cost = "P-1 neighbours for rank 0, 1 for the others, P-1 edges; gap with metropolis weights: 1/P",
           .citation = "nedic2018network (star graph)",
-          .make = make};
+          .make = make_star};
 }
 
 }  // namespace hearsay

@@ -11,21 +11,21 @@
 namespace hearsay {
 namespace {
 
-constexpr int shortest_side = 3;
+constexpr int shortest_torus_side = 3;
 
 class Torus final : public GraphFamily {
  public:
   explicit Torus(int rows) : rows_(rows) {}
-  Graph build(int ranks) const override { return lattice("torus", ranks, rows_, shortest_side, true); }
+  Graph build(int ranks) const override { return lattice("torus", ranks, rows_, shortest_torus_side, true); }
 
  private:
   int rows_;  // 0: the most square rectangle
 };
 
-std::unique_ptr<GraphFamily> make(Config& config) {
+std::unique_ptr<GraphFamily> make_torus(Config& config) {
   const auto rows = static_cast<int>(
       config.integer("rows", 0, Range::between(0, 1 << 20), "ranks a column; 0: the most square rectangle"));
-  config.require(rows == 0 || rows >= shortest_side, "rows", "must be 0 or >= 3, got " + std::to_string(rows));
+  config.require(rows == 0 || rows >= shortest_torus_side, "rows", "must be 0 or >= 3, got " + std::to_string(rows));
   return std::make_unique<Torus>(rows);
 }
 
@@ -38,7 +38,7 @@ GraphEntry torus_graph() {
               "rank = row · columns + column; edges to (row ± 1 mod rows, column) and (row, column ± 1 mod columns)",
           .cost = "4 neighbours a rank, 2P edges; gap with weights 1/5 on m × m: (2/5)(1 - cos 2π/m), about 7.90/P",
           .citation = "nedic2018network (2-D grid, wrapped)",
-          .make = make};
+          .make = make_torus};
 }
 
 }  // namespace hearsay

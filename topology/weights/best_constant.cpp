@@ -41,7 +41,7 @@ class BestConstant final : public WeightRule {
   }
 };
 
-std::unique_ptr<WeightRule> make(Config&) { return std::make_unique<BestConstant>(); }
+std::unique_ptr<WeightRule> make_best_constant(Config&) { return std::make_unique<BestConstant>(); }
 
 }  // namespace
 
@@ -51,7 +51,7 @@ WeightEntry best_constant_weights() {
           .equation = "W = I - α L; α = 2 / (λ_2(L) + λ_n(L)), L the Laplacian",
           .cost = "two eigenvalues of a P × P matrix, once a rank",
           .citation = "xiao2004fast (best constant edge weight)",
-          .make = make};
+          .make = make_best_constant};
 }
 
 }  // namespace hearsay

@@ -51,7 +51,7 @@ class EdgeListWeights final : public WeightRule {
   std::filesystem::path file_;
 };
 
-std::unique_ptr<WeightRule> make(Config& config) {
+std::unique_ptr<WeightRule> make_edge_list_weights(Config& config) {
   return std::make_unique<EdgeListWeights>(config.path("path", "", "text file, one line `i j w` an edge"));
 }
 
@@ -63,7 +63,7 @@ WeightEntry edge_list_weights() {
           .equation = "one line `i j w` an edge: w_ij = w_ji = w; `i i w`: w_ii, else w_ii = 1 - Σ_j w_ij",
           .cost = "O(edges) once",
           .citation = "the file",
-          .make = make};
+          .make = make_edge_list_weights};
 }
 
 }  // namespace hearsay

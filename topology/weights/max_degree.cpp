@@ -29,7 +29,7 @@ class MaxDegree final : public WeightRule {
   }
 };
 
-std::unique_ptr<WeightRule> make(Config&) { return std::make_unique<MaxDegree>(); }
+std::unique_ptr<WeightRule> make_max_degree(Config&) { return std::make_unique<MaxDegree>(); }
 
 }  // namespace
 
@@ -39,7 +39,7 @@ WeightEntry max_degree_weights() {
           .equation = "w_ij = 1 / (1 + max_l degree_l); w_ii = 1 - Σ_j w_ij",
           .cost = "O(edges) once",
           .citation = "xiao2005scheme (maximum-degree weights); xiao2004fast",
-          .make = make};
+          .make = make_max_degree};
 }
 
 }  // namespace hearsay

@@ -27,7 +27,7 @@ class Metropolis final : public WeightRule {
   }
 };
 
-std::unique_ptr<WeightRule> make(Config&) { return std::make_unique<Metropolis>(); }
+std::unique_ptr<WeightRule> make_metropolis(Config&) { return std::make_unique<Metropolis>(); }
 
 }  // namespace
 
@@ -37,7 +37,7 @@ WeightEntry metropolis_weights() {
           .equation = "w_ij = 1 / (1 + max(degree_i, degree_j)); w_ii = 1 - Σ_j w_ij",
           .cost = "O(edges) once",
           .citation = "xiao2005scheme (Metropolis weights)",
-          .make = make};
+          .make = make_metropolis};
 }
 
 }  // namespace hearsay

@@ -50,7 +50,7 @@ class Uniform final : public WeightRule {
   }
 };
 
-std::unique_ptr<WeightRule> make(Config&) { return std::make_unique<Uniform>(); }
+std::unique_ptr<WeightRule> make_uniform(Config&) { return std::make_unique<Uniform>(); }
 
 }  // namespace
 
@@ -60,7 +60,7 @@ WeightEntry uniform_weights() {
           .equation = "w_ij = w_ii = 1 / (degree + 1); directed: w_ij = w_jj = 1 / (targets of j + 1)",
           .cost = "O(edges) once",
           .citation = "lian2017dpsgd; ghosh2021eventgrad, section 3; assran2019sgp, section 3",
-          .make = make};
+          .make = make_uniform};
 }
 
 }  // namespace hearsay

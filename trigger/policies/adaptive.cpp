@@ -53,7 +53,7 @@ class Adaptive final : public Trigger {
   std::vector<double> thresholds_;  // held, one a segment
 };
 
-std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<Adaptive>(config); }
+std::unique_ptr<Trigger> make_adaptive(Config& config) { return std::make_unique<Adaptive>(config); }
 
 }  // namespace
 
@@ -67,7 +67,7 @@ TriggerEntry adaptive_trigger() {
               "O(1) a segment and iteration, O(history) an event; history + 2 words a segment. A tensor that never "
               "changes has threshold 0 and is sent in every iteration: a frozen layer saves nothing",
           .citation = "ghosh2021eventgrad, eq. (6); the history: section 7",
-          .make = make};
+          .make = make_adaptive};
 }
 
 }  // namespace hearsay

@@ -59,7 +59,9 @@ class AdaptiveCompounding final : public Trigger {
   std::vector<double> means_;  // frozen at the event, one a segment
 };
 
-std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<AdaptiveCompounding>(config); }
+std::unique_ptr<Trigger> make_adaptive_compounding(Config& config) {
+  return std::make_unique<AdaptiveCompounding>(config);
+}
 
 }  // namespace
 
@@ -74,7 +76,7 @@ TriggerEntry adaptive_compounding_trigger() {
           "one power a segment and iteration, O(history) an event; history + 2 words a segment. A tensor that never "
           "changes has threshold 0 and is sent in every iteration: a frozen layer saves nothing",
       .citation = "ghosh2021eventgrad, released code, dmnist/event/event.cpp",
-      .make = make};
+      .make = make_adaptive_compounding};
 }
 
 }  // namespace hearsay

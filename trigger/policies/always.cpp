@@ -16,7 +16,7 @@ class Always final : public Trigger {
   double threshold(const Observation&) const override { return 0.0; }
 };
 
-std::unique_ptr<Trigger> make(Config&) { return std::make_unique<Always>(); }
+std::unique_ptr<Trigger> make_always(Config&) { return std::make_unique<Always>(); }
 
 }  // namespace
 
@@ -26,7 +26,7 @@ TriggerEntry always_trigger() {
           .equation = "threshold = 0",
           .cost = "segments × out-neighbours messages an iteration; no state",
           .citation = "lian2017dpsgd, Algorithm 1",
-          .make = make};
+          .make = make_always};
 }
 
 }  // namespace hearsay

@@ -25,7 +25,7 @@ class Constant final : public Trigger {
   double threshold_;
 };
 
-std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<Constant>(config); }
+std::unique_ptr<Trigger> make_constant(Config& config) { return std::make_unique<Constant>(config); }
 
 }  // namespace
 
@@ -35,7 +35,7 @@ TriggerEntry constant_trigger() {
           .equation = "threshold = the key `threshold`",
           .cost = "O(1) a segment and iteration; no state",
           .citation = "ghosh2021eventgrad, section 4; george2019distributed",
-          .make = make};
+          .make = make_constant};
 }
 
 }  // namespace hearsay

@@ -32,7 +32,7 @@ class Etg final : public Trigger {
   double scale_, exponent_;
 };
 
-std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<Etg>(config); }
+std::unique_ptr<Trigger> make_etg(Config& config) { return std::make_unique<Etg>(config); }
 
 }  // namespace
 
@@ -42,7 +42,7 @@ TriggerEntry etg_trigger() {
           .equation = "threshold_k = scale / (k + 1)^exponent",
           .cost = "one power a segment and iteration; no state; the change costs a block for x̂ and a pass over two",
           .citation = "zhai2026event",
-          .make = make};
+          .make = make_etg};
 }
 
 }  // namespace hearsay

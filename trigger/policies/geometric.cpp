@@ -32,7 +32,7 @@ class Geometric final : public Trigger {
   double scale_, ratio_;
 };
 
-std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<Geometric>(config); }
+std::unique_ptr<Trigger> make_geometric(Config& config) { return std::make_unique<Geometric>(config); }
 
 }  // namespace
 
@@ -42,7 +42,7 @@ TriggerEntry geometric_trigger() {
           .equation = "threshold_k = scale · ratio^k",
           .cost = "one power a segment and iteration; no state",
           .citation = "ghosh2021eventgrad, Corollary 2; seyboth2013event",
-          .make = make};
+          .make = make_geometric};
 }
 
 }  // namespace hearsay

@@ -38,7 +38,7 @@ class Periodic final : public Trigger {
   std::size_t small_always_;  // 0 = off
 };
 
-std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<Periodic>(config); }
+std::unique_ptr<Trigger> make_periodic(Config& config) { return std::make_unique<Periodic>(config); }
 
 }  // namespace
 
@@ -50,7 +50,7 @@ TriggerEntry periodic_trigger() {
       .cost =
           "segments × out-neighbours / period messages an iteration on average, small segments at every one; no state",
       .citation = "stich2019local, Algorithm 1; on a graph wang2021cooperative",
-      .make = make};
+      .make = make_periodic};
 }
 
 }  // namespace hearsay

@@ -37,7 +37,7 @@ class RandomFiring final : public Trigger {
   std::uint64_t seed_;
 };
 
-std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<RandomFiring>(config); }
+std::unique_ptr<Trigger> make_random(Config& config) { return std::make_unique<RandomFiring>(config); }
 
 }  // namespace
 
@@ -47,7 +47,7 @@ TriggerEntry random_trigger() {
           .equation = "threshold_k = 0 if u(seed, rank, segment, k) < probability, else +∞;  u uniform in [0, 1)",
           .cost = "one hash a segment and iteration; no state",
           .citation = "zehtabi2024sporadic",
-          .make = make};
+          .make = make_random};
 }
 
 }  // namespace hearsay

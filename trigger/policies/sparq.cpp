@@ -35,7 +35,7 @@ class Sparq final : public Trigger {
   double scale_, exponent_;
 };
 
-std::unique_ptr<Trigger> make(Config& config) { return std::make_unique<Sparq>(config); }
+std::unique_ptr<Trigger> make_sparq(Config& config) { return std::make_unique<Sparq>(config); }
 
 }  // namespace
 
@@ -45,7 +45,7 @@ TriggerEntry sparq_trigger() {
           .equation = "threshold_k² = c_k η_k²;  c_k = scale · (k + 1)^exponent",
           .cost = "one power a segment and iteration; no state; the change costs a block for x̂ and a pass over two",
           .citation = "singh2019sparq, Algorithm 1",
-          .make = make};
+          .make = make_sparq};
 }
 
 }  // namespace hearsay

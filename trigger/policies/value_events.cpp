@@ -19,7 +19,7 @@ class ValueEvents final : public Trigger {
   bool bounds_silence() const override { return true; }
 };
 
-std::unique_ptr<Trigger> make(Config&) { return std::make_unique<ValueEvents>(); }
+std::unique_ptr<Trigger> make_value_events(Config&) { return std::make_unique<ValueEvents>(); }
 
 }  // namespace
 
@@ -29,7 +29,7 @@ TriggerEntry value_events_trigger() {
           .equation = "threshold = θΔ of max |x_i − x̂_i|, Δ and θ those of `sparsify.quantiser: {name: dead_zone}`",
           .cost = "one read pass over x and what neighbours hold of it; no state",
           .citation = "miskowicz2006send",
-          .make = make};
+          .make = make_value_events};
 }
 
 }  // namespace hearsay

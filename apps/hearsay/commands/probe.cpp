@@ -22,7 +22,7 @@ void write(const std::filesystem::path& file, const std::string& text) {
     throw DataError(file.string() + ": cannot be written; give --output a file in an existing, writable folder");
 }
 
-std::vector<std::string> row(const std::string& name, const AlphaBeta& model) {
+std::vector<std::string> probe_row(const std::string& name, const AlphaBeta& model) {
   return {name, duration(model.alpha_s), significant(1e9 * model.beta_s, 3) + " ns",
           byte_count(bytes_per_word / model.beta_s) + "/s"};
 }
@@ -34,10 +34,11 @@ std::string loads_table(const std::vector<Load>& loads) {
   return aligned_table(rows);
 }
 
-void print(const Network& network) {
+void print_network(const Network& network) {
   std::vector<std::vector<std::string>> rows{{"link", "a message (α)", "a word of 4 bytes (β)", "bandwidth"}};
   for (const Link& link : network.links)
-    rows.push_back(row("rank 0 and " + std::to_string(link.rank) + (link.same_host ? ", same host" : ""), link.model));
+    rows.push_back(
+        probe_row("rank 0 and " + std::to_string(link.rank) + (link.same_host ? ", same host" : ""), link.model));
   std::printf("%s on %s\n%s", counted(network.ranks, "rank").c_str(), counted(network.hosts, "host").c_str(),
               aligned_table(rows).c_str());
   std::printf("\nall ranks at once, times as long as one message alone:\n%s\n", loads_table(network.loads).c_str());
@@ -61,7 +62,7 @@ int probe_command(const std::filesystem::path& file, const Words& words, JobSlot
       measure_network([](const std::string& what) { std::fprintf(stderr, "probe: %s\n", what.c_str()); });
   if (job->rank() != 0) return 0;
   write(file, network_yaml(network, "hearsay probe, " + job->host() + ", " + mpi::Environment::library_version()));
-  print(network);
+  print_network(network);
   const std::string name = shown(file.string());
   print("written to " + name + "; next: hearsay plan CONFIG --network " + name + "\n");
   return 0;

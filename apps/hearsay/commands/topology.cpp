@@ -101,7 +101,7 @@ void print_changing(const Topology& topology) {
   line("consensus rate", period_text(topology));
 }
 
-void print(const Topology& topology) {
+void print_topology(const Topology& topology) {
   const Spectrum& spectrum = topology.spectrum();
   std::printf("%s of %s, %s weights\n", topology.graph_name.c_str(), counted(topology.ranks(), "rank").c_str(),
               topology.weights_name.c_str());
@@ -143,7 +143,7 @@ int topology_command(const TopologyArguments& arguments) {
     write_dot(topology, "-");  // nothing else, so that it can be piped into `dot`
     return 0;
   }
-  print(topology);
+  print_topology(topology);
   print_weights(topology, arguments.weights);
   if (arguments.dot_file) write_dot(topology, *arguments.dot_file);
   return 0;

@@ -7,21 +7,23 @@
 namespace hearsay {
 namespace {
 
-constexpr std::size_t block = 25'000'000, entries = 25'000;
+constexpr std::size_t merged_block = 25'000'000, merged_entries = 25'000;
 
 void merge_and_cut(benchmark::State& state) {
-  const SparseVector a = normal_entries(1, 0, block, entries), b = normal_entries(1, 1, block, entries);
+  const SparseVector a = normal_entries(1, 0, merged_block, merged_entries),
+                     b = normal_entries(1, 1, merged_block, merged_entries);
   Truncation truncation;  // keeps its memory, as in training
   for (auto _ : state) {
     SparseVector merged = sum(a, b);
-    SparseVector rest = truncation.keep_largest(merged, entries);
+    SparseVector rest = truncation.keep_largest(merged, merged_entries);
     benchmark::DoNotOptimize(merged.values.data());
     benchmark::DoNotOptimize(rest.values.data());
   }
 }
 
 void merge_alone(benchmark::State& state) {
-  const SparseVector a = normal_entries(1, 0, block, entries), b = normal_entries(1, 1, block, entries);
+  const SparseVector a = normal_entries(1, 0, merged_block, merged_entries),
+                     b = normal_entries(1, 1, merged_block, merged_entries);
   for (auto _ : state) {
     SparseVector merged = sum(a, b);
     benchmark::DoNotOptimize(merged.values.data());

@@ -10,13 +10,13 @@
 namespace hearsay {
 namespace {
 
-constexpr std::size_t block = std::size_t{1} << 20;
+constexpr std::size_t coded_block = std::size_t{1} << 20;
 
 struct Events {
   Layout layout;
   Sparsifier sparsifier;
   std::shared_ptr<Device> device = processor();
-  FloatBlock x{block}, copy{block};
+  FloatBlock x{coded_block}, copy{coded_block};
   float step = sent_step(1.0);
   std::unique_ptr<ChangeSelection> selection;
   std::vector<std::uint32_t> positions;
@@ -25,7 +25,7 @@ struct Events {
   std::size_t count = 0;
 
   explicit Events(double share) {
-    layout.append("values", {static_cast<std::int64_t>(block)});
+    layout.append("values", {static_cast<std::int64_t>(coded_block)});
     Config section = Config::from_text("{quantiser: {name: dead_zone}}");
     sparsifier = read_sparsifier(section, {});
     selection = device->select_changes(layout, sparsifier);
@@ -33,17 +33,17 @@ struct Events {
     for (float& v : x.span())
       v = static_cast<float>(random.uniform() < share ? random.uniform(1.0, 1.99) : random.uniform(0.0, 0.99)) *
           (random.below(2) == 0 ? -1.0F : 1.0F);
-    bytes.resize(sparsifier.codec->bound(block, block));
+    bytes.resize(sparsifier.codec->bound(coded_block, coded_block));
     bytes.resize(encode());
   }
   std::size_t encode() {
-    selection->begin(0, x.span(), copy.span(), block, dead_zone(*sparsifier.codec->step_rule(), step));
+    selection->begin(0, x.span(), copy.span(), coded_block, dead_zone(*sparsifier.codec->step_rule(), step));
     selection->take(0, positions, values);
     count = positions.size();
-    return sparsifier.codec->encode(positions, values, block, {}, bytes, step).total();
+    return sparsifier.codec->encode(positions, values, coded_block, {}, bytes, step).total();
   }
   void decode() {
-    sparsifier.codec->decode(bytes, count, block, {}, positions, values);
+    sparsifier.codec->decode(bytes, count, coded_block, {}, positions, values);
     device->add_entries(positions, values, copy.span());
   }
 };
@@ -51,18 +51,18 @@ struct Events {
 }  // namespace
 
 void add_value_events(std::vector<Kernel>& kernels) {
-  constexpr double seconds = 3e-9 * block;  // 3 ns a value at 5 %
+  constexpr double seconds = 3e-9 * coded_block;  // 3 ns a value at 5 %
   for (const double share : {0.01, 0.05, 0.15}) {
     const Target target{share == 0.05 ? Target::Kind::seconds_at_most : Target::Kind::none, seconds};
     kernels.push_back({.name = "value_events/encode/" + short_number(share),
                        .work =
                            [share](benchmark::State& state) {
                              Events events(share);
-                             events.bytes.resize(events.sparsifier.codec->bound(block, block));
+                             events.bytes.resize(events.sparsifier.codec->bound(coded_block, coded_block));
                              for (auto _ : state) benchmark::DoNotOptimize(events.encode());
                            },
                        .target = target,
-                       .bytes = sizeof(float) * block});
+                       .bytes = sizeof(float) * coded_block});
     kernels.push_back({.name = "value_events/decode/" + short_number(share),
                        .work =
                            [share](benchmark::State& state) {
@@ -73,7 +73,7 @@ void add_value_events(std::vector<Kernel>& kernels) {
                              }
                            },
                        .target = target,
-                       .bytes = sizeof(float) * block});
+                       .bytes = sizeof(float) * coded_block});
   }
 }
 

@@ -14,7 +14,7 @@
 namespace hearsay {
 namespace {
 
-struct Settings {
+struct AllreduceSettings {
   bool ring = true;
   bool overlap = true;
   std::size_t bucket_bytes = 1 << 20;
@@ -22,7 +22,7 @@ struct Settings {
 
 class AllReduce final : public Exchange {
  public:
-  AllReduce(const ExchangeContext& context, const Settings& settings)
+  AllReduce(const ExchangeContext& context, const AllreduceSettings& settings)
       : context_(context),
         settings_(settings),
         here_(context.device(), context.replica.gradients.span()),
@@ -60,7 +60,7 @@ class AllReduce final : public Exchange {
   }
 
   ExchangeContext context_;
-  Settings settings_;
+  AllreduceSettings settings_;
   View here_;  // of g
   Buckets buckets_;
   CollectiveQueue queue_;
@@ -101,7 +101,7 @@ class AllReducePlan final : public CollectivePlan {
   }
 
  private:
-  Settings settings_;
+  AllreduceSettings settings_;
 };
 
 }  // namespace

@@ -27,7 +27,7 @@
 namespace hearsay {
 namespace {
 
-struct Settings {
+struct DemoSettings {
   double decay = 0.999;  // β
   std::size_t side = 64;
   bool sign = true;
@@ -36,7 +36,7 @@ struct Settings {
 
 class DeMo final : public Exchange, public Residual {
  public:
-  DeMo(const ExchangeContext& context, const Settings& settings)
+  DeMo(const ExchangeContext& context, const DemoSettings& settings)
       : context_(context),
         settings_(settings),
         sparsifier_(settings.sparsifier->fresh()),
@@ -117,7 +117,7 @@ class DeMo final : public Exchange, public Residual {
   }
 
   ExchangeContext context_;
-  Settings settings_;
+  DemoSettings settings_;
   Sparsifier sparsifier_;
   BlockDct dct_;
   BlockSelection selection_;
@@ -127,8 +127,8 @@ class DeMo final : public Exchange, public Residual {
   SparseWire wire_;
 };
 
-Settings read_settings(Config& exchange, Config& root) {
-  Settings settings;
+DemoSettings read_demo_settings(Config& exchange, Config& root) {
+  DemoSettings settings;
   settings.decay = exchange.real("decay", 0.999, Range::between(0.0, 1.0), "of the momentum, an iteration (β)");
   settings.side = static_cast<std::size_t>(
       exchange.integer("block_side", 64, Range::between(1, 4096), "of the blocks that are transformed, at most"));
@@ -141,7 +141,7 @@ Settings read_settings(Config& exchange, Config& root) {
 
 class DeMoPlan final : public CollectivePlan {
  public:
-  DeMoPlan(Config& exchange, Config& root) : settings_(read_settings(exchange, root)) {
+  DeMoPlan(Config& exchange, Config& root) : settings_(read_demo_settings(exchange, root)) {
     exchange.choice("schedule", "lockstep", {"lockstep"}, "all ranks step together",
                     "; the mean is of the same iteration of all ranks. Leave it at lockstep");
   }
@@ -181,7 +181,7 @@ class DeMoPlan final : public CollectivePlan {
   void require_fitting(const Layout& layout) const override { require_positions(layout.size(), "the model"); }
   Layout blocks(const Layout& layout) const { return BlockDct(layout, settings_.side).blocks(); }
 
-  Settings settings_;
+  DemoSettings settings_;
 };
 
 }  // namespace

@@ -18,13 +18,13 @@
 namespace hearsay {
 namespace {
 
-struct Settings {
+struct GtopkSettings {
   bool butterfly = true;
   ResidualRule rule = ResidualRule::merger;
 };
 
-Settings read_settings(Config& exchange) {
-  Settings settings;
+GtopkSettings read_gtopk_settings(Config& exchange) {
+  GtopkSettings settings;
   settings.butterfly =
       exchange.choice("merge", "butterfly", {"tree", "butterfly"},
                       "merge up a binomial tree and broadcast (the paper), or on every rank at once") == "butterfly";
@@ -40,7 +40,7 @@ Settings read_settings(Config& exchange) {
 
 class GTopK final : public SparseCollective {
  public:
-  explicit GTopK(const Settings& settings) : settings_(settings) {}
+  explicit GTopK(const GtopkSettings& settings) : settings_(settings) {}
 
   SparseSum sum(const Group& group, const SparseVector& own, const SparseWire& wire, std::size_t k) override {
     const GTopKOptions options{.k = k, .rule = settings_.rule};
@@ -78,7 +78,7 @@ class GTopK final : public SparseCollective {
   }
 
  private:
-  Settings settings_;
+  GtopkSettings settings_;
   double lost_ = 0.0, selected_ = 0.0;  // Σ |value| at the applied positions
 };
 
@@ -91,7 +91,7 @@ ExchangeEntry gtopk_exchange() {
           .cost = "butterfly: log2 P messages of k entries each way and rank; tree: twice that on rank 0",
           .citation = "shi2019gtopk, Algorithms 3 and 4",
           .make = [](Config& exchange, Config& root) -> std::unique_ptr<ExchangePlan> {
-            const Settings settings = read_settings(exchange);
+            const GtopkSettings settings = read_gtopk_settings(exchange);
             SparseSgdSettings common(exchange, root, of_sums);
             exchange.require(settings.rule != ResidualRule::owner || common.sparsifier->codec->exact(), "residual",
                              "owner needs sparsify.quantiser none: sums of rounded values have no owner; use merger");

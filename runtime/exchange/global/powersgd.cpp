@@ -27,7 +27,7 @@ namespace {
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using MatrixView = Eigen::Map<Matrix>;
 
-struct Settings {
+struct PowerSgdSettings {
   std::size_t rank = 1;  // r
   Iteration dense_iterations = 0;
   double least_saving = 2.0;
@@ -45,7 +45,7 @@ struct Shape {
   std::size_t second() const { return rank * columns; }
 };
 
-Shape shape_of(const Segment& segment, const Settings& settings) {
+Shape shape_of(const Segment& segment, const PowerSgdSettings& settings) {
   Shape shape{.rows = segment.length, .columns = 1};
   if (segment.shape.size() < 2 || segment.length == 0) return shape;
   shape.rows = static_cast<std::size_t>(segment.shape.front());
@@ -58,7 +58,7 @@ Shape shape_of(const Segment& segment, const Settings& settings) {
 
 /// What a model's segments are, and the floats that they make together.
 struct Shapes {
-  Shapes(const Layout& layout, const Settings& settings) {
+  Shapes(const Layout& layout, const PowerSgdSettings& settings) {
     for (const Segment& segment : layout.segments()) {
       of_segment.push_back(shape_of(segment, settings));
       first += of_segment.back().first();
@@ -71,7 +71,7 @@ struct Shapes {
 
 class PowerSgd final : public Exchange, public Residual {
  public:
-  PowerSgd(const ExchangeContext& context, const Settings& settings)
+  PowerSgd(const ExchangeContext& context, const PowerSgdSettings& settings)
       : context_(context),
         settings_(settings),
         shapes_(context.replica.layout, settings),
@@ -181,14 +181,14 @@ class PowerSgd final : public Exchange, public Residual {
   }
 
   ExchangeContext context_;
-  Settings settings_;
+  PowerSgdSettings settings_;
   Shapes shapes_;
   FloatBlock residual_;      // r_i, and M_i within `finish`
   FloatBlock left_, right_;  // A and B of all segments, one after the other; with A what is dense
 };
 
-Settings read_settings(Config& exchange) {
-  Settings settings;
+PowerSgdSettings read_powersgd_settings(Config& exchange) {
+  PowerSgdSettings settings;
   settings.rank = static_cast<std::size_t>(
       exchange.integer("rank", 1, Range::between(1, 1e6), "directions of every matrix that travel (r)"));
   settings.dense_iterations =
@@ -208,7 +208,7 @@ Settings read_settings(Config& exchange) {
 
 class PowerSgdPlan final : public CollectivePlan {
  public:
-  explicit PowerSgdPlan(Config& exchange) : settings_(read_settings(exchange)) {
+  explicit PowerSgdPlan(Config& exchange) : settings_(read_powersgd_settings(exchange)) {
     exchange.choice("schedule", "lockstep", {"lockstep"}, "all ranks add the same iteration",
                     "; the sums are of all ranks' gradients of one iteration. Leave it at lockstep");
   }
@@ -241,7 +241,7 @@ class PowerSgdPlan final : public CollectivePlan {
   }
 
  private:
-  Settings settings_;
+  PowerSgdSettings settings_;
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ std::unique_ptr<MixingRule> rule_for(const LinkOptions& link) {
   return link.keep_own_copies ? make_difference(half) : make_stale();
 }
 
-std::unique_ptr<ExchangePlan> make(Config& exchange, Config&) {
+std::unique_ptr<ExchangePlan> make_dpsgd(Config& exchange, Config&) {
   EventGradSettings its{.link = read_link_options(exchange)};
   its.link.strategy = read_strategy(exchange, its.link);
   its.correction = read_correction(exchange.section("correction"));
@@ -45,7 +45,7 @@ ExchangeEntry dpsgd_exchange() {
           .equation = "x_i <- sum_j w_ij x_j - eta g_i(x_i)",
           .cost = "per iteration and directed edge: segments messages, 4 n bytes of values; deg + 2 memory passes",
           .citation = "lian2017dpsgd, Algorithm 1",
-          .make = make};
+          .make = make_dpsgd};
 }
 
 }  // namespace hearsay

@@ -140,7 +140,7 @@ std::shared_ptr<const MixingRule> read_mixing(Config mixing, Iteration delay) {
 
 TriggerPlan read_trigger(Config trigger) { return TriggerPlan(trigger); }
 
-EventGradSettings read_settings(Config& exchange, Config& root) {
+EventGradSettings read_event_settings(Config& exchange, Config& root) {
   EventGradSettings its{.link = read_link_options(exchange)};
   its.link.strategy = read_strategy(exchange, its.link);
   its.mixing = read_mixing(exchange.section("mixing"), its.link.delay);
@@ -159,7 +159,7 @@ EventGradSettings read_settings(Config& exchange, Config& root) {
 }
 
 /// What does not go together.
-void require_fitting(Config& exchange, const EventGradSettings& its) {
+void require_fitting_rules(Config& exchange, const EventGradSettings& its) {
   const LinkOptions& link = its.link;
   require_one_in_flight(exchange, link);
   exchange.require(
@@ -206,8 +206,8 @@ std::unique_ptr<ExchangePlan> eventgrad_plan(const EventGradSettings& settings, 
 }
 
 std::unique_ptr<ExchangePlan> eventgrad_plan(Config& exchange, Config& root) {
-  const EventGradSettings its = read_settings(exchange, root);
-  require_fitting(exchange, its);
+  const EventGradSettings its = read_event_settings(exchange, root);
+  require_fitting_rules(exchange, its);
   const auto rule = step_rule_of(*its.sparsifier);
   const bool follows_steps = rule && !rule->fixed;
   return eventgrad_plan(

@@ -60,7 +60,7 @@ class Tracking final : public Exchange, public Measures {
   FloatBlock velocity_;  // u
 };
 
-std::unique_ptr<ExchangePlan> make(Config& exchange, Config&) {
+std::unique_ptr<ExchangePlan> make_momentum_tracking(Config& exchange, Config&) {
   return tracking_plan(exchange, exchange.real("momentum", 0.9, Range::fraction_below_one(),
                                                "β: of the velocity in the next one; leave the optimizer's own at 0"));
 }
@@ -87,7 +87,7 @@ ExchangeEntry momentum_tracking_exchange() {
       .equation = "x_i <- sum_j w_ij x_j - eta y_i;  u_i <- beta u_i + g_i;  y_i <- sum_j w_ij y_j + u_i(k) - u_i(k-1)",
       .cost = "messages as dpsgd, twice its bytes: 8 n; three more blocks of memory, one more a neighbour",
       .citation = "takezawa2023momentum, Algorithm 1",
-      .make = make};
+      .make = make_momentum_tracking};
 }
 
 }  // namespace hearsay

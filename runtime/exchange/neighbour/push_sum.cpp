@@ -54,7 +54,7 @@ class PushSum final : public Exchange, public Measures {
   bool begun_ = false;
 };
 
-std::unique_ptr<ExchangePlan> make(Config& exchange, Config&) {
+std::unique_ptr<ExchangePlan> make_push_sum(Config& exchange, Config&) {
   const Schedule schedule = read_schedule(exchange);
   const std::size_t in_flight = read_in_flight(exchange, schedule);
   if (schedule == Schedule::asynchronous) return asynchronous_push_sum(in_flight);
@@ -87,7 +87,7 @@ ExchangeEntry push_sum_exchange() {
           .equation = "n_i <- sum_j p_ij n_j - eta g_i(z_i);  w_i <- sum_j p_ij w_j;  z_i = n_i / w_i",
           .cost = "as dpsgd and 4 bytes a message; one more block of memory",
           .citation = "assran2019sgp, Algorithm 1; nedic2016push",
-          .make = make};
+          .make = make_push_sum};
 }
 
 }  // namespace hearsay

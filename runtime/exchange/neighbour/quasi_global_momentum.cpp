@@ -70,7 +70,7 @@ class QuasiGlobalMomentum final : public Exchange, public Measures, public IdleW
   FloatBlock before_;     // x_k
 };
 
-std::unique_ptr<ExchangePlan> make(Config& exchange, Config&) {
+std::unique_ptr<ExchangePlan> make_quasi_global_momentum(Config& exchange, Config&) {
   const LinkOptions link = read_link_options(exchange);
   const double momentum =
       exchange.real("momentum", 0.9, Range::fraction_below_one(),
@@ -93,7 +93,7 @@ ExchangeEntry quasi_global_momentum_exchange() {
               "x_i <- sum_j w_ij x_j - eta (g_i + beta m_i);  m_i <- beta m_i + (1 - beta) (x_i before - x_i) / eta",
           .cost = "bytes and messages as dpsgd; two blocks of memory, 9 words of work for each value",
           .citation = "lin2021quasi, Algorithm 1",
-          .make = make};
+          .make = make_quasi_global_momentum};
 }
 
 }  // namespace hearsay

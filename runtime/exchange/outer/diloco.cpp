@@ -30,7 +30,7 @@
 namespace hearsay {
 namespace {
 
-struct Settings {
+struct DilocoSettings {
   OuterOptions outer{};
   std::size_t fragments = 1;  // F
   Iteration delay_steps = 0;  // τ
@@ -40,7 +40,7 @@ struct Settings {
 
 class DiLoCo final : public Exchange {
  public:
-  DiLoCo(const ExchangeContext& context, const Settings& settings)
+  DiLoCo(const ExchangeContext& context, const DilocoSettings& settings)
       : context_(context),
         settings_(settings),
         fragments_(fragments_of(context.replica.layout, settings.fragments, settings.outer.local_steps)),
@@ -131,7 +131,7 @@ class DiLoCo final : public Exchange {
   }
 
   ExchangeContext context_;
-  Settings settings_;
+  DilocoSettings settings_;
   std::vector<Fragment> fragments_;
   OuterOptimizer optimizer_;
   FloatBlock phi_;                 // where rounds began
@@ -142,8 +142,8 @@ class DiLoCo final : public Exchange {
   CollectiveQueue queue_;  // goes first: its jobs use what is above
 };
 
-Settings read_settings(Config& exchange, Config& root) {
-  Settings settings;
+DilocoSettings read_diloco_settings(Config& exchange, Config& root) {
+  DilocoSettings settings;
   settings.outer = read_outer(exchange, {.local_steps = 50, .learning_rate = 0.7, .momentum = 0.9});
   settings.fragments = static_cast<std::size_t>(exchange.integer(
       "fragments", 1, Range::between(1, 1e6), "parts of the model whose rounds end one after the other (F)"));
@@ -170,7 +170,7 @@ Settings read_settings(Config& exchange, Config& root) {
 
 class DiLoCoPlan final : public CollectivePlan {
  public:
-  DiLoCoPlan(Config& exchange, Config& root) : settings_(read_settings(exchange, root)) {
+  DiLoCoPlan(Config& exchange, Config& root) : settings_(read_diloco_settings(exchange, root)) {
     exchange.choice("schedule", "lockstep", {"lockstep"}, "all ranks end a round together",
                     "; the mean is of the same round of all ranks. Leave it at lockstep, or take gossip_outer");
   }
@@ -249,7 +249,7 @@ class DiLoCoPlan final : public CollectivePlan {
     return round;
   }
 
-  Settings settings_;
+  DilocoSettings settings_;
 };
 
 }  // namespace

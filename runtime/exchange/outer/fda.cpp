@@ -25,7 +25,7 @@
 namespace hearsay {
 namespace {
 
-struct Settings {
+struct FdaSettings {
   OuterOptions outer{};
   double threshold = 1.0;  // Θ
 };
@@ -37,7 +37,7 @@ struct Told {
 
 class Fda final : public Exchange, public Measures {
  public:
-  Fda(const ExchangeContext& context, const Settings& settings)
+  Fda(const ExchangeContext& context, const FdaSettings& settings)
       : context_(context),
         settings_(settings),
         optimizer_(settings.outer, OuterOptimizer::Form::nesterov, context.replica.layout.size()),
@@ -117,7 +117,7 @@ class Fda final : public Exchange, public Measures {
   }
 
   ExchangeContext context_;
-  Settings settings_;
+  FdaSettings settings_;
   OuterOptimizer optimizer_;
   FloatBlock phi_;         // the last average
   FloatBlock difference_;  // D_i, and then their mean
@@ -169,7 +169,7 @@ class FdaPlan final : public CollectivePlan {
  private:
   static constexpr std::size_t told_bytes = sizeof(Told) + gather_header_bytes;
 
-  Settings settings_;
+  FdaSettings settings_;
 };
 
 }  // namespace

@@ -22,7 +22,7 @@
 namespace hearsay {
 namespace {
 
-struct Settings {
+struct NolocoSettings {
   OuterOptions outer{};    // β and μ
   double consensus = 0.7;  // γ
   std::uint64_t seed = 0;
@@ -31,7 +31,7 @@ struct Settings {
 };
 
 /// Whom `rank` meets in a round.
-int partner_in(const Settings& settings, Iteration round, int rank, int ranks) {
+int partner_in(const NolocoSettings& settings, Iteration round, int rank, int ranks) {
   std::vector<int> order(static_cast<std::size_t>(ranks));
   std::iota(order.begin(), order.end(), 0);
   Random random(stream_seed(settings.seed, "pairs of ranks", static_cast<std::uint64_t>(round)));
@@ -43,7 +43,7 @@ int partner_in(const Settings& settings, Iteration round, int rank, int ranks) {
 
 class NoLoCo final : public Exchange {
  public:
-  NoLoCo(const ExchangeContext& context, const Settings& settings)
+  NoLoCo(const ExchangeContext& context, const NolocoSettings& settings)
       : context_(context),
         settings_(settings),
         optimizer_(settings.outer, OuterOptimizer::Form::heavy_ball, context.replica.layout.size()),
@@ -107,7 +107,7 @@ class NoLoCo final : public Exchange {
   }
 
   ExchangeContext context_;
-  Settings settings_;
+  NolocoSettings settings_;
   OuterOptimizer optimizer_;
   FloatBlock phi_;     // where this rank's round began
   FloatBlock theirs_;  // the partner's x, and then D
@@ -158,7 +158,7 @@ class NoLoCoPlan final : public CollectivePlan {
   std::size_t blocks() const { return settings_.one_block() ? 1 : 2; }
   static std::size_t paired(const Topology& topology) { return static_cast<std::size_t>(topology.ranks() / 2 * 2); }
 
-  Settings settings_;
+  NolocoSettings settings_;
 };
 
 }  // namespace

@@ -18,14 +18,14 @@
 namespace hearsay {
 namespace {
 
-struct Settings {
+struct SpartaSettings {
   double density = 0.0;
   std::uint64_t seed = 0;
 };
 
 class Sparta final : public Exchange {
  public:
-  Sparta(const ExchangeContext& context, const Settings& settings)
+  Sparta(const ExchangeContext& context, const SpartaSettings& settings)
       : context_(context), settings_(settings), queue_(context_) {}
 
   void start(Iteration) override {
@@ -66,7 +66,7 @@ class Sparta final : public Exchange {
   }
 
   ExchangeContext context_;
-  Settings settings_;
+  SpartaSettings settings_;
   PositionDraw draw_;
   std::uint64_t draws_ = 0;
   std::vector<std::uint32_t> positions_;
@@ -108,7 +108,7 @@ class SpartaPlan final : public CollectivePlan {
   void require_fitting(const Layout& layout) const override { require_positions(layout.size(), "the model"); }
   std::size_t count(const Layout& layout) const { return kept_count(settings_.density, layout.size()); }
 
-  Settings settings_;
+  SpartaSettings settings_;
 };
 
 }  // namespace

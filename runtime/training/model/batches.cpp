@@ -18,7 +18,7 @@ torch::Tensor room(const TensorShape& shape, std::int64_t count) {
 }
 
 /// The values of a contiguous tensor.
-Values memory_of(const torch::Tensor& tensor) {
+Values memory_of_batches(const torch::Tensor& tensor) {
   const auto count = static_cast<std::size_t>(tensor.numel());
   if (tensor.is_floating_point()) return std::span(tensor.data_ptr<float>(), count);
   return std::span(tensor.data_ptr<std::int64_t>(), count);
@@ -50,7 +50,7 @@ Batch ExampleBuffer::batch(std::span<const std::uint32_t> indices, Random* augme
     targets_ = room(shape_.targets, count);
   }
   const Batch batch{inputs_.narrow(0, 0, count), targets_.narrow(0, 0, count)};
-  examples_->batch(indices, memory_of(batch.inputs), memory_of(batch.targets), augmentation);
+  examples_->batch(indices, memory_of_batches(batch.inputs), memory_of_batches(batch.targets), augmentation);
   return shape_.padded ? cut(batch) : batch;
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/training/session.hpp"
 #include "tests/support/mpi_environment.hpp"
 
+namespace exchanges_test {
 namespace {
 
 using namespace hearsay;
@@ -135,3 +136,4 @@ TEST_CASE("every exchange, in every schedule, trains the papers' two networks an
 }
 
 }  // namespace
+}  // namespace exchanges_test

@@ -11,6 +11,8 @@
 #include "runtime/collectives/ring.hpp"
 #include "tests/support/local_peers.hpp"
 
+namespace dense_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -154,3 +156,5 @@ TEST_CASE("an all-gather's message that is too short, too long or contradicts it
   CHECK(answer(4, 5, 4).find("contradicts itself") != std::string::npos);
   CHECK(answer(4, 4, 5).find("1 bytes after its last part") != std::string::npos);
 }
+
+}  // namespace dense_test

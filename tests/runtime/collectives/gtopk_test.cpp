@@ -12,6 +12,8 @@
 #include "tests/runtime/collectives/support.hpp"
 #include "tests/support/local_peers.hpp"
 
+namespace gtopk_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -268,3 +270,5 @@ TEST_CASE("sums of rounded values have no owner") {
   const Codec codec = codec_of("plain", "int8");
   CHECK_THROWS_AS(run(gtopk_tree, {{{0}, {1.0F}}}, codec, {.k = 1, .rule = ResidualRule::owner}), std::logic_error);
 }
+
+}  // namespace gtopk_test

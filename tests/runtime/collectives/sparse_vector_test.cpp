@@ -8,6 +8,8 @@
 #include "base/random.hpp"
 #include "tests/runtime/collectives/support.hpp"
 
+namespace sparse_vector_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -92,3 +94,5 @@ TEST_CASE("a wire's message is exact, or says what it rounded off, and can be pa
     }
   }
 }
+
+}  // namespace sparse_vector_test

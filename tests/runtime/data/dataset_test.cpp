@@ -10,6 +10,8 @@
 #include "base/error.hpp"
 #include "tests/runtime/data/load.hpp"
 
+namespace dataset_test {
+
 using namespace hearsay;
 
 namespace {
@@ -74,3 +76,5 @@ TEST_CASE("every pixel, label and number that would be read past its end or divi
   for (const float stddev : {0.0F, -1.0F, nan, std::numeric_limits<float>::infinity()})
     CHECK(says(refusal([&](ImageData& data) { data.stddev[0] = stddev; }), "stddev"));
 }
+
+}  // namespace dataset_test

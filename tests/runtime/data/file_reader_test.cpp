@@ -9,6 +9,8 @@
 #include "base/random.hpp"
 #include "tests/runtime/data/temporary_files.hpp"
 
+namespace file_reader_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -140,3 +142,5 @@ TEST_CASE("limited: 0 is all, more than there are is an error") {
   CHECK(limited(3, 10, "train_limit") == 3);
   CHECK(contains(message_of<ConfigError>([] { limited(11, 10, "train_limit"); }), "data.train_limit = 11"));
 }
+
+}  // namespace file_reader_test

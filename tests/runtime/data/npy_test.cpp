@@ -9,6 +9,8 @@
 #include "tests/runtime/data/load.hpp"
 #include "tests/runtime/data/temporary_files.hpp"
 
+namespace npy_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -194,3 +196,5 @@ TEST_CASE("npy: what is wrong is named by file and row") {
   CHECK(contains(files.error<DataError>(", task: classes, test_fraction: 0.25"), "row 3: this class does not occur"));
   CHECK(contains(message_of<ConfigError>([] { load_set("npy", "{}"); }), "data.inputs is empty"));
 }
+
+}  // namespace npy_test

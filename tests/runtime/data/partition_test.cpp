@@ -13,6 +13,8 @@
 #include "base/error.hpp"
 #include "runtime/data/partitions/dirichlet.hpp"
 
+namespace partition_test {
+
 using namespace hearsay;
 
 namespace {
@@ -216,3 +218,5 @@ TEST_CASE("a label that is no class is a bug") {
   CHECK_THROWS_AS(split(*make("shards"), labels, 2), std::logic_error);
   CHECK_THROWS_AS(split(*make("dirichlet"), labels, 2), std::logic_error);
 }
+
+}  // namespace partition_test

@@ -9,6 +9,8 @@
 
 #include "tests/runtime/data/load.hpp"
 
+namespace real_data_test {
+
 using namespace hearsay;
 
 namespace {
@@ -66,3 +68,5 @@ TEST_CASE("real CIFAR-10: batch 1 and the test set; moments near those of all fi
     CHECK(std::abs(stddev - data.stddev[static_cast<std::size_t>(c)]) < 0.005);
   }
 }
+
+}  // namespace real_data_test

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <stdexcept>
 
+namespace sampler_test {
+
 using namespace hearsay;
 
 namespace {
@@ -182,3 +184,5 @@ TEST_CASE("nothing to draw is a bug") {
   CHECK_THROWS_AS(Sampler({1}, 0, 1, true, 1), std::logic_error);
   CHECK_THROWS_AS(Sampler({1}, 1, 0, true, 1), std::logic_error);
 }
+
+}  // namespace sampler_test

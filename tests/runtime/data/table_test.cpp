@@ -10,6 +10,8 @@
 #include "tests/runtime/data/load.hpp"
 #include "tests/runtime/data/temporary_files.hpp"
 
+namespace table_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -200,3 +202,5 @@ TEST_CASE("synthetic images: drawn by index, the same for every batch, of the cl
   for (std::uint32_t i = 2; i < 40; ++i) CHECK(energy(i) == doctest::Approx(energy(i % 2)).epsilon(0.2));
   CHECK_THROWS_AS(load_set("synthetic_images", "{side: 7}"), ConfigError);
 }
+
+}  // namespace table_test

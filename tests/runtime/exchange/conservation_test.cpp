@@ -8,7 +8,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
-namespace hearsay {
+namespace hearsay::conservation_test {
 namespace {
 
 using namespace test;
@@ -150,4 +150,4 @@ TEST_CASE("dpsgd keeps the mean and contracts at the rate of the spectral gap") 
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::conservation_test

@@ -11,7 +11,7 @@
 #include "runtime/exchange/membership/edges.hpp"
 #include "tests/topology/support.hpp"
 
-namespace hearsay {
+namespace hearsay::edges_test {
 namespace {
 
 using namespace test;
@@ -110,4 +110,4 @@ TEST_CASE("a spare has no edges before it sits at a vertex, and all of them are 
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::edges_test

@@ -5,7 +5,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
-namespace hearsay {
+namespace hearsay::identities_test {
 namespace {
 
 using namespace test;
@@ -194,4 +194,4 @@ TEST_CASE("sparse messages carry max(1, round(density n)) values and as many pos
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::identities_test

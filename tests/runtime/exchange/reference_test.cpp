@@ -10,7 +10,7 @@
 #include "tests/runtime/exchange/neighbour/directed.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
-namespace hearsay {
+namespace hearsay::reference_test {
 namespace {
 
 using namespace test;
@@ -455,4 +455,4 @@ TEST_CASE("the simulated triggers fire sometimes") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::reference_test

@@ -12,7 +12,7 @@
 #include "tests/runtime/collectives/support.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
 
-namespace hearsay {
+namespace hearsay::sizes_test {
 namespace {
 
 constexpr std::int64_t too_many = std::int64_t{1} << 32;
@@ -77,4 +77,4 @@ TEST_CASE("a sparse message over too many positions is refused when its wire is 
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::sizes_test

@@ -3,7 +3,7 @@
 
 #include "tests/runtime/gpu/machine.hpp"
 
-namespace hearsay {
+namespace hearsay::entries_test {
 namespace {
 
 using namespace test;
@@ -33,4 +33,4 @@ TEST_CASE("entries and blocks: each position once, nothing else touched") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::entries_test

@@ -11,7 +11,7 @@
 #include "tests/runtime/exchange/global_job.hpp"
 #include "tests/runtime/gpu/machine.hpp"
 
-namespace hearsay {
+namespace hearsay::exchange_test {
 namespace {
 
 using namespace test;
@@ -279,4 +279,4 @@ TEST_CASE("a change that is not finite is refused by position, on the processor 
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::exchange_test

@@ -4,7 +4,7 @@
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
 #include "tests/runtime/gpu/machine.hpp"
 
-namespace hearsay {
+namespace hearsay::mixing_test {
 namespace {
 
 using namespace test;
@@ -73,4 +73,4 @@ TEST_CASE("steps along the differences of many edges are the steps of one after 
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::mixing_test

@@ -9,7 +9,7 @@
 #include "tests/runtime/gpu/machine.hpp"
 #include "trigger/trigger.hpp"
 
-namespace hearsay {
+namespace hearsay::norms_test {
 namespace {
 
 using namespace test;
@@ -187,4 +187,4 @@ TEST_CASE("changes: what is not finite stays in its own segment, whichever block
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::norms_test

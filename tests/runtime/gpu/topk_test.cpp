@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "tests/runtime/gpu/machine.hpp"
 
-namespace hearsay {
+namespace hearsay::topk_test {
 namespace {
 
 using namespace test;
@@ -238,4 +238,4 @@ TEST_CASE("mass is kept: what was there and what was added is what was taken and
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::topk_test

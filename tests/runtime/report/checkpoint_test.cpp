@@ -8,7 +8,7 @@
 #include "runtime/report/files.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 
-namespace hearsay {
+namespace hearsay::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -254,4 +254,4 @@ TEST_CASE("a file that goes on has what it had until then, and what follows") {
   CHECK_THROWS_AS(AppendedFile(path, keep), DataError);
 }
 
-}  // namespace hearsay
+}  // namespace hearsay::checkpoint_test

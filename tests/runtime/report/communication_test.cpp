@@ -8,6 +8,8 @@
 #include "runtime/report/report.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 
+namespace communication_test {
+
 using namespace hearsay;
 using hearsay::test::TemporaryFolder;
 
@@ -231,3 +233,5 @@ TEST_CASE("one rank without neighbours: headings only, and no division by nothin
   CHECK(rows_of(folder / "staleness.csv").empty());
   CHECK(rows_of(folder / "segments.csv").size() == 2);
 }
+
+}  // namespace communication_test

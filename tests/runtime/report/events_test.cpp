@@ -18,6 +18,8 @@
 #include <event.pb.h>
 #endif
 
+namespace events_test {
+
 using namespace hearsay;
 using hearsay::test::TemporaryFolder;
 
@@ -237,3 +239,5 @@ TEST_CASE("without Protobuf report.tensorboard is a configuration error that say
   CHECK_THROWS_WITH_AS(report.throw_if_invalid(), doctest::Contains("libprotobuf-dev"), ConfigError);
 }
 #endif
+
+}  // namespace events_test

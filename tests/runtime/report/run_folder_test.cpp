@@ -19,6 +19,8 @@
 #include "runtime/report/report.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 
+namespace run_folder_test {
+
 using namespace hearsay;
 using hearsay::test::TemporaryFolder;
 
@@ -437,3 +439,5 @@ TEST_CASE("the section report: defaults, keys, and the folder counts from the wo
   read_report_options(wrong, "x");
   CHECK_THROWS_AS(wrong.throw_if_invalid(), ConfigError);
 }
+
+}  // namespace run_folder_test

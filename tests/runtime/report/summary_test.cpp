@@ -13,6 +13,8 @@
 #include "runtime/report/json.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 
+namespace summary_test {
+
 using namespace hearsay;
 using hearsay::test::TemporaryFolder;
 
@@ -338,3 +340,5 @@ TEST_CASE("the manifest names hosts, versions, segments and every edge once; the
   CHECK(of_all.at("directed_edges") == 6);
   CHECK(of_all.at("edges").empty());
 }
+
+}  // namespace summary_test

@@ -5,6 +5,8 @@
 
 #include "base/error.hpp"
 
+namespace totals_test {
+
 using namespace hearsay;
 
 TEST_CASE("a rank's account comes back as it was, and nothing else is taken for one") {
@@ -30,3 +32,5 @@ TEST_CASE("a rank's share is its part of all iterations") {
   const std::vector<RankWork> nothing_done(2);
   CHECK(ranks_csv(nothing_done, "").find("\n1,0,0,0,0,") != std::string::npos);
 }
+
+}  // namespace totals_test

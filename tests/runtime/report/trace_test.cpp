@@ -11,6 +11,8 @@
 #include "runtime/report/json.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 
+namespace trace_test {
+
 using namespace hearsay;
 using namespace std::chrono_literals;
 using hearsay::test::TemporaryFolder;
@@ -99,3 +101,5 @@ TEST_CASE("a trace that cannot be written is a DataError that names the file") {
   const Trace trace({.rank = 0, .ranks = 1, .neighbours = {}, .host = ""}, 0, origin);
   CHECK_THROWS_WITH_AS(trace.write("/nowhere"), doctest::Contains("/nowhere/trace.rank0000.json"), DataError);
 }
+
+}  // namespace trace_test

@@ -8,7 +8,7 @@
 #include "tests/runtime/exchange/train.hpp"
 #include "tests/runtime/sockets/processes.hpp"
 
-namespace hearsay {
+namespace hearsay::death_test {
 namespace {
 
 using namespace test;
@@ -132,4 +132,4 @@ TEST_CASE("a rank that ends the job ends all of it, with its exit code, whatever
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::death_test

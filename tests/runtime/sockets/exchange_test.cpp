@@ -11,7 +11,7 @@
 #include "tests/runtime/exchange/train.hpp"
 #include "tests/runtime/sockets/processes.hpp"
 
-namespace hearsay {
+namespace hearsay::exchange_test {
 namespace {
 
 using namespace test;
@@ -131,4 +131,4 @@ TEST_CASE("between hosts, and where some share one, too") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::exchange_test

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "runtime/job/meeting_place.hpp"
 
-namespace hearsay {
+namespace hearsay::meeting_place_test {
 namespace {
 
 std::optional<MeetingPlace> place_of(const Variables& variables) {
@@ -79,4 +79,4 @@ TEST_CASE("Hearsay's own variables come in pairs that fit") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::meeting_place_test

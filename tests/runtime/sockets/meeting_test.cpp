@@ -14,12 +14,12 @@
 #include "runtime/sockets/greeting.hpp"
 #include "tests/runtime/sockets/processes.hpp"
 
-namespace hearsay {
+namespace hearsay::meeting_test {
 namespace {
 
 using namespace test;
 using namespace sockets;
-using Shared = std::shared_ptr<Network>;
+using Shared = std::shared_ptr<sockets::Network>;
 
 bool mentions(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
@@ -253,4 +253,4 @@ TEST_CASE("an interface that is not there is refused, and the sentence names tho
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::meeting_test

@@ -11,7 +11,7 @@
 #include "tests/runtime/transport/local_mailboxes.hpp"
 #include "tests/runtime/transport/stress.hpp"
 
-namespace hearsay {
+namespace hearsay::stress_test {
 namespace {
 
 using namespace test;
@@ -100,4 +100,4 @@ TEST_CASE("slow consumers fill the rings, and nothing is lost") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::stress_test

@@ -7,12 +7,12 @@
 #include "runtime/sockets/transport.hpp"
 #include "tests/runtime/sockets/processes.hpp"
 
-namespace hearsay {
+namespace hearsay::window_test {
 namespace {
 
 using namespace test;
 using sockets::Network;
-using Shared = std::shared_ptr<Network>;
+using Shared = std::shared_ptr<sockets::Network>;
 
 std::vector<MeetingPlan> plans() {
   return {on_one_host(1), on_one_host(2), on_one_host(5), on_two_hosts(2), on_two_hosts(5), all_apart(4)};
@@ -176,4 +176,4 @@ TEST_CASE("two transports of a job, one after the other and side by side, do not
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::window_test

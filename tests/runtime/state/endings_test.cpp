@@ -14,7 +14,7 @@
 #include "tests/runtime/exchange/train.hpp"
 #include "tests/support/announce.hpp"
 
-namespace hearsay {
+namespace hearsay::endings_test {
 namespace {
 
 using namespace test;
@@ -317,4 +317,4 @@ TEST_CASE("whoever waits for a rank that has left is told so") {
   CHECK(thrown.by_rank[2] == "");
 }
 
-}  // namespace hearsay
+}  // namespace hearsay::endings_test

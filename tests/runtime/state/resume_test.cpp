@@ -14,7 +14,7 @@
 #include "tests/support/announce.hpp"
 #include "trigger/trigger.hpp"
 
-namespace hearsay {
+namespace hearsay::resume_test {
 namespace {
 
 using namespace test;
@@ -407,4 +407,4 @@ TEST_CASE("ranks that begin at iteration k with the same model do what ranks do 
   }
 }
 
-}  // namespace hearsay
+}  // namespace hearsay::resume_test

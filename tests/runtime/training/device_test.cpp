@@ -11,6 +11,7 @@
 #include "runtime/training/model/optimizer.hpp"
 #include "tests/support/emulated_device.hpp"
 
+namespace device_test {
 namespace {
 
 using namespace hearsay;
@@ -121,3 +122,4 @@ TEST_CASE("the file of a model on a device is read like any other") {
 }
 
 }  // namespace
+}  // namespace device_test

@@ -12,6 +12,7 @@
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/model/optimizer.hpp"
 
+namespace model_test {
 namespace {
 
 using namespace hearsay;
@@ -301,3 +302,4 @@ TEST_CASE("inputs that are not finite are said to be the inputs', with their num
 }
 
 }  // namespace
+}  // namespace model_test

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 
+namespace models_test {
 namespace {
 
 using namespace hearsay;
@@ -110,3 +111,4 @@ TEST_CASE("keys out of range are errors") {
 }
 
 }  // namespace
+}  // namespace models_test

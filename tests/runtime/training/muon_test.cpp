@@ -11,6 +11,7 @@
 #include "runtime/training/model/optimizer.hpp"
 #include "tests/support/local_ranks.hpp"
 
+namespace muon_test {
 namespace {
 
 using namespace hearsay;
@@ -347,3 +348,4 @@ TEST_CASE("ranks with unlike shares reach the minimum of the sum where the drift
 }
 
 }  // namespace
+}  // namespace muon_test

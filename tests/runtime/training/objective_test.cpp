@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "runtime/training/model/optimizer.hpp"
 
+namespace objective_test {
 namespace {
 
 using namespace hearsay;
@@ -184,3 +185,4 @@ TEST_CASE("weight decay of matrices only leaves what has one dimension") {
 }
 
 }  // namespace
+}  // namespace objective_test

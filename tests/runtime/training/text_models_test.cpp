@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "runtime/training/model/optimizer.hpp"
 
+namespace text_models_test {
 namespace {
 
 using namespace hearsay;
@@ -296,3 +297,4 @@ TEST_CASE("models and data that do not fit are errors of the configuration that 
 }
 
 }  // namespace
+}  // namespace text_models_test

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "runtime/training/model/optimizer.hpp"
 
+namespace torchscript_test {
 namespace {
 
 using namespace hearsay;
@@ -136,3 +137,4 @@ TEST_CASE("what cannot be trained is an error that names the file and says what 
 }
 
 }  // namespace
+}  // namespace torchscript_test

@@ -14,6 +14,7 @@
 #include "runtime/training/run_plan.hpp"
 #include "tests/support/local_ranks.hpp"
 
+namespace trainer_test {
 namespace {
 
 using namespace hearsay;
@@ -272,3 +273,4 @@ TEST_CASE("all mistakes of a configuration are reported at once") {
 }
 
 }  // namespace
+}  // namespace trainer_test

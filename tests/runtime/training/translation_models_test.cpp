@@ -11,6 +11,7 @@
 #include "runtime/training/model/optimizer.hpp"
 #include "runtime/training/model/writing.hpp"
 
+namespace translation_models_test {
 namespace {
 
 using namespace hearsay;
@@ -240,3 +241,4 @@ TEST_CASE("padded batches are as short as their longest example") {
 }
 
 }  // namespace
+}  // namespace translation_models_test

@@ -8,6 +8,8 @@
 
 #include <rapidcheck.h>
 
+namespace age_test {
+
 using namespace hearsay;
 
 namespace {
@@ -74,3 +76,5 @@ TEST_CASE("a quantile is the bin below whose end such a part of the samples lies
     RC_ASSERT(all == 0.0 || below < q * all);
   });
 }
+
+}  // namespace age_test

@@ -13,7 +13,7 @@
 
 #include "tests/runtime/transport/local_mailboxes.hpp"
 
-namespace hearsay {
+namespace hearsay::arrival_test {
 namespace {
 
 using test::LocalBlocks;
@@ -181,4 +181,4 @@ TEST_CASE("the room that a sync brings is there after the same step") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::arrival_test

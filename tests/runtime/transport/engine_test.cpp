@@ -10,7 +10,7 @@
 
 #include "runtime/transport/engine.hpp"
 
-namespace hearsay {
+namespace hearsay::engine_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -179,4 +179,4 @@ TEST_CASE("on a simulated clock a job and the computing after it take the longer
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::engine_test

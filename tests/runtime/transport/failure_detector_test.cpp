@@ -11,7 +11,7 @@
 #include "runtime/transport/failure_detector.hpp"
 #include "tests/support/local_memory.hpp"
 
-namespace hearsay {
+namespace hearsay::failure_detector_test {
 namespace {
 
 using namespace test;
@@ -387,4 +387,4 @@ TEST_CASE("beats are counted, whether to a neighbour or to somebody else") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::failure_detector_test

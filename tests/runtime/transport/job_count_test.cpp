@@ -6,7 +6,7 @@
 #include "tests/support/local_memory.hpp"
 #include "topology/topology.hpp"
 
-namespace hearsay {
+namespace hearsay::job_count_test {
 namespace {
 
 using namespace test;
@@ -96,4 +96,4 @@ TEST_CASE("a word that is half put is not believed") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::job_count_test

@@ -5,7 +5,7 @@
 
 #include "runtime/transport/ledger.hpp"
 
-namespace hearsay {
+namespace hearsay::ledger_test {
 namespace {
 
 TEST_CASE("two threads count on the same edges, each its own things, and nothing is lost") {
@@ -85,4 +85,4 @@ TEST_CASE("computing beside a job is computing, not waiting, and no longer than 
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::ledger_test

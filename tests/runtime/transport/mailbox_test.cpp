@@ -10,7 +10,7 @@
 #include "tests/runtime/transport/local_mailboxes.hpp"
 #include "tests/runtime/transport/stress.hpp"
 
-namespace hearsay {
+namespace hearsay::mailbox_test {
 namespace {
 
 using test::LocalMailboxes;
@@ -205,4 +205,4 @@ TEST_CASE("the ledger equals what went over: packets, markers, heads and tails")
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::mailbox_test

@@ -10,7 +10,7 @@
 #include "runtime/transport/ring_position.hpp"
 #include "tests/runtime/transport/local_mailboxes.hpp"
 
-namespace hearsay {
+namespace hearsay::patience_test {
 namespace {
 
 using test::LocalMailboxes;
@@ -145,4 +145,4 @@ TEST_CASE("a position's index is its count modulo the capacity, and what begins 
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::patience_test

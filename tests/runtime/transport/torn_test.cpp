@@ -11,7 +11,7 @@
 #include "tests/runtime/transport/local_mailboxes.hpp"
 #include "tests/support/torn_memory.hpp"
 
-namespace hearsay {
+namespace hearsay::torn_test {
 namespace {
 
 using test::LocalBlocks;
@@ -129,4 +129,4 @@ TEST_CASE("a ring whose positions could not be told apart is refused before ther
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::torn_test

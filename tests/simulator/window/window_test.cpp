@@ -10,7 +10,7 @@
 #include "runtime/mpi/environment.hpp"
 #include "runtime/mpi/simulated/cluster.hpp"
 
-namespace hearsay {
+namespace hearsay::window_test {
 namespace {
 
 constexpr int ranks = 5;
@@ -49,4 +49,4 @@ TEST_CASE("ranks that announce themselves while others are announced are not for
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::window_test

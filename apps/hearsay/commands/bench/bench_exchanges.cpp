@@ -13,7 +13,7 @@
 namespace hearsay {
 namespace {
 
-ExchangesOptions checked(const BenchExchangesArguments& arguments) {
+ExchangesOptions checked_exchanges(const BenchExchangesArguments& arguments) {
   if (!(arguments.values >= 1.0 && arguments.values < 4294967296.0) || arguments.values != std::floor(arguments.values))
     throw ConfigError("--values " + significant(arguments.values, 10) + ": a whole number, 1 to 2^32 - 1");
   if (arguments.segments < 1 || arguments.segments > arguments.values)
@@ -44,7 +44,7 @@ std::string table(const std::vector<ExchangeTiming>& timings) {
 }  // namespace
 
 int bench_exchanges_command(const BenchExchangesArguments& arguments, const Words& words, JobSlot& job) {
-  const ExchangesOptions options = checked(arguments);
+  const ExchangesOptions options = checked_exchanges(arguments);
   default_to_one_thread();
   start_measuring(words, job);
   if (job->ranks() < 2) throw ConfigError("an exchange needs two ranks: mpirun -n P hearsay bench exchanges");

@@ -14,14 +14,14 @@
 namespace hearsay {
 namespace {
 
-constexpr std::array shown{Phase::compute, Phase::trigger, Phase::select,   Phase::encode,
-                           Phase::wait,    Phase::mix,     Phase::optimizer};
+constexpr std::array shown_phases{Phase::compute, Phase::trigger, Phase::select,   Phase::encode,
+                                  Phase::wait,    Phase::mix,     Phase::optimizer};
 
 const std::vector<std::string> all_exchanges{
     "eventgrad:asynchronous", "eventgrad:lockstep", "dpsgd:lockstep", "allreduce", "topk", "gtopk", "lkgs", "hitopk",
     "gradient_dropping"};
 
-TrainingOptions checked(const BenchTrainingArguments& arguments) {
+TrainingOptions checked_training(const BenchTrainingArguments& arguments) {
   for (const auto& [flag, number] :
        {std::pair{"--batch", arguments.batch}, {"--iterations", arguments.iterations}, {"--blocks", arguments.blocks}})
     if (number < 1) throw ConfigError(std::string(flag) + " " + std::to_string(number) + ": at least 1");
@@ -34,13 +34,13 @@ TrainingOptions checked(const BenchTrainingArguments& arguments) {
           .blocks = arguments.blocks};
 }
 
-std::string table(const std::vector<TrainingTiming>& timings) {
+std::string training_table(const std::vector<TrainingTiming>& timings) {
   std::vector<std::vector<std::string>> rows{{"exchange", "bare", "hearsay", "ratio", "lowest", "highest"}};
-  for (const Phase phase : shown) rows.front().emplace_back(phase_names[static_cast<std::size_t>(phase)]);
+  for (const Phase phase : shown_phases) rows.front().emplace_back(phase_names[static_cast<std::size_t>(phase)]);
   for (const TrainingTiming& t : timings) {
     rows.push_back({t.exchange, duration(t.bare_s), duration(t.hearsay_s), fixed(t.ratio, 3), fixed(t.lowest_ratio, 3),
                     fixed(t.highest_ratio, 3)});
-    for (const Phase phase : shown)
+    for (const Phase phase : shown_phases)
       rows.back().push_back(percent(t.phase_s[static_cast<std::size_t>(phase)] / t.hearsay_s, 1));
   }
   return aligned_table(rows);
@@ -66,7 +66,7 @@ std::string json_lines(const std::vector<TrainingTiming>& timings, const Trainin
 }  // namespace
 
 int bench_training_command(const BenchTrainingArguments& arguments, const Words& words, JobSlot& job) {
-  const TrainingOptions options = checked(arguments);
+  const TrainingOptions options = checked_training(arguments);
   default_to_one_thread();
   start_measuring(words, job);
   const bool speaks = job->rank() == 0;
@@ -81,7 +81,7 @@ int bench_training_command(const BenchTrainingArguments& arguments, const Words&
   std::printf(
       "%s, batch %d a rank, %s, %s (%s); %d pairs of blocks of %d iterations\n%s\n%s", options.model.c_str(),
       options.batch_size, counted(job->ranks(), "rank").c_str(), processor_name().c_str(), options.device.c_str(),
-      options.blocks, options.iterations, table(timings).c_str(),
+      options.blocks, options.iterations, training_table(timings).c_str(),
       "bare: a loop that only LibTorch runs, on every rank at once; ratio: of neighbouring blocks, median, lowest and\n"
       "highest; the rest: shares of an iteration under Hearsay, mean over ranks.\n");
   return 0;

@@ -10,10 +10,10 @@
 namespace hearsay {
 namespace {
 
-using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using View = Eigen::Map<const Matrix>;
-using Strided = Eigen::Map<Matrix, 0, Eigen::OuterStride<>>;
-using StridedView = Eigen::Map<const Matrix, 0, Eigen::OuterStride<>>;
+using Coefficients = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using CoefficientsView = Eigen::Map<const Coefficients>;
+using Strided = Eigen::Map<Coefficients, 0, Eigen::OuterStride<>>;
+using StridedView = Eigen::Map<const Coefficients, 0, Eigen::OuterStride<>>;
 
 std::size_t largest_divisor(std::size_t n, std::size_t most) {
   for (std::size_t d = std::min(n, most); d > 1; --d)
@@ -34,7 +34,9 @@ std::vector<float> cosine_matrix(std::size_t side) {
 
 Eigen::Index index(std::size_t n) { return static_cast<Eigen::Index>(n); }
 
-View square(const std::vector<float>& values, std::size_t side) { return {values.data(), index(side), index(side)}; }
+CoefficientsView square(const std::vector<float>& values, std::size_t side) {
+  return {values.data(), index(side), index(side)};
+}
 
 }  // namespace
 
@@ -59,13 +61,14 @@ BlockDct::BlockDct(const Layout& layout, std::size_t side) : cosines_(side + 1) 
 
 void BlockDct::transform(std::span<const float> x, std::span<float> coefficients) const {
   for (const Tensor& t : tensors_) {
-    const View left = square(cosines(t.height), t.height), right = square(cosines(t.width), t.width);
+    const CoefficientsView left = square(cosines(t.height), t.height), right = square(cosines(t.width), t.width);
     float* to = coefficients.data() + t.offset;
     for (std::size_t row = 0; row < t.rows; row += t.height) {
       for (std::size_t column = 0; column < t.columns; column += t.width) {
         const StridedView from(x.data() + t.offset + row * t.columns + column, index(t.height), index(t.width),
                                Eigen::OuterStride<>(index(t.columns)));
-        Eigen::Map<Matrix>(to, index(t.height), index(t.width)).noalias() = Matrix(left * from) * right.transpose();
+        Eigen::Map<Coefficients>(to, index(t.height), index(t.width)).noalias() =
+            Coefficients(left * from) * right.transpose();
         to += t.height * t.width;
       }
     }
@@ -74,13 +77,13 @@ void BlockDct::transform(std::span<const float> x, std::span<float> coefficients
 
 void BlockDct::invert(std::span<const float> coefficients, std::span<float> x) const {
   for (const Tensor& t : tensors_) {
-    const View left = square(cosines(t.height), t.height), right = square(cosines(t.width), t.width);
+    const CoefficientsView left = square(cosines(t.height), t.height), right = square(cosines(t.width), t.width);
     const float* from = coefficients.data() + t.offset;
     for (std::size_t row = 0; row < t.rows; row += t.height) {
       for (std::size_t column = 0; column < t.columns; column += t.width) {
         Strided to(x.data() + t.offset + row * t.columns + column, index(t.height), index(t.width),
                    Eigen::OuterStride<>(index(t.columns)));
-        to.noalias() = Matrix(left.transpose() * View(from, index(t.height), index(t.width))) * right;
+        to.noalias() = Coefficients(left.transpose() * CoefficientsView(from, index(t.height), index(t.width))) * right;
         from += t.height * t.width;
       }
     }

@@ -18,6 +18,8 @@
 #include "tests/runtime/collectives/support.hpp"
 #include "tests/support/mpi_environment.hpp"
 
+namespace peers_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -188,3 +190,5 @@ TEST_CASE("gTopKAllReduce over MPI conserves mass and gives everybody the same")
     }
   }
 }
+
+}  // namespace peers_test

@@ -6,6 +6,8 @@
 #include "tests/runtime/data/load.hpp"
 #include "tests/runtime/data/temporary_files.hpp"
 
+namespace cifar10_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -87,3 +89,5 @@ TEST_CASE("cifar10: batches must be numbers from 1 to 5, none twice, at least on
     CHECK_THROWS_AS(load_from(folder, std::string(", batches: ") + batches), ConfigError);
   }
 }
+
+}  // namespace cifar10_test

@@ -11,6 +11,8 @@
 
 #include "base/error.hpp"
 
+namespace image_batches_test {
+
 using namespace hearsay;
 
 namespace {
@@ -149,3 +151,5 @@ TEST_CASE("augmentation is read from the configuration") {
   CHECK(read("{augmentation: pad_crop_flip}") == Augmentation::pad_crop_flip);
   CHECK_THROWS_AS(read("{augmentation: mixup}"), ConfigError);
 }
+
+}  // namespace image_batches_test

@@ -11,6 +11,8 @@
 #include "tests/runtime/data/load.hpp"
 #include "tests/runtime/data/temporary_files.hpp"
 
+namespace image_folder_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -252,3 +254,5 @@ TEST_CASE("image folder: what is wrong with the folder is said") {
   CHECK(contains(pictures.error(), "val/c: is a class that "));
   CHECK(contains(message_of<DataError>([] { load_set("image_folder", "{path: /nowhere}"); }), "cannot be read"));
 }
+
+}  // namespace image_folder_test

@@ -6,6 +6,8 @@
 #include "tests/runtime/data/load.hpp"
 #include "tests/runtime/data/temporary_files.hpp"
 
+namespace mnist_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -157,3 +159,5 @@ TEST_CASE("mnist: a missing file lists the names tried") {
   for (const char* part : {"t10k-labels-idx1-ubyte, t10k-labels.idx1-ubyte", "t10k-labels-idx1-ubyte.gz"})
     CHECK(contains(message, part));
 }
+
+}  // namespace mnist_test

@@ -10,6 +10,8 @@
 #include "base/error.hpp"
 #include "tests/runtime/data/load.hpp"
 
+namespace synthetic_digits_test {
+
 using namespace hearsay;
 using test::load;
 
@@ -106,3 +108,5 @@ TEST_CASE("flatten: a spline goes through its points, and through a straight lin
   for (const auto& p : flatten({true, {{0, 0}, {1, 2}, {2, 4}, {3, 6}}}, 8)) CHECK(p.y == doctest::Approx(2 * p.x));
   CHECK(flatten({false, bent.points}, 5).size() == bent.points.size());
 }
+
+}  // namespace synthetic_digits_test

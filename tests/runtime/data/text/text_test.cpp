@@ -13,6 +13,8 @@
 #include "tests/runtime/data/load.hpp"
 #include "tests/runtime/data/temporary_files.hpp"
 
+namespace text_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -268,3 +270,5 @@ TEST_CASE("a vocabulary is a line a token, in order, whatever the token is") {
   folder.write("valid.txt", bytes_of("a b\n"));
   CHECK(load_set("words", "{path: " + folder.path().string() + ", block: 1}").vocabulary == "a\nb\nc\n\\n\n");
 }
+
+}  // namespace text_test

@@ -15,6 +15,8 @@
 #include "tests/runtime/data/load.hpp"
 #include "tests/runtime/data/temporary_files.hpp"
 
+namespace translation_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -299,3 +301,5 @@ TEST_CASE("the made-up language needs no file, and equal seeds give equal lines"
   CHECK(data.vocabulary == again.vocabulary);
   CHECK(data.vocabulary != load_set("parallel_text", "{generated_size: 200}", 8).vocabulary);
 }
+
+}  // namespace translation_test

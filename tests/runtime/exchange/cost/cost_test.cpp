@@ -10,6 +10,8 @@
 #include "tests/runtime/exchange/global_job.hpp"
 #include "tests/runtime/exchange/outer/given.hpp"
 
+namespace cost_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -297,3 +299,5 @@ TEST_CASE("messages of algorithms that know no hosts go between hosts where ther
   CHECK(cost.between.words == 10.0);
   CHECK(cost.inside.words == 2 * 0.75 * 1000);
 }
+
+}  // namespace cost_test

@@ -8,6 +8,8 @@
 #include "runtime/exchange/cost/network.hpp"
 #include "tests/runtime/report/temporary_folder.hpp"
 
+namespace network_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -78,3 +80,5 @@ TEST_CASE("what is no network file is refused") {
   negative.replace(negative.find("1e-06"), 5, "-1.00");
   CHECK(complaint(negative).find(">= 0") != std::string::npos);
 }
+
+}  // namespace network_test

@@ -9,6 +9,8 @@
 #include "base/error.hpp"
 #include "tests/runtime/exchange/dropping/dropping_job.hpp"
 
+namespace gradient_dropping_asynchronous_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -299,3 +301,5 @@ TEST_CASE("the length of a part has more than 32 bits") {
     }
   }
 }
+
+}  // namespace gradient_dropping_asynchronous_test

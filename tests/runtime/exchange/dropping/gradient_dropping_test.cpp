@@ -8,6 +8,8 @@
 #include "base/error.hpp"
 #include "tests/runtime/exchange/dropping/dropping_job.hpp"
 
+namespace gradient_dropping_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -284,3 +286,5 @@ TEST_CASE("gradient dropping in step gives every rank the same bits, however lat
     for (std::size_t r = 0; r < late.size(); ++r) CHECK(late[r].x == punctual[r].x);
   }
 }
+
+}  // namespace gradient_dropping_test

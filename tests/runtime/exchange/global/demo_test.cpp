@@ -7,7 +7,7 @@
 #include "runtime/exchange/global/parts/block_dct.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
 
-namespace hearsay {
+namespace hearsay::demo_test {
 namespace {
 
 using namespace test;
@@ -153,4 +153,4 @@ TEST_CASE("every block sends its own k coefficients, and wrong settings are refu
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::demo_test

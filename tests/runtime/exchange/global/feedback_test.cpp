@@ -5,6 +5,8 @@
 #include "runtime/exchange/global/parts/error_feedback.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
 
+namespace feedback_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -84,3 +86,5 @@ TEST_CASE("settings that make no sense are errors of the configuration") {
   CHECK_THROWS_AS(GlobalPlan("exchange: {name: allreduce}\nsparsify: {selector: {name: topk}}"), ConfigError);
   CHECK_THROWS_AS(GlobalPlan("exchange: {name: topk}\ntopology: {graph: {name: ring}}"), ConfigError);
 }
+
+}  // namespace feedback_test

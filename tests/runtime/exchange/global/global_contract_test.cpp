@@ -7,6 +7,8 @@
 #include "base/error.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
 
+namespace global_contract_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -175,3 +177,5 @@ TEST_CASE("a gradient that is not finite is an error on the rank that has it, an
     }
   }
 }
+
+}  // namespace global_contract_test

@@ -6,6 +6,8 @@
 #include "base/error.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
 
+namespace global_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -264,3 +266,5 @@ TEST_CASE("bytes are those of the cost comments") {
     CHECK(bytes == 2 * (p - 1) * 4 * n);
   }
 }
+
+}  // namespace global_test

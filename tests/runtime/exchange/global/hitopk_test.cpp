@@ -8,6 +8,8 @@
 #include "runtime/exchange/global/parts/nodes.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
 
+namespace hitopk_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -208,3 +210,5 @@ TEST_CASE("messages that are passed on come out as they went in, and a cut pack 
   for (std::size_t length = 0; length < packed.bytes.size(); ++length)
     CHECK_THROWS_AS(unpack(std::span(packed.bytes).first(length), 3, 1), CommunicationError);
 }
+
+}  // namespace hitopk_test

@@ -9,6 +9,8 @@
 #include "runtime/exchange/global/parts/segment_budgets.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
 
+namespace lkgs_test {
+
 using namespace hearsay;
 using namespace hearsay::test;
 
@@ -300,3 +302,5 @@ TEST_CASE("empty segments and segments without gradients do not disturb lkgs") {
     CHECK(all_ranks_agree(outcome));
   }
 }
+
+}  // namespace lkgs_test

@@ -6,7 +6,7 @@
 #include "base/error.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
 
-namespace hearsay {
+namespace hearsay::powersgd_test {
 namespace {
 
 using namespace test;
@@ -155,4 +155,4 @@ TEST_CASE("what cannot be is refused") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::powersgd_test

@@ -9,7 +9,7 @@
 #include "runtime/exchange/membership/pulse.hpp"
 #include "tests/support/local_memory.hpp"
 
-namespace hearsay {
+namespace hearsay::pulse_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -116,4 +116,4 @@ TEST_CASE("all that stand still are named; where the job is done nobody is") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::pulse_test

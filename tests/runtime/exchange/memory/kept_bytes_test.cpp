@@ -9,7 +9,7 @@
 #include "tests/runtime/exchange/global_job.hpp"
 #include "tests/runtime/exchange/memory/counted.hpp"
 
-namespace hearsay {
+namespace hearsay::kept_bytes_test {
 namespace {
 
 using namespace test;
@@ -93,4 +93,4 @@ TEST_CASE("a sum over all ranks states the memory that it takes, and not three t
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::kept_bytes_test

@@ -8,7 +8,7 @@
 #include "tests/runtime/exchange/global_job.hpp"
 #include "tests/support/announce.hpp"
 
-namespace hearsay {
+namespace hearsay::global_test {
 namespace {
 
 using namespace test;
@@ -67,4 +67,4 @@ TEST_CASE("every synchronous algorithm over MPI keeps the mass and gives everybo
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::global_test

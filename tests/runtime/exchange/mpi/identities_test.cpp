@@ -10,7 +10,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
-namespace hearsay {
+namespace hearsay::identities_test {
 namespace {
 
 using namespace test;
@@ -161,4 +161,4 @@ TEST_CASE("asynchronous ranks fire as often and send at most as much") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::identities_test

@@ -10,7 +10,7 @@
 #include "runtime/mpi/environment.hpp"
 #include "runtime/mpi/transport.hpp"
 
-namespace hearsay {
+namespace hearsay::participant_test {
 namespace {
 
 Layout two_segments() {
@@ -107,4 +107,4 @@ TEST_CASE("what a participant counts stays when it has left") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::participant_test

@@ -13,7 +13,7 @@
 #include "tests/runtime/exchange/train.hpp"
 #include "tests/topology/support.hpp"
 
-namespace hearsay {
+namespace hearsay::alternating_edges_test {
 namespace {
 
 using namespace test;
@@ -510,4 +510,4 @@ TEST_CASE("a second packet in a row is an error, and so is more than one packet 
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::alternating_edges_test

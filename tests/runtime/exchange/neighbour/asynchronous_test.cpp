@@ -10,7 +10,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
-namespace hearsay {
+namespace hearsay::asynchronous_test {
 namespace {
 
 using namespace test;
@@ -311,4 +311,4 @@ TEST_CASE("asynchronous ranks with no gradients come to agree") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::asynchronous_test

@@ -11,7 +11,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
-namespace hearsay {
+namespace hearsay::corrupt_test {
 namespace {
 
 using namespace test;
@@ -206,4 +206,4 @@ TEST_CASE("random segments under a good seal are taken or refused by name") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::corrupt_test

@@ -10,7 +10,7 @@
 #include "runtime/exchange/participant.hpp"
 #include "tests/support/local_transport.hpp"
 
-namespace hearsay {
+namespace hearsay::deaths_test {
 namespace {
 
 using namespace test;
@@ -116,4 +116,4 @@ TEST_CASE("where events move both ends, the sum over the living stays, and they 
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::deaths_test

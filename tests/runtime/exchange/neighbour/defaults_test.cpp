@@ -11,7 +11,7 @@
 #include "tests/runtime/exchange/stepwise.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
-namespace hearsay {
+namespace hearsay::defaults_test {
 namespace {
 
 using namespace test;
@@ -122,4 +122,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::defaults_test

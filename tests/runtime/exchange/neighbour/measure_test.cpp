@@ -5,7 +5,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
-namespace hearsay {
+namespace hearsay::measure_test {
 namespace {
 
 using namespace test;
@@ -55,4 +55,4 @@ TEST_CASE("under the change a sparse segment sends until its neighbours hold it"
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::measure_test

@@ -6,7 +6,7 @@
 #include "base/loops/parts.hpp"
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
 
-namespace hearsay {
+namespace hearsay::mixing_test {
 namespace {
 
 /// n values that differ from block to block.
@@ -43,4 +43,4 @@ TEST_CASE("long blocks are mixed by any number of threads to the same bits") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::mixing_test

@@ -12,7 +12,7 @@
 #include "tests/runtime/exchange/neighbour/directed.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
-namespace hearsay {
+namespace hearsay::push_sum_asynchronous_test {
 namespace {
 
 using namespace test;
@@ -258,4 +258,4 @@ TEST_CASE("a packet of another model is refused, with both ranks and the remedy"
   CHECK(said.find("different models") != std::string::npos);
 }
 
-}  // namespace hearsay
+}  // namespace hearsay::push_sum_asynchronous_test

@@ -10,7 +10,7 @@
 #include "tests/runtime/exchange/neighbour/directed.hpp"
 #include "tests/runtime/exchange/stepwise.hpp"
 
-namespace hearsay {
+namespace hearsay::push_sum_test {
 namespace {
 
 using namespace test;
@@ -180,4 +180,4 @@ TEST_CASE("what does not push sums refuses directed graphs, and so do weights th
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::push_sum_test

@@ -6,7 +6,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/stepwise.hpp"
 
-namespace hearsay {
+namespace hearsay::quasi_global_momentum_test {
 namespace {
 
 using namespace test;
@@ -106,4 +106,4 @@ TEST_CASE("without a learning rate it ends with a sentence; at 0 the direction s
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::quasi_global_momentum_test

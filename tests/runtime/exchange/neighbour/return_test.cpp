@@ -22,7 +22,7 @@
 #include "tests/support/local_transport.hpp"
 #include "tests/topology/support.hpp"
 
-namespace hearsay {
+namespace hearsay::return_test {
 namespace {
 
 using namespace test;
@@ -419,4 +419,4 @@ TEST_CASE("a place all of whose neighbours are dead is taken when one of them is
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::return_test

@@ -9,7 +9,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
-namespace hearsay {
+namespace hearsay::sparsify_test {
 namespace {
 
 using namespace test;
@@ -164,4 +164,4 @@ TEST_CASE("a sparsifier that an exchange on a graph cannot have is refused") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::sparsify_test

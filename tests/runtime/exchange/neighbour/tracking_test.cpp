@@ -9,7 +9,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/stepwise.hpp"
 
-namespace hearsay {
+namespace hearsay::tracking_test {
 namespace {
 
 using namespace test;
@@ -150,4 +150,4 @@ TEST_CASE("asynchronous trackers are refused with the reason, a delay as an unkn
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::tracking_test

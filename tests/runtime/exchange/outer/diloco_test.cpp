@@ -2,7 +2,7 @@
 #include "base/error.hpp"
 #include "tests/runtime/exchange/outer/given.hpp"
 
-namespace hearsay {
+namespace hearsay::diloco_test {
 namespace {
 
 using namespace test;
@@ -190,4 +190,4 @@ TEST_CASE("settings that make no sense are refused with the remedy") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::diloco_test

@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "tests/runtime/exchange/outer/given.hpp"
 
-namespace hearsay {
+namespace hearsay::fda_test {
 namespace {
 
 using namespace test;
@@ -144,4 +144,4 @@ TEST_CASE("settings are checked, and a model that is not finite names its tensor
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::fda_test

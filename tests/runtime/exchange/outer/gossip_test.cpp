@@ -6,7 +6,7 @@
 
 #include "tests/runtime/exchange/outer/given.hpp"
 
-namespace hearsay {
+namespace hearsay::gossip_test {
 namespace {
 
 using namespace test;
@@ -471,4 +471,4 @@ TEST_CASE("what would lose the mean, or is of no use, is refused with the remedy
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::gossip_test

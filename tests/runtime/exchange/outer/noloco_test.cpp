@@ -4,7 +4,7 @@
 
 #include "tests/runtime/exchange/outer/given.hpp"
 
-namespace hearsay {
+namespace hearsay::noloco_test {
 namespace {
 
 using namespace test;
@@ -128,4 +128,4 @@ TEST_CASE("a round has one message a rank, of the whole model") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::noloco_test

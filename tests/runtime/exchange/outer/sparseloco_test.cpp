@@ -4,7 +4,7 @@
 
 #include "tests/runtime/exchange/outer/given.hpp"
 
-namespace hearsay {
+namespace hearsay::sparseloco_test {
 namespace {
 
 using namespace test;
@@ -143,4 +143,4 @@ TEST_CASE("settings of the mean and of the residual are checked") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::sparseloco_test

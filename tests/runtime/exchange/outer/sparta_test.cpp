@@ -5,7 +5,7 @@
 #include "base/error.hpp"
 #include "tests/runtime/exchange/outer/given.hpp"
 
-namespace hearsay {
+namespace hearsay::sparta_test {
 namespace {
 
 using namespace test;
@@ -99,4 +99,4 @@ TEST_CASE("a value that is not finite is an error that names its tensor, and set
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::sparta_test

@@ -4,7 +4,7 @@
 #include "base/error.hpp"
 #include "tests/runtime/exchange/outer/given.hpp"
 
-namespace hearsay {
+namespace hearsay::coded_sum_test {
 namespace {
 
 using namespace test;
@@ -170,4 +170,4 @@ TEST_CASE("diloco with another selection or rounding names the exchange that has
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::coded_sum_test

@@ -13,7 +13,7 @@
 #include "tests/topology/support.hpp"
 #include "trigger/trigger.hpp"
 
-namespace hearsay {
+namespace hearsay::value_events_test {
 namespace {
 
 using namespace test;
@@ -308,4 +308,4 @@ TEST_CASE("what values cannot be is said by name") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::value_events_test

@@ -10,7 +10,7 @@
 #include "tests/runtime/collectives/support.hpp"
 #include "tests/runtime/exchange/global_job.hpp"
 
-namespace hearsay {
+namespace hearsay::value_sums_test {
 namespace {
 
 using namespace test;
@@ -207,4 +207,4 @@ TEST_CASE("who does not send news refuses the budget, and says what does") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::value_sums_test

@@ -7,7 +7,7 @@
 #include "tests/runtime/exchange/global_job.hpp"
 #include "tests/support/emulated_device.hpp"
 
-namespace hearsay {
+namespace hearsay::bus_test {
 namespace {
 
 using namespace test;
@@ -147,4 +147,4 @@ TEST_CASE("a tenth of the values: as many values and positions, out and in, and 
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::bus_test

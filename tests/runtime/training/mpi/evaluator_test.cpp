@@ -9,6 +9,7 @@
 #include "runtime/training/model/evaluator.hpp"
 #include "tests/support/mpi_environment.hpp"
 
+namespace evaluator_test {
 namespace {
 
 using namespace hearsay;
@@ -187,3 +188,4 @@ TEST_CASE("a network that draws and counts in evaluation leaves no trace either"
 }
 
 }  // namespace
+}  // namespace evaluator_test

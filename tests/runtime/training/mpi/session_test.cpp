@@ -17,6 +17,7 @@
 #include "tests/support/emulated_device.hpp"
 #include "tests/support/mpi_environment.hpp"
 
+namespace session_test {
 namespace {
 
 using namespace hearsay;
@@ -316,3 +317,4 @@ TEST_CASE("a dry run knows sizes without training") {
 }
 
 }  // namespace
+}  // namespace session_test

@@ -11,7 +11,7 @@
 #include "runtime/transport/ledger.hpp"
 #include "tests/runtime/transport/stress.hpp"
 
-namespace hearsay {
+namespace hearsay::stress_test {
 namespace {
 
 using test::StressPlan;
@@ -98,4 +98,4 @@ TEST_CASE("the ledger counts every packet") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::stress_test

@@ -19,7 +19,7 @@
 #include "runtime/mpi/environment.hpp"
 #include "runtime/mpi/window.hpp"
 
-namespace hearsay {
+namespace hearsay::window_test {
 namespace {
 
 using Words = std::vector<std::uint64_t>;
@@ -162,4 +162,4 @@ TEST_CASE("on MPICH a flush does not wait for a target that computes") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::window_test

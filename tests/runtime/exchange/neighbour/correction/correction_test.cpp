@@ -11,7 +11,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
-namespace hearsay {
+namespace hearsay::correction_test {
 namespace {
 
 using namespace test;
@@ -524,4 +524,4 @@ TEST_CASE("what theory calls unstable is warned about") {
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::correction_test

@@ -10,7 +10,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/train.hpp"
 
-namespace hearsay {
+namespace hearsay::rates_test {
 namespace {
 
 using namespace test;
@@ -203,4 +203,4 @@ TEST_CASE("of all rates so far the highest is the gain, over the root of what th
 }
 
 }  // namespace
-}  // namespace hearsay
+}  // namespace hearsay::rates_test
