@@ -28,7 +28,8 @@ struct TrainArguments {
   std::optional<std::filesystem::path> resume;  ///< the run folder whose configuration and checkpoints count
   std::optional<std::string> output;
   bool overwrite = false;
-  bool go_on = false;  ///< with the run in the folder, if it has a complete checkpoint
+  bool go_on = false;               ///< with the run in the folder, if it has a complete checkpoint
+  std::optional<std::string> join;  ///< a job that others have started
   bool dry_run = false;
   std::optional<int> ranks;  ///< of a dry run; the job's if left out
   bool dump_config = false;
@@ -87,6 +88,7 @@ struct PlanArguments {
 struct LaunchArguments {
   int ranks = 1;
   bool recover = false;  ///< a process that dies ends no other
+  std::string job{};     ///< a name by which others may join it
   Words words{};         ///< the program and its arguments
 };
 

@@ -65,6 +65,13 @@ void add_train(CLI::App& app, TrainArguments& train) {
                 "nothing if it has finished: a command that can be repeated until it succeeds")
       ->excludes(resume)
       ->excludes(overwrite);
+  command
+      .add_option(
+          "--join", train.join,
+          "Come to a job of this name that trains already (train.joins), with its CONFIG, and take a free place")
+      ->type_name("JOB")
+      ->excludes(resume)
+      ->excludes(overwrite);
   const std::map<std::string, ProgressMode> modes{{"auto", ProgressMode::automatic},
                                                   {"bar", ProgressMode::bar},
                                                   {"lines", ProgressMode::lines},
@@ -111,6 +118,7 @@ void add_launch(CLI::App& app, LaunchArguments& launch) {
   command.add_option("-n,--ranks", launch.ranks, "Number of processes")->type_name("P")->required();
   command.add_flag("--recover", launch.recover,
                    "A process that dies ends no other; for train.on_failure: continue and loops like it");
+  command.add_option("--job", launch.job, "A name by which others may join the job (train.joins)")->type_name("NAME");
   command.prefix_command();
   command.footer(
       "PROGRAM and its arguments come last. The processes are connected by shared memory; each computes with one "
@@ -118,6 +126,8 @@ void add_launch(CLI::App& app, LaunchArguments& launch) {
       "signal n.\nExamples:\n"
       "  hearsay launch -n 4 hearsay train configs/digits/eventgrad.yaml\n"
       "  hearsay launch -n 4 python3 train.py\n"
+      "  hearsay launch -n 4 --recover --job night hearsay train CONFIG    others join: hearsay train CONFIG --join "
+      "night\n"
       "On several hosts every process is started with HEARSAY_RANK, HEARSAY_RANKS and HEARSAY_RENDEZVOUS, a folder "
       "that\nall see; or by torchrun, accelerate or mpirun as usual.");
 }

@@ -93,9 +93,13 @@ class LocalJob {
  public:
   explicit LocalJob(const LocalLaunch& launch) : launch_(launch) {
     ::setenv("HEARSAY_RANKS", std::to_string(launch.ranks).c_str(), 1);
-    ::setenv("HEARSAY_JOB", "launch", 1);
-    ::setenv("HEARSAY_JOB_TOKEN", sockets::new_token().c_str(), 1);
-    ::setenv("HEARSAY_RENDEZVOUS", folder_.path().c_str(), 1);
+    if (launch.job.empty()) {
+      ::setenv("HEARSAY_JOB", "launch", 1);
+      ::setenv("HEARSAY_JOB_TOKEN", sockets::new_token().c_str(), 1);
+      ::setenv("HEARSAY_RENDEZVOUS", folder_.path().c_str(), 1);
+    } else {
+      ::setenv("HEARSAY_JOB", launch.job.c_str(), 1);
+    }
     ::setenv("OMP_NUM_THREADS", "1", 0);
     ::unsetenv(rank_process_variable);  // what a rank launches is a job of its own
   }

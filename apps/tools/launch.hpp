@@ -9,6 +9,8 @@ struct LocalLaunch {
   int ranks = 1;
   std::vector<std::string> words{};  ///< the program and its arguments
   bool recover = false;              ///< a process that dies ends no other (train.on_failure: continue)
+  /// A name by which processes that are not started here find the job (runtime/job/start.hpp); empty: nobody else does.
+  std::string job{};
 };
 
 /// Starts the processes and returns when all have ended. The exit code is that of the first that failed, 128 + its

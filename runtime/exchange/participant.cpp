@@ -19,7 +19,7 @@ std::size_t ring_bytes(const ExchangePlan& plan, const Layout& layout, int ranks
 }
 
 DeathOptions deaths(const ParticipantOptions& options) {
-  return {.failure_timeout = options.failure_timeout, .stall_timeout = options.stall_timeout};
+  return {.failure_timeout = options.failure_timeout, .stall_timeout = options.stall_timeout, .vacant = options.vacant};
 }
 
 void require_fitting(const Transport& transport, const Topology& topology, const ExchangePlan& plan,

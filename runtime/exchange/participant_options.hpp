@@ -38,6 +38,8 @@ struct ParticipantOptions {
   /// So many of the transport's ranks, the last, have no vertex of the graph: each may take that of a rank that has
   /// died (Spare::take_over). Only with a failure_timeout.
   int spares = 0;
+  /// So many vertices, the last, have nobody at the start: a spare may take one of them, too. Fewer than vertices.
+  int vacant = 0;
   /// Asked now and then of a spare: whether it may take this vertex, which is empty.
   std::function<bool(int vertex)> may_take = [](int) { return true; };
   /// Where a death is the end of the job: a rank that has not moved for so long while others waited ends it, too. 0:

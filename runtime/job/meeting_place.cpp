@@ -65,11 +65,11 @@ bool is_on_one_host(const Launch& launch, const Variables& variables) {
   return false;
 }
 
+}  // namespace
+
 std::filesystem::path folder_of_host() {
   return std::filesystem::temp_directory_path() / ("hearsay-" + std::to_string(::geteuid()));
 }
-
-}  // namespace
 
 std::optional<MeetingPlace> meeting_place(const Launch& launch, const Variables& variables) {
   if (!launch.ranks) return std::nullopt;

@@ -19,6 +19,9 @@ struct MeetingPlace {
 /// The place of a launcher's processes; none where the launcher does not say how many there are.
 std::optional<MeetingPlace> meeting_place(const Launch& launch, const Variables& variables);
 
+/// This user's own on this host.
+std::filesystem::path folder_of_host();
+
 /// Throws ConfigError where only one of HEARSAY_RANK and HEARSAY_RANKS is there, or they are no rank and no number.
 void require_own_pair(const Variables& variables);
 

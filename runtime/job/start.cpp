@@ -53,17 +53,28 @@ std::unique_ptr<sockets::Rendezvous> rendezvous(const MeetingPlace& at, const La
   return other;
 }
 
-std::unique_ptr<Job> meet(sockets::Rendezvous& place, const MeetingPlace& at, const StartOptions& start) {
-  sockets::MeetingOptions options{
-      .job = at.job, .token = variable("HEARSAY_JOB_TOKEN"), .interface = variable("HEARSAY_INTERFACE")};
+sockets::MeetingOptions meeting_options(const std::string& job, bool may_span_hosts, const StartOptions& start) {
+  sockets::MeetingOptions options{.job = job,
+                                  .token = variable("HEARSAY_JOB_TOKEN"),
+                                  .interface = variable("HEARSAY_INTERFACE"),
+                                  .reachable = may_span_hosts};
   options.patience = patience(options.patience);
+  options.idle = start.idle;
+  return options;
+}
+
+std::unique_ptr<Job> meet(std::unique_ptr<sockets::Rendezvous> place, const MeetingPlace& at,
+                          const StartOptions& start) {
+  auto options = meeting_options(at.job, at.folder_is_named, start);
   options.waits = [&](const std::string& missing) {
-    std::fprintf(stderr, "hearsay: [rank %d] has waited 10 seconds at %s for rank %s\n", at.rank, place.name().c_str(),
+    std::fprintf(stderr, "hearsay: [rank %d] has waited 10 seconds at %s for rank %s\n", at.rank, place->name().c_str(),
                  missing.c_str());
   };
-  options.idle = start.idle;
-  return std::make_unique<sockets::Job>(
-      sockets::meet(place, {.rank = at.rank, .ranks = at.ranks}, {.build = start.build, .configuration = ""}, options));
+  auto met = sockets::meet_and_stay(*place, {.rank = at.rank, .ranks = at.ranks},
+                                    {.build = start.build, .configuration = ""}, options);
+  const sockets::Latecomers::Options late{
+      .reachable = options.reachable, .interface = options.interface, .patience = options.patience};
+  return std::make_unique<sockets::Job>(std::move(met), std::move(place), late);
 }
 
 /// Whether an MPI may have heard of the others. Where no variable says so it may yet have (Slurm's PMI-1 has none), but
@@ -84,7 +95,7 @@ std::unique_ptr<Job> started_by(const std::optional<Launch>& launch, const Varia
     auto heard = std::make_unique<mpi::Environment>(mpi::all_ranks(), mpi::Environment::Alone::allowed);
     if (heard->ranks() > 1) return heard;
   }
-  return meet(*rendezvous(*place, *launch, options), *place, options);
+  return meet(rendezvous(*place, *launch, options), *place, options);
 }
 
 }  // namespace
@@ -97,6 +108,18 @@ std::unique_ptr<Job> start_job(const StartOptions& options) {
   constexpr int replace = 1;
   if (job->ranks() > 1) ::setenv(rank_process_variable, std::to_string(::getpid()).c_str(), replace);
   return job;
+}
+
+std::unique_ptr<Job> join_job(const std::string& name, const StartOptions& start) {
+  const std::string named = variable("HEARSAY_RENDEZVOUS");
+  const std::filesystem::path folder = named.empty() ? folder_of_host() : std::filesystem::path(named);
+  if (named.empty()) sockets::require_private_folder(folder);
+  auto place = std::make_unique<sockets::SharedFolder>(folder, name);
+  const auto options = meeting_options(name, !named.empty(), start);
+  auto met = sockets::arrive(*place, {.build = start.build, .configuration = ""}, options);
+  const sockets::Latecomers::Options late{
+      .is_late = true, .reachable = options.reachable, .interface = options.interface, .patience = options.patience};
+  return std::make_unique<sockets::Job>(std::move(met), std::move(place), late);
 }
 
 }  // namespace hearsay

@@ -15,7 +15,7 @@ namespace hearsay::sockets {
 Communicator::Communicator(std::shared_ptr<Network> network, Network::Idle idle)
     : messages_(std::move(network)),
       idle_(std::move(idle)),
-      members_(static_cast<std::size_t>(messages_.ranks())),
+      members_(static_cast<std::size_t>(messages_.founders())),
       rank_(messages_.rank()) {
   std::iota(members_.begin(), members_.end(), 0);
 }

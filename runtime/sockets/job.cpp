@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <iterator>
+#include <ranges>
 #include <utility>
 
 #include "runtime/sockets/communicator.hpp"
@@ -24,7 +25,8 @@ void LastWord::say(int exit_code) const {
   for (int rank = 0; rank < network().ranks(); ++rank)
     if (rank != network().rank())
       network().send(rank, frame(FrameKind::message, static_cast<std::uint64_t>(exit_code)));
-  const auto are_gone = [&] { return std::ssize(network().gone()) + 1 >= network().ranks(); };
+  const auto is_gone = [&](int rank) { return rank == network().rank() || !network().is_here(rank); };
+  const auto are_gone = [&] { return std::ranges::all_of(std::views::iota(0, network().ranks()), is_gone); };
   network().wait_until([&] { return are_gone() || std::chrono::steady_clock::now() > until; }, [] {});
 }
 
@@ -41,6 +43,11 @@ void LastWord::arrived(int from, const Frame& frame, RawBytes /*body*/, Descript
 }
 
 Job::Job(std::shared_ptr<Network> network) : network_(std::move(network)), notices_(network_), last_word_(network_) {}
+
+Job::Job(Met met, std::unique_ptr<Rendezvous> rendezvous, const Latecomers::Options& late)
+    : Job(std::move(met.network)) {
+  late_ = std::make_unique<Latecomers>(network_, std::move(rendezvous), std::move(met.residence), late);
+}
 
 std::string Job::host() const { return own_host_name(); }
 

@@ -8,14 +8,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "runtime/sockets/greeting.hpp"
 
 namespace hearsay::sockets {
 namespace {
-
-constexpr const char *token_key = "token", *members_key = "member-";
-
-std::string key_of(int rank) { return members_key + std::to_string(rank); }
 
 class Meeting {
  public:
@@ -23,7 +18,8 @@ class Meeting {
       : rendezvous_(rendezvous),
         options_(options),
         until_(std::chrono::steady_clock::now() + options.patience),
-        secret_(token(), options.job),
+        token_(agreed_token()),
+        secret_(token_, options.job),
         found_(static_cast<std::size_t>(seat.ranks)),
         sockets_(static_cast<std::size_t>(seat.ranks)),
         self_{.rank = seat.rank,
@@ -36,7 +32,7 @@ class Meeting {
               .identity = identity} {}
   ~Meeting() {
     try {
-      if (announced_) rendezvous_.remove(key_of(self_.rank));
+      if (announced_) rendezvous_.remove(member_key(self_.rank));
       if (left_token_) rendezvous_.remove(token_key);
     } catch (...) {  // the place is gone, and with it what stood there
     }
@@ -44,17 +40,19 @@ class Meeting {
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  std::shared_ptr<Network> run() {
+  Met run() {
     announce();
     find_all();
     if (std::ranges::any_of(found_, [&](const auto& member) { return member->host != self_.host; })) meet_other_hosts();
     for (int lower = 0; lower < self_.rank; ++lower) knock_at(lower);
     admit_higher();
-    return std::make_shared<Network>(self_.rank, members());
+    auto network = std::make_shared<Network>(self_.rank, members());
+    return {.network = std::move(network),
+            .residence = {.token = token_, .secret = secret_, .door = std::move(door_), .self = self_}};
   }
 
  private:
-  std::string token() {
+  std::string agreed_token() {
     if (!options_.token.empty()) return options_.token;
     const std::string drawn = new_token();
     std::string there = rendezvous_.put_if_absent(token_key, drawn);
@@ -86,6 +84,7 @@ class Meeting {
   const MeetingOptions& options_;
   const Deadline until_;
   bool left_token_ = false, announced_ = false, told_ = false;
+  std::string token_;
   Secret secret_;
   Door door_;
   std::vector<std::optional<MemberRecord>> found_;  // by rank
@@ -95,13 +94,13 @@ class Meeting {
 };
 
 void Meeting::announce() {
-  if (const auto before = rendezvous_.get(key_of(self_.rank)))
+  if (const auto before = rendezvous_.get(member_key(self_.rank)))
     if (const auto other = read_record(*before, secret_); other && answers(other->record, self_))
       throw ConfigError("rank " + std::to_string(self_.rank) + " of job '" + options_.job + "' is another process on " +
                         other->record.host_name +
                         " already; give every process a rank of its own (HEARSAY_RANK), or the job another name "
                         "(HEARSAY_JOB)");
-  rendezvous_.put(key_of(self_.rank), sealed(self_, secret_));
+  rendezvous_.put(member_key(self_.rank), sealed(self_, secret_));
   announced_ = true;
   found(self_.rank) = self_;
 }
@@ -132,7 +131,7 @@ void Meeting::look_at(const std::string& key) {
   const auto there = text ? read_record(*text, secret_) : std::nullopt;
   if (!there) return;
   const MemberRecord& record = there->record;
-  if (key == key_of(self_.rank)) {
+  if (key == member_key(self_.rank)) {
     if (there->is_sealed && record.incarnation == self_.incarnation) return;
     announced_ = false;  // it is not this one's to remove
     throw ConfigError("two processes say that they are rank " + std::to_string(self_.rank) + " of job '" +
@@ -186,7 +185,7 @@ std::optional<std::string> Meeting::unlike(const FoundRecord& there) const {
 /// Those who share a host never open a port.
 void Meeting::meet_other_hosts() {
   self_.addresses = door_.open_port(options_.interface);
-  rendezvous_.put(key_of(self_.rank), sealed(self_, secret_));
+  rendezvous_.put(member_key(self_.rank), sealed(self_, secret_));
   found(self_.rank) = self_;
   const auto can_be_reached = [&](const auto& member) {
     return member->host == self_.host || !member->addresses.empty();
@@ -207,7 +206,7 @@ void Meeting::knock_at(int rank) {
                                " does not answer; see what it has printed. Between hosts, a firewall may be in the way "
                                "(HEARSAY_INTERFACE chooses another network)");
     wait();
-    look_at(key_of(rank));
+    look_at(member_key(rank));
   }
 }
 
@@ -257,8 +256,7 @@ std::vector<Member> Meeting::members() {
 
 }  // namespace
 
-std::shared_ptr<Network> meet(Rendezvous& rendezvous, const Seat& seat, const Identity& identity,
-                              const MeetingOptions& options) {
+Met meet_and_stay(Rendezvous& rendezvous, const Seat& seat, const Identity& identity, const MeetingOptions& options) {
   return Meeting(rendezvous, seat, identity, options).run();
 }
 

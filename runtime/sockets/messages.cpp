@@ -16,6 +16,7 @@ Messages::Messages(std::shared_ptr<Network> network)
 
 void Messages::arrived(int from, const Frame& frame, RawBytes body, Descriptor /*file*/) {
   if (frame.kind != FrameKind::message) throw ConnectionLost("it sends to memory where there are messages only");
+  if (static_cast<std::size_t>(from) >= boxes_.size()) throw ConnectionLost("it was not there when this was opened");
   boxes_[static_cast<std::size_t>(from)].push_back({.tag = frame.number, .bytes = std::move(body)});
 }
 
@@ -48,26 +49,26 @@ RawBytes Messages::exchange(int to, std::span<const std::byte> out, int from, co
 // Dissemination (Hensgen, Finkel, Manber 1988): after ⌈log2 P⌉ rounds everybody has heard of everybody, if not
 // directly.
 void Messages::barrier(const Network::Idle& idle) {
-  for (int distance = 1; distance < ranks(); distance *= 2)
-    exchange((rank() + distance) % ranks(), {}, (rank() - distance + ranks()) % ranks(), idle);
+  for (int distance = 1; distance < founders(); distance *= 2)
+    exchange((rank() + distance) % founders(), {}, (rank() - distance + founders()) % founders(), idle);
 }
 
 // A binomial tree: who has it tells the one that is half as far again away.
 void Messages::broadcast(std::span<std::byte> bytes, int root, const Network::Idle& idle) {
-  const int number = (rank() - root + ranks()) % ranks();
+  const int number = (rank() - root + founders()) % founders();
   int distance = 1;
-  while (distance < ranks()) distance *= 2;
+  while (distance < founders()) distance *= 2;
   bool has = number == 0;
   for (distance /= 2; distance > 0; distance /= 2) {
     const bool in_round = number % distance == 0;
     const int partner = (number ^ distance);
-    if (!in_round || partner >= ranks()) continue;
+    if (!in_round || partner >= founders()) continue;
     if (has) {
-      exchange((partner + root) % ranks(), bytes, nobody, idle);
+      exchange((partner + root) % founders(), bytes, nobody, idle);
       continue;
     }
     if (partner > number) continue;
-    const RawBytes came = exchange(nobody, {}, (partner + root) % ranks(), idle);
+    const RawBytes came = exchange(nobody, {}, (partner + root) % founders(), idle);
     if (came.size() != bytes.size())
       throw CommunicationError("rank " + std::to_string(root) + " tells all ranks " + std::to_string(came.size()) +
                                " bytes where this one expects " + std::to_string(bytes.size()));

@@ -15,12 +15,13 @@ class Messages final : public Channel {
 
   int rank() const { return network().rank(); }
   int ranks() const { return network().ranks(); }
+  int founders() const { return network().founders(); }
   const Network& members() const { return network(); }
   /// Sends to one member and receives from one, both at the same time; either may be nobody. Runs `idle` meanwhile;
   /// what that throws leaves the message on its way. Messages of another tag are for others. Throws CommunicationError;
   /// where others go on without the dead, it waits until `idle` knows of the death.
   RawBytes exchange(int to, std::span<const std::byte> out, int from, const Network::Idle& idle, std::uint64_t tag = 0);
-  /// Returns when all members have come.
+  /// Returns when all founders have come.
   void barrier(const Network::Idle& idle);
   void broadcast(std::span<std::byte> bytes, int root, const Network::Idle& idle);
 

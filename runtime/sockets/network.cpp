@@ -18,12 +18,15 @@ namespace hearsay::sockets {
 /// A member as this process sees it.
 struct Network::Peer {
   explicit Peer(Member member)
-      : host_name(std::move(member.host_name)), node(member.node), shares_host(member.shares_host) {
+      : host_name(std::move(member.host_name)),
+        node(member.node),
+        shares_host(member.shares_host),
+        is_here(member.is_here) {
     if (member.socket) connection = std::make_unique<Connection>(std::move(member.socket), shares_host);
   }
   std::string host_name;
   int node;
-  bool shares_host;
+  bool shares_host, is_here;
   std::unique_ptr<Connection> connection;  // null: itself, or lost
   bool said_goodbye = false;
   bool waits_to_send = false;  // and is to be told when it can
@@ -49,7 +52,10 @@ class Network::Inbox final : public Receiver {
   int from_;
 };
 
-Network::Network(int rank, std::vector<Member> members) : rank_(rank), events_(::epoll_create1(EPOLL_CLOEXEC)) {
+Network::Network(int rank, std::vector<Member> members, std::optional<int> founders)
+    : rank_(rank),
+      founders_(founders.value_or(static_cast<int>(members.size()))),
+      events_(::epoll_create1(EPOLL_CLOEXEC)) {
   if (!events_) throw CommunicationError("epoll_create1 failed: " + std::generic_category().message(errno));
   for (Member& member : members) {
     peers_.push_back(std::make_unique<Peer>(std::move(member)));
@@ -78,10 +84,33 @@ void Network::part() {
   wait_until([&] { return std::ranges::all_of(peers_, parted) || std::chrono::steady_clock::now() > end; }, [] {});
 }
 
+void Network::hold_places(int ranks) {
+  constexpr std::uint32_t first_of_all = 1'000'000;
+  const auto alone = lock();
+  while (this->ranks() < ranks) peers_.push_back(std::make_unique<Peer>(Member{.host_name = "", .is_here = false}));
+  next_channel_ = std::max(next_channel_, first_of_all);
+}
+
+bool Network::admit(int rank, Member member) {
+  const auto alone = lock();
+  if (rank < 0 || rank >= ranks() || peer(rank).is_here || peer(rank).is_lost) return false;
+  peers_[static_cast<std::size_t>(rank)] = std::make_unique<Peer>(std::move(member));
+  watch(rank);
+  const auto channels = channels_;  // whom a frame ends closes none of them
+  for (const auto& [number, channel] : channels) channel->met(rank);
+  return true;
+}
+
+bool Network::is_here(int rank) const {
+  const auto alone = lock();
+  return peer(rank).is_here && !peer(rank).is_lost && !peer(rank).said_goodbye;
+}
+
 bool Network::shares_host(int rank) const { return peer(rank).shares_host; }
 
 bool Network::on_one_host() const {
-  return std::ranges::all_of(peers_, [](const auto& peer) { return peer->shares_host; });
+  const auto alone = lock();
+  return std::ranges::all_of(peers_, [](const auto& peer) { return !peer->is_here || peer->shares_host; });
 }
 
 std::vector<int> Network::nodes() const {
@@ -191,7 +220,8 @@ void Network::require_all() const {
 void Network::require(int rank) const {
   const auto alone = lock();
   const Peer& member = peer(rank);
-  if (others_go_on_ || rank == rank_ || (member.connection && !member.said_goodbye)) return;
+  const bool is_connected = member.connection && !member.said_goodbye;
+  if (others_go_on_ || rank == rank_ || !member.is_here || is_connected) return;
   const std::string who = "rank " + std::to_string(rank) + " on " + member.host_name;
   if (member.said_goodbye) throw CommunicationError(who + " has left the job, and this rank still needs it");
   throw CommunicationError(who + " is gone: its connection has ended (" + member.why_lost +

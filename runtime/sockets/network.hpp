@@ -21,6 +21,7 @@ struct Member {
   int node = 0;              ///< its host; hosts are numbered from 0 in the order of their first ranks
   bool shares_host = false;  ///< with this process
   Descriptor socket{};       ///< to it; none for this process
+  bool is_here = true;       ///< false: a place for one that may come later
 };
 
 class Channel;
@@ -29,8 +30,8 @@ class Network {
  public:
   using Idle = std::function<void()>;
 
-  /// `members`: in the order of ranks.
-  Network(int rank, std::vector<Member> members);
+  /// `members`: in the order of ranks. The first `founders` of them have started together; all, if it is left out.
+  Network(int rank, std::vector<Member> members, std::optional<int> founders = {});
   /// Says goodbye and waits until all others do, a minute at most; where an exception is under way it says nothing, and
   /// the others take that for a death.
   ~Network();
@@ -40,7 +41,17 @@ class Network {
   /// Keeps other threads out, for what channels know beside the network.
   std::unique_lock<std::recursive_mutex> lock() const { return std::unique_lock(mutex_); }
   int rank() const { return rank_; }
+  /// Places included that are free.
   int ranks() const { return static_cast<int>(peers_.size()); }
+  /// Those who have started together, who are the first ones.
+  int founders() const { return founders_; }
+  /// From now on there are so many places, the last of which are free; channels that are open do not reach them.
+  /// Channels that are opened from now on have the same numbers on whoever comes later.
+  void hold_places(int ranks);
+  /// One comes later. False where its place is not free.
+  bool admit(int rank, Member member);
+  /// Whether somebody is at this place, as far as is known.
+  bool is_here(int rank) const;
   bool shares_host(int rank) const;
   bool on_one_host() const;
   std::vector<int> nodes() const;
@@ -95,7 +106,7 @@ class Network {
   void part();
 
   mutable std::recursive_mutex mutex_;  // a frame may be answered while it is taken
-  int rank_;
+  int rank_, founders_;
   std::vector<std::unique_ptr<Peer>> peers_;
   Descriptor events_;
   std::map<std::uint32_t, Channel*> channels_;
@@ -118,6 +129,8 @@ class Channel {
   /// See Receiver.
   virtual std::optional<std::span<std::byte>> destination_of(int from, const Frame& frame);
   virtual void arrived(int from, const Frame& frame, RawBytes body, Descriptor file) = 0;
+  /// One has come later; the network is locked.
+  virtual void met(int rank) { static_cast<void>(rank); }
 
  protected:
   /// To be called at the end of the constructor of what derives from this: frames may be there already.

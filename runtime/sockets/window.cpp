@@ -22,21 +22,32 @@ Window::Window(std::shared_ptr<Network> members, std::size_t bytes, const Memory
       others_(static_cast<std::size_t>(network().ranks())),
       on_one_host_(network().on_one_host()),
       others_go_on_(use.deaths == Deaths::others_go_on) {
-  open();
-  for (int target = 0; target < network().ranks(); ++target) {
-    if (target == network().rank()) continue;
-    network().send(target, frame(FrameKind::window, bytes), {},
-                   network().shares_host(target) ? own_.file() : Descriptor());
+  {
+    const auto alone = network().lock();  // who comes meanwhile is told once
+    open();
+    for (int target = 0; target < network().ranks(); ++target)
+      if (target != network().rank()) tell_of_memory(target);
   }
   other(network().rank()).bytes = bytes;
   for (int from = 0; from < network().ranks(); ++from)
     network().wait_until(
         [&] {
-          if (!other(from).bytes) network().require(from);
-          return other(from).bytes.has_value();
+          if (other(from).bytes) return true;
+          network().require(from);
+          return !network().is_here(from);
         },
         idle);
   if (others_go_on_) network().go_on_without_the_dead();  // not before: who has not come would be waited for in vain
+}
+
+void Window::tell_of_memory(int target) {
+  network().send(target, frame(FrameKind::window, own_.bytes().size()), {},
+                 network().shares_host(target) ? own_.file() : Descriptor());
+}
+
+void Window::met(int rank) {
+  if (!network().shares_host(rank)) on_one_host_ = false;
+  tell_of_memory(rank);
 }
 
 void Window::meet(int from, std::size_t bytes, Descriptor file) {
@@ -45,7 +56,7 @@ void Window::meet(int from, std::size_t bytes, Descriptor file) {
 }
 
 void Window::require_within(int target, std::size_t offset, std::size_t bytes) {
-  const std::size_t room = *other(target).bytes;
+  const std::size_t room = other(target).bytes.value();
   if (offset > room || bytes > room - offset)
     throw std::logic_error("window: a write beyond the end of the target's memory");
 }
@@ -57,8 +68,8 @@ std::span<std::byte> Window::bytes_at(int target, std::size_t offset, std::size_
 }
 
 void Window::put(std::span<const std::byte> bytes, int target, std::size_t offset) {
+  if (bytes.empty() || !other(target).bytes) return;
   require_within(target, offset, bytes.size());
-  if (bytes.empty()) return;
   if (network().shares_host(target)) {
     std::memcpy(bytes_at(target, offset, bytes.size()).data(), bytes.data(), bytes.size());
     return;
@@ -69,6 +80,7 @@ void Window::put(std::span<const std::byte> bytes, int target, std::size_t offse
 }
 
 void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
+  if (!other(target).bytes) return;
   require_within(target, offset, sizeof word);
   if (network().shares_host(target)) {
     word_of(bytes_at(target, offset, sizeof word)).store(word, std::memory_order_release);
@@ -81,7 +93,7 @@ void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
 
 // One question at a time: what is begun while it is under way is asked about afterwards.
 bool Window::flush(int target) {
-  if (network().shares_host(target)) return true;
+  if (!other(target).bytes || network().shares_host(target)) return true;
   const auto alone = network().lock();
   Other& there = other(target);
   if (there.done == there.begun) return true;
@@ -108,6 +120,7 @@ void Window::sync() {
 int Window::patience() const { return 64; }
 
 std::optional<std::uint64_t> Window::peek(int target, std::size_t offset) {
+  if (!other(target).bytes) return std::nullopt;
   require_within(target, offset, sizeof(std::uint64_t));
   if (network().shares_host(target))
     return word_of(bytes_at(target, offset, sizeof(std::uint64_t))).load(std::memory_order_acquire);

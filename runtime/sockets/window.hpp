@@ -2,6 +2,7 @@
 // The memories of all members. Where members share a host, a put is a copy into the other's memory, which is there when
 // the call returns, and a store is a released one. Between hosts it is a frame, which the receiver writes to its offset
 // while it polls; the answer to a flush comes after all that was sent before.
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,14 +27,16 @@ class Window final : public Channel, public RemoteMemory {
   int patience() const override;
   std::optional<std::uint64_t> peek(int target, std::size_t offset) override;
   std::vector<int> gone() const override { return network().gone(); }
+  bool is_here(int target) const override { return network().is_here(target); }
 
   std::optional<std::span<std::byte>> destination_of(int from, const Frame& frame) override;
   void arrived(int from, const Frame& frame, RawBytes body, Descriptor file) override;
+  void met(int rank) override;
 
  private:
   /// Another member's memory.
   struct Other {
-    std::optional<std::size_t> bytes;  // none: it has not said yet
+    std::optional<std::size_t> bytes;  // none: it has not said yet, or is not there
     std::optional<SharedBlock> here;   // where it shares this host
     // Elsewhere: how many operations were begun, asked about and answered for; and the word that was asked for.
     std::uint64_t begun = 0, asked = 0, done = 0;
@@ -45,11 +48,13 @@ class Window final : public Channel, public RemoteMemory {
   std::span<std::byte> bytes_at(int target, std::size_t offset, std::size_t bytes);
   void require_within(int target, std::size_t offset, std::size_t bytes);
   std::span<std::byte> own_bytes(std::uint64_t offset, std::uint64_t bytes);
+  void tell_of_memory(int target);
   void meet(int from, std::size_t bytes, Descriptor file);
 
   SharedBlock own_;
   std::vector<Other> others_;
-  bool on_one_host_, others_go_on_;
+  std::atomic<bool> on_one_host_;
+  bool others_go_on_;
   std::chrono::steady_clock::time_point polled_{};
 };
 

@@ -29,6 +29,7 @@ Summary Endings::finished() { return membership_.survivors.may_die() ? finish_al
 /// waits for all ranks: the caller ends the process.
 Summary Endings::finish_alive() {
   Summary summary;
+  if (run_.late != nullptr) run_.late->close_places();
   const bool here = membership_.survivors.attempt_together([&] { summary = finish(); });
   evaluations_.remove_snapshots();
   const bool reports = here && membership_.reports();
@@ -133,6 +134,7 @@ bool Endings::nobody_dies(const std::function<void()>& work) {
 
 /// Whether a signal has brought every rank here.
 bool Endings::all_come() {
+  if (run_.others_may_come()) return false;  // nobody knows who all are
   bool all_here = false;
   const auto meet = [&] {
     membership_.survivors.forget_the_dead();
@@ -163,7 +165,8 @@ void Endings::stopped(const Stop& stop) {
   const bool all_came = all_come();
   const auto save = [&] {
     if (run_.spares() > 0)
-      membership_.participant.communication().run([&] { membership_.farewell->keep(membership_.first_processes()); });
+      membership_.participant.communication().run(
+          [&] { membership_.farewell->keep(membership_.first_processes(run_)); });
     if (!stop.together) checkpoints_.write_when_settled(stop.in_order);
   };
   const bool all_live = all_came && nobody_dies(save);
@@ -174,7 +177,8 @@ void Endings::stopped(const Stop& stop) {
     membership_.record.diary.finish(summary, *membership_.farewell, result(), membership_.reports());
   };
   if (!all_live || !nobody_dies([&] { membership_.participant.communication().run(finish); })) {
-    summary.message += all_came ? "; a rank has died meanwhile" : "; not every rank has received the signal";
+    if (!run_.others_may_come())
+      summary.message += all_came ? "; a rank has died meanwhile" : "; not every rank has received the signal";
     if (membership_.reports()) membership_.record.diary.end(summary);
   }
   if (membership_.reports()) membership_.record.diary.take_over_folder();

@@ -62,6 +62,7 @@ Run::Run(const Job& job, const RunPlan& of, const TrainOptions& with, std::strin
     : plan(of),
       options(with),
       process(job.rank()),
+      late(job.late_members()),
       id(std::move(run_id)),
       data(load_data(plan.parts())),
       length(plan.length(data.train->size(), plan.ranks(job.ranks()))) {}
@@ -88,16 +89,19 @@ Membership::Membership(const Job& job, const Run& run, Parameters& replica)
       participant(job.transport(), std::make_shared<const Topology>(run.plan.topology(job.ranks())),
                   *run.plan.parts().exchange, replica,
                   {.iterations_per_epoch = run.length.iterations_per_epoch,
-                   .failure_timeout = failure_timeout(run, communicator->size()),
+                   .start_from_rank_0 = !run.is_late(),
+                   .failure_timeout = failure_timeout(run, communicator->size() + run.plan.parts().on_failure.joins),
                    .spares = run.spares(),
+                   .vacant = run.plan.parts().on_failure.vacant,
                    .may_take = run.options.may_take,
                    .stall_timeout =
                        run.options.shares_process ? std::chrono::nanoseconds{0} : run.plan.parts().on_failure.ending(),
                    .interrupted = [this, &run] { return interrupted(run); }}),
-      survivors(participant, *communicator) {}
+      survivors(participant, *communicator, run.plan.parts().on_failure.vacant) {}
 
-std::vector<int> Membership::first_processes() const {
-  std::vector<int> first(static_cast<std::size_t>(participant.edges().topology().ranks()));
+std::vector<int> Membership::first_processes(const Run& run) const {
+  const int taken = participant.edges().topology().ranks() - run.plan.parts().on_failure.vacant;
+  std::vector<int> first(static_cast<std::size_t>(taken));
   std::iota(first.begin(), first.end(), 0);
   return first;
 }

@@ -28,7 +28,11 @@ namespace hearsay {
 struct Run {
   Run(const Job& job, const RunPlan& plan, const TrainOptions& options, std::string id);
 
-  int spares() const { return plan.parts().on_failure.spares; }
+  /// Processes that begin without a vertex, there from the start or later.
+  int spares() const { return plan.parts().on_failure.without_vertex(); }
+  /// Others may come later: `late` lets them in, or has let this process in.
+  bool others_may_come() const { return plan.parts().on_failure.joins > 0; }
+  bool is_late() const { return late != nullptr && late->is_late(); }
   bool lockstep() const { return plan.parts().exchange->schedule() == Schedule::lockstep; }
   /// Lockstep ranks end after the same iteration. Where ranks are threads of a process all see the same signal, at
   /// times of their own.
@@ -36,7 +40,8 @@ struct Run {
 
   const RunPlan& plan;
   const TrainOptions& options;
-  const int process;  ///< its number in the job
+  const int process;        ///< its number in the job
+  LateMembers* const late;  ///< null where nobody can come later
   const std::string id;
   const StopSignal stop;
   const DataSet data;
@@ -74,8 +79,8 @@ struct Membership {
   int vertex() const { return participant.edges().rank(); }
   /// Whether this rank writes what one rank writes.
   bool reports() const { return survivors.reports(); }
-  /// The processes that begin at a vertex: those that are no spares.
-  std::vector<int> first_processes() const;
+  /// The processes that begin at a vertex: those that are no spares, and have not come later.
+  std::vector<int> first_processes(const Run& run) const;
   void begin_log(const Run& run) {
     record.log.emplace(RunLog::Sources{run.plan, run.options, participant, run.length, record.diary});
   }

@@ -1,5 +1,6 @@
 #include "runtime/training/session.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "runtime/training/checkpoints.hpp"
 #include "runtime/training/endings.hpp"
 #include "runtime/training/evaluations.hpp"
+#include "runtime/training/process/beginning.hpp"
 #include "runtime/training/process/same_run.hpp"
 #include "runtime/training/rank.hpp"
 #include "runtime/training/set_up.hpp"
@@ -21,8 +23,9 @@ namespace {
 class Session {
  public:
   Session(const Job& job, const RunPlan& plan, const TrainOptions& options, std::string run_id,
-          std::shared_ptr<RunFolder> folder)
-      : run_(job, plan, options, std::move(run_id)),
+          std::shared_ptr<RunFolder> folder, std::optional<Beginning> told)
+      : told_(std::move(told)),
+        run_(job, plan, options, std::move(run_id)),
         learner_(job, run_),
         membership_(job, run_, learner_.model.replica()),
         evaluator_(learner_.model, test_set(run_.data), *membership_.communicator,
@@ -37,6 +40,7 @@ class Session {
  private:
   void prepare();
   void share_beginning();
+  Beginning agreed_beginning();
   bool join();
   void tell_that_it_mixes();
   bool observe(Iteration k, double loss);
@@ -44,6 +48,7 @@ class Session {
   bool go_on_together(Iteration done);
   bool go_on_alone();
 
+  const std::optional<Beginning> told_;  // to one that has come later
   Run run_;
   Learner learner_;
   Membership membership_;
@@ -60,9 +65,10 @@ class Session {
 /// All ranks start from the same model and together.
 void Session::prepare() {
   membership_.participant.communication().run([&] {
+    if (run_.is_late()) return;
     broadcast_other_state(learner_.model, *membership_.communicator);
     if (run_.spares() == 0 || membership_.participant.spare() != nullptr) return;
-    membership_.communicator->keep(membership_.first_processes());
+    membership_.communicator->keep(membership_.first_processes(run_));
   });
   if (run_.process == 0 && !run_.data.vocabulary.empty())
     membership_.record.diary.write([this] {
@@ -84,19 +90,28 @@ void Session::prepare() {
   if (run_.spares() > 0) share_beginning();
 }
 
-/// Rank 0 tells spares where the others begin. Collective over all processes.
+/// Rank 0 tells spares where the others begin, and all tell it those who come later.
 void Session::share_beginning() {
-  std::vector<std::int64_t> counts{static_cast<std::int64_t>(checkpoints_.written()),
-                                   membership_.record.before.iterations, evaluations_.done()};
-  double seconds = membership_.record.log ? membership_.record.log->seconds_before() : 0.0;
-  membership_.participant.communication().run([&] {
-    membership_.farewell->broadcast(std::as_writable_bytes(std::span(counts)), 0);
-    membership_.farewell->broadcast(std::as_writable_bytes(std::span(&seconds, 1)), 0);
-  });
-  checkpoints_.go_on_after(static_cast<std::uint64_t>(counts[0]));
-  membership_.record.before = {.iterations = counts[1], .seconds = seconds};
-  evaluations_.begin_after(counts[2]);
+  const Beginning beginning = told_ ? *told_ : agreed_beginning();
+  checkpoints_.go_on_after(static_cast<std::uint64_t>(beginning.checkpoints));
+  membership_.record.before = {.iterations = beginning.iterations, .seconds = beginning.seconds};
+  evaluations_.begin_after(beginning.evaluations);
+  const double seconds = beginning.seconds + (told_ ? std::max(0.0, unix_seconds() - beginning.began_unix_s) : 0.0);
   began_ = membership_.participant.ledger().now() - std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+  if (run_.late != nullptr) run_.late->welcome(beginning.packed());
+}
+
+/// Collective over all processes that have started together.
+Beginning Session::agreed_beginning() {
+  Beginning beginning{.configuration = hash_of(run_.plan.config_yaml()),
+                      .checkpoints = static_cast<std::int64_t>(checkpoints_.written()),
+                      .iterations = membership_.record.before.iterations,
+                      .evaluations = evaluations_.done(),
+                      .seconds = membership_.record.log ? membership_.record.log->seconds_before() : 0.0,
+                      .began_unix_s = unix_seconds()};
+  membership_.participant.communication().run([&] { beginning.share(*membership_.farewell); });
+  beginning.run_id = run_.id;
+  return beginning;
 }
 
 /// False if a spare is not needed. Else it trains from now on at the vertex of a rank that has died, on that rank's
@@ -219,6 +234,25 @@ std::string common_run_id(Communicator& communicator, std::string of_rank_0) {
   return of_rank_0;
 }
 
+/// Where others may come later: lets them come, or, in one that has come, waits for what it is told.
+std::optional<Beginning> open_places(const Job& job, const RunPlan& plan) {
+  const OnFailure& members = plan.parts().on_failure;
+  if (members.joins == 0) return std::nullopt;
+  LateMembers* const late = job.late_members();
+  if (late == nullptr)
+    throw ConfigError("train.joins: others can join a job that is started without MPI, on two ranks or more: " +
+                      std::string("`hearsay launch -n P --recover hearsay train …`, torchrun, or a shell loop with "
+                                  "HEARSAY_RANK and HEARSAY_RANKS"));
+  late->open_places(job.ranks() + members.vacant, members.joins);
+  if (!late->is_late()) return std::nullopt;
+  Beginning told = Beginning::unpacked(late->await_welcome([] {}));
+  if (told.configuration != hash_of(plan.config_yaml()))
+    throw ConfigError(
+        "the job has another configuration than this process; join it with the configuration that it "
+        "was started with (config.yaml in its run folder)");
+  return told;
+}
+
 }  // namespace
 
 void require_device(const RunPlan& plan) {
@@ -236,7 +270,7 @@ bool has_complete_checkpoint(const Job& job, const RunPlan& plan, std::string ru
 Summary train(const Job& job, const RunPlan& plan, const TrainOptions& options) {
   std::shared_ptr<RunFolder> folder = options.folder;
   std::string run_id = folder ? folder->id() : "";
-  {
+  if (const LateMembers* const late = job.late_members(); late == nullptr || !late->is_late()) {
     const auto communicator = job.communicator();
     require_same_run(*communicator, plan.config_yaml());
     static_cast<void>(plan.topology(job.ranks()));  // a P that does not fit leaves no run folder
@@ -247,10 +281,12 @@ Summary train(const Job& job, const RunPlan& plan, const TrainOptions& options) 
     }
     run_id = common_run_id(*communicator, std::move(run_id));
   }
+  const std::optional<Beginning> told = open_places(job, plan);
+  if (told) run_id = told->run_id;
   if (!folder && plan.parts().on_failure.others_go_on)
     folder = std::make_shared<RunFolder>(RunFolder::shared(plan.report().directory, run_id));
   use_threads(plan.parts().threads);
-  Session session(job, plan, options, run_id, std::move(folder));
+  Session session(job, plan, options, run_id, std::move(folder), told);
   return session.run();
 }
 

@@ -8,7 +8,8 @@
 
 namespace hearsay {
 FailureDetector::FailureDetector(RemoteMemory& memory, int process, std::vector<std::size_t> offsets,
-                                 std::vector<int> slots, std::chrono::nanoseconds timeout, Ledger& ledger, int spares)
+                                 std::vector<int> slots, std::chrono::nanoseconds timeout, Ledger& ledger, int spares,
+                                 int vacant)
     : memory_(memory),
       ledger_(ledger),
       process_(process),
@@ -22,6 +23,7 @@ FailureDetector::FailureDetector(RemoteMemory& memory, int process, std::vector<
       left_(offsets_.size()),
       roles_(offsets_.size()) {
   memory_.look_again_within(std::chrono::duration<double>(timeout_ / (2 * beats_in_timeout)).count());
+  for (int vertex = vertices_ - vacant; vertex < vertices_; ++vertex) note_death({vertex, 0.0, false});
 }
 
 std::vector<FailureDetector::Death> FailureDetector::deaths() const {
@@ -32,7 +34,7 @@ std::vector<FailureDetector::Death> FailureDetector::deaths() const {
 std::vector<int> FailureDetector::living() const {
   std::vector<int> all;
   for (int r = 0; r < processes(); ++r)
-    if (alive(r)) all.push_back(r);
+    if (alive(r) && memory_.is_here(r)) all.push_back(r);
   return all;
 }
 
@@ -67,7 +69,7 @@ std::vector<int> FailureDetector::participants() const {
 std::optional<int> FailureDetector::vertex_to_take(
     const std::function<std::vector<int>(int vertex)>& neighbours) const {
   for (int r = vertices_; r < process_; ++r)
-    if (alive(r) && !has_left(r) && !vertex_of(r)) return std::nullopt;
+    if (memory_.is_here(r) && alive(r) && !has_left(r) && !vertex_of(r)) return std::nullopt;
   for (int vertex = 0; vertex < vertices_; ++vertex) {
     if (alive(holder(vertex))) continue;
     const auto near = neighbours(vertex);
@@ -202,11 +204,15 @@ void FailureDetector::believe(int process, std::chrono::nanoseconds now) {
 
 void FailureDetector::bury(int process, std::chrono::nanoseconds now) {
   peers_[static_cast<std::size_t>(process)].heard = now;
+  note_death({.process = process, .at_s = std::chrono::duration<double>(ledger_.since_start()).count()});
+}
+
+void FailureDetector::note_death(const Death& death) {
   {
     const std::lock_guard lock(mutex_);
-    deaths_.push_back({.process = process, .at_s = std::chrono::duration<double>(ledger_.since_start()).count()});
+    deaths_.push_back(death);
   }
-  dead_[static_cast<std::size_t>(process)].store(true, std::memory_order_release);
+  dead_[static_cast<std::size_t>(death.process)].store(true, std::memory_order_release);
   count_.fetch_add(1, std::memory_order_release);
   changes_.fetch_add(1, std::memory_order_release);
 }

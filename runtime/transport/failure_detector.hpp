@@ -17,6 +17,8 @@
 //   a spare takes a vertex          once, and says so; spares do so in their order, so that nobody has to agree
 //   it takes part                   from when it has a model: then evaluation and reports count on it
 //   who has taken a vertex last     works there: the spare of the highest number, else the one that began there
+// A vertex may be vacant from the start: then it is as if its process were dead, though nobody has died. A spare may
+// come later (train.joins): until the transport knows it, it is not there for anybody.
 // A word says whether it is whole (whole_word.hpp).
 // Cost: 8 (1 + ⌈P / 32⌉) bytes (8 more with spares) to every other process, `beats_in_timeout` times in `timeout`; P
 // times as much memory.
@@ -48,6 +50,7 @@ class FailureDetector {
   struct Death {
     int process;
     double at_s;  ///< on the ledger's clock, since they started together: when this process first held it for dead
+    bool was_there = true;  ///< false: its vertex was vacant from the start
   };
 
   /// A spare that takes part at the vertex of a dead process.
@@ -61,9 +64,9 @@ class FailureDetector {
     return static_cast<std::size_t>(processes) * row_words(processes, spares) * sizeof(std::uint64_t);
   }
   /// `offsets`: where the rows begin in the memory of each process. `slots`: which edge of the ledger each of them is,
-  /// or −1.
+  /// or −1. `vacant`: so many vertices, the last, have had nobody yet.
   FailureDetector(RemoteMemory& memory, int process, std::vector<std::size_t> offsets, std::vector<int> slots,
-                  std::chrono::nanoseconds timeout, Ledger& ledger, int spares = 0);
+                  std::chrono::nanoseconds timeout, Ledger& ledger, int spares = 0, int vacant = 0);
 
   // --- any thread ---
   bool alive(int process) const { return !dead_[static_cast<std::size_t>(process)].load(std::memory_order_acquire); }
@@ -71,6 +74,7 @@ class FailureDetector {
   int dead() const { return count_.load(std::memory_order_acquire); }
   /// In the order in which this process has learnt of them.
   std::vector<Death> deaths() const;
+  /// Those who have not come yet are left out.
   std::vector<int> living() const;
   /// A process that the job does not need any more says so before it leaves, and is missed by nobody.
   void leave() { leaving_.store(true, std::memory_order_release); }
@@ -131,6 +135,7 @@ class FailureDetector {
   void learn_role(int spare, std::chrono::nanoseconds now);
   void believe(int process, std::chrono::nanoseconds now);
   void bury(int process, std::chrono::nanoseconds now);
+  void note_death(const Death& death);
   void notice_life(int process, std::chrono::nanoseconds now);
   bool finish_beat();
   void beat(std::chrono::nanoseconds now);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/transport/communicator.hpp"
+#include "runtime/transport/late_members.hpp"
 #include "runtime/transport/notices.hpp"
 #include "runtime/transport/transport.hpp"
 
@@ -20,6 +21,7 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   virtual int rank() const = 0;
+  /// How many have started together; one that comes later has a higher rank.
   virtual int ranks() const = 0;
   /// This host's name, for people.
   virtual std::string host() const = 0;
@@ -31,6 +33,8 @@ class Job {
   virtual std::unique_ptr<Communicator> communicator(std::function<void()> idle) const = 0;
   virtual std::unique_ptr<Transport> transport() const = 0;  ///< Collective.
   virtual Notices& notices() = 0;
+  /// Null where nobody can come after the start.
+  virtual LateMembers* late_members() const { return nullptr; }
   /// Whether the others may go on where a process has died: nobody ends them.
   virtual bool outlives_a_rank() const = 0;
   /// Ends every rank of the job with this exit code. Any thread; never returns.

@@ -51,6 +51,12 @@ class RemoteMemory {
   /// The ranks of which the transport itself knows that they are gone, in the order in which it has learnt of them; it
   /// need not know of any. Any thread.
   virtual std::vector<int> gone() const { return {}; }
+  /// Whether a process is at this place, as far as the transport knows: some may come later. What is put to one that is
+  /// not there is lost. Any thread.
+  virtual bool is_here(int target) const {
+    static_cast<void>(target);
+    return true;
+  }
 };
 
 }  // namespace hearsay

@@ -16,7 +16,8 @@ int launch_command(const LaunchArguments& arguments) {
                       ": which program? As in `hearsay launch -n 4 hearsay train CONFIG`");
   std::vector<std::string> words = arguments.words;
   if (words.front() == "hearsay") words.front() = std::filesystem::read_symlink("/proc/self/exe").string();
-  return launch_here({.ranks = arguments.ranks, .words = std::move(words), .recover = arguments.recover});
+  return launch_here(
+      {.ranks = arguments.ranks, .words = std::move(words), .recover = arguments.recover, .job = arguments.job});
 }
 
 }  // namespace hearsay

@@ -125,6 +125,14 @@ std::unique_ptr<Job> started_job() try {
   leave(static_cast<int>(error.code()));
 }
 
+/// A process that fails to join, or leaves what it has joined, ends nobody but itself.
+[[noreturn]] void leave_alone() {
+  const Failure failure = failure_in_flight();
+  say("hearsay:", failure.message);
+  note_exit_code(failure.code);
+  leave(failure.code);
+}
+
 /// Ends the process of the rank that has reported.
 [[noreturn]] void leave_written(const Summary& summary) {
   try {
@@ -148,7 +156,8 @@ void warn(const Job& job, const std::string& words) {
 /// After all that can be wrong before. `folder`: of rank 0.
 int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::shared_ptr<RunFolder> folder,
                     const Job& job, StartWatch& start) {
-  const bool goes_on = plan.parts().on_failure.others_go_on && job.ranks() > 1;
+  const OnFailure& members = plan.parts().on_failure;
+  const bool goes_on = members.others_go_on && (job.ranks() > 1 || members.joins > 0);
   const bool recovers = goes_on && job.outlives_a_rank();
   // Where ranks may die, any of them may have to tell.
   ProgressDisplay display(job.rank() == 0 || recovers ? arguments.progress : ProgressMode::off, stderr);
@@ -191,6 +200,21 @@ int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::s
   }
 }
 
+int join_command(const TrainArguments& arguments, JobSlot& job) try {
+  const ChosenRun run = read_run(arguments);
+  run.check();
+  if (run.plan().parts().on_failure.joins == 0)
+    throw ConfigError("--join " + *arguments.join +
+                      ": a job that others may join has train.joins in its configuration, and on_failure: continue");
+  StartWatch start;
+  job = join_job(*arguments.join, {.build = std::string(full_version)});
+  return train_in_folder(arguments, run.plan(), nullptr, *job, start);
+} catch (const DivergenceError&) {
+  throw;
+} catch (...) {
+  leave_alone();
+}
+
 }  // namespace
 
 void require_ranks(int ranks) {
@@ -222,6 +246,7 @@ int train_command(const TrainArguments& given, JobSlot& job) {
     if (launched_rank() == 0) std::printf("%s", yaml.c_str());  // to be read back as it is
     return 0;
   }
+  if (arguments.join) return join_command(arguments, job);
   StartWatch start;
   job = started_job();
   if (arguments.dry_run) return dry_run_command(arguments, *job);

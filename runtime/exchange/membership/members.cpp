@@ -18,7 +18,7 @@ Members::Members(RemoteMemory& memory, const MemoryMap& map, const Seats& seats,
       count_(map.counts_batches ? std::make_unique<JobCount>(memory, seats, process, map.ring_bytes, ledger)
                                 : nullptr) {
   if (options.failure_timeout.count() > 0) {
-    failures_ = make_failure_detector(memory, map, ledger, options.failure_timeout);
+    failures_ = make_failure_detector(memory, map, ledger, options);
     if (!seats_.is_spare(process_)) attached_ = seats_.topology().neighbourhood(process_).neighbours;
   } else if (options.stall_timeout.count() > 0) {
     pulse_ = std::make_unique<Pulse>(memory, process_, rows(map), options.stall_timeout, clock);
@@ -33,16 +33,15 @@ std::vector<std::size_t> Members::rows(const MemoryMap& map) const {
 }
 
 std::unique_ptr<FailureDetector> Members::make_failure_detector(RemoteMemory& memory, const MemoryMap& map,
-                                                                Ledger& ledger,
-                                                                std::chrono::nanoseconds timeout) const {
+                                                                Ledger& ledger, const DeathOptions& options) const {
   std::vector<int> slots(static_cast<std::size_t>(seats_.processes()), -1);
   if (!seats_.is_spare(process_)) {
     const std::vector<int> neighbours = seats_.topology().neighbourhood(process_).neighbours;
     for (std::size_t e = 0; e < neighbours.size(); ++e)
       slots[static_cast<std::size_t>(neighbours[e])] = static_cast<int>(e);
   }
-  return std::make_unique<FailureDetector>(memory, process_, rows(map), std::move(slots), timeout, ledger,
-                                           seats_.spares());
+  return std::make_unique<FailureDetector>(memory, process_, rows(map), std::move(slots), options.failure_timeout,
+                                           ledger, seats_.spares(), options.vacant);
 }
 
 double Members::job_iterations(Iteration k) const {

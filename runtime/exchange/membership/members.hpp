@@ -25,6 +25,8 @@ struct DeathOptions {
   /// Where it is the end: a process that has not moved for so long while others waited ends the job, too. 0: nobody
   /// looks.
   std::chrono::nanoseconds stall_timeout{0};
+  /// So many vertices, the last, are empty at the start.
+  int vacant = 0;
 
   /// Bytes that the rows of a failure detector, or a pulse, add to the memory of a process.
   std::size_t bytes(int processes, int spares) const;
@@ -66,7 +68,7 @@ class Members {
  private:
   std::vector<std::size_t> rows(const MemoryMap& map) const;
   std::unique_ptr<FailureDetector> make_failure_detector(RemoteMemory& memory, const MemoryMap& map, Ledger& ledger,
-                                                         std::chrono::nanoseconds timeout) const;
+                                                         const DeathOptions& options) const;
   void begin_edge(std::size_t edge, int process, Edges& edges, CommunicationEngine& engine);
   void drop_dead();
 

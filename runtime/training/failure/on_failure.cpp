@@ -30,13 +30,28 @@ OnFailure read_on_failure(Config& train, const ExchangePlan& exchange) {
   train.require(spares == 0 || go_on, "spares",
                 "spares take the places of ranks that have died: they need on_failure: continue, without which a death "
                 "ends the job");
+  const auto joins = train.integer(
+      "joins", 0, Range::between(0, 10'000),
+      "on_failure: continue, without MPI: so many processes may come later (`hearsay train --join`); each "
+      "takes a vertex that is vacant, or a dead rank's, with a neighbour's model and a share of the data");
+  const auto vacant =
+      train.integer("vacant", 0, Range::between(0, 10'000),
+                    "vertices of the graph that are empty at the start, beside those of the processes that are "
+                    "started: for those who come later; their shares of the data wait for them");
+  train.require(joins == 0 || go_on, "joins", "who comes later needs on_failure: continue");
+  train.require(vacant <= joins, "vacant",
+                "a vertex that is empty is for somebody who comes later: let train.joins be as many, or more");
+  train.require(vacant == 0 || spares == 0, "vacant",
+                "spares would take the empty vertices at once: start more processes instead, or leave spares out");
   return {.others_go_on = go_on,
           .timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9)),
-          .spares = static_cast<int>(spares)};
+          .spares = static_cast<int>(spares),
+          .joins = static_cast<int>(joins),
+          .vacant = static_cast<int>(vacant)};
 }
 
 int OnFailure::ranks(int processes) const {
-  if (spares == 0 || spares < processes) return processes - spares;
+  if (spares == 0 || spares < processes) return processes - spares + vacant;
   throw ConfigError("train.spares: " + std::to_string(spares) + " of " + std::to_string(processes) +
                     " processes would wait for somebody's place, and nobody train; start more of them (-n), or have "
                     "fewer spares");

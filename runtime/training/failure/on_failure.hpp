@@ -11,13 +11,18 @@ struct OnFailure {
   bool others_go_on = false;  ///< on_failure: continue
   std::chrono::nanoseconds timeout{0};
   int spares = 0;  ///< processes of the job that wait to replace somebody
+  int joins = 0;   ///< processes that may come later
+  int vacant = 0;  ///< vertices of the graph that are empty until somebody comes
 
   /// ParticipantOptions::failure_timeout: 0 where a death is the end of the job.
   std::chrono::nanoseconds going_on() const { return others_go_on ? timeout : std::chrono::nanoseconds{0}; }
   /// ParticipantOptions::stall_timeout.
   std::chrono::nanoseconds ending() const { return others_go_on ? std::chrono::nanoseconds{0} : timeout; }
-  /// How many of so many processes train: all but the spares. Throws ConfigError if that is nobody.
+  /// Vertices of the graph where so many processes start: all but the spares have one, and some are vacant. Throws
+  /// ConfigError if nobody trains.
   int ranks(int processes) const;
+  /// Processes without a vertex, there from the start or later.
+  int without_vertex() const { return spares + joins; }
 };
 
 /// Complains where `exchange` cannot go on without a rank.

@@ -82,11 +82,13 @@ std::vector<LostRank> Survivors::lost(double began_s) const {
   std::vector<LostRank> all;
   FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return all;
-  for (const FailureDetector::Death& death : failures->deaths())
+  for (const FailureDetector::Death& death : failures->deaths()) {
+    if (!death.was_there) continue;
     all.push_back({.rank = failures->vertex_of(death.process),
                    .process = death.process,
                    .at_s = std::max(0.0, death.at_s - began_s),
                    .iterations = static_cast<Iteration>(participant_.members().batches_of(death.process))});
+  }
   return all;
 }
 

@@ -27,8 +27,9 @@ class RankDied : public CommunicationError {
 class Survivors {
  public:
   /// Both must outlive it. `communicator`: what the operations go through; its `idle` calls `require_all_alive`.
-  Survivors(Participant& participant, Communicator& communicator)
-      : participant_(participant), communicator_(communicator) {}
+  /// `vacant`: vertices that are empty from the start, which are no deaths.
+  Survivors(Participant& participant, Communicator& communicator, int vacant)
+      : participant_(participant), communicator_(communicator), known_(vacant) {}
 
   /// Whether ranks may die without the job.
   bool may_die() const { return participant_.members().failures() != nullptr; }
@@ -65,7 +66,7 @@ class Survivors {
   Communicator& communicator_;
   bool somebody_has_left() const;
 
-  std::atomic<int> known_{0};                                  // what had changed when the attempt began
+  std::atomic<int> known_;                                     // what had changed when the attempt began
   std::vector<int> members_{};                                 // of the attempt
   mutable std::optional<std::chrono::nanoseconds> left_at_{};  // when one of them was first known to have left
 };

@@ -1,0 +1,68 @@
+#include "runtime/training/process/beginning.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <span>
+
+#include "base/error.hpp"
+#include "base/hash.hpp"
+
+namespace hearsay {
+namespace {
+
+struct Numbers {
+  std::uint64_t configuration;
+  std::array<std::int64_t, 3> counts;
+  std::array<double, 2> times;
+};
+
+Numbers numbers_of(const Beginning& beginning) {
+  return {.configuration = beginning.configuration,
+          .counts = {beginning.checkpoints, beginning.iterations, beginning.evaluations},
+          .times = {beginning.seconds, beginning.began_unix_s}};
+}
+
+void take(Beginning& beginning, const Numbers& numbers) {
+  beginning.configuration = numbers.configuration;
+  beginning.checkpoints = numbers.counts[0];
+  beginning.iterations = numbers.counts[1];
+  beginning.evaluations = numbers.counts[2];
+  beginning.seconds = numbers.times[0];
+  beginning.began_unix_s = numbers.times[1];
+}
+
+}  // namespace
+
+void Beginning::share(Communicator& communicator) {
+  Numbers numbers = numbers_of(*this);
+  communicator.broadcast(std::as_writable_bytes(std::span(&numbers, 1)), 0);
+  take(*this, numbers);
+}
+
+std::vector<std::byte> Beginning::packed() const {
+  const Numbers numbers = numbers_of(*this);
+  std::vector<std::byte> bytes(sizeof numbers + run_id.size());
+  std::memcpy(bytes.data(), &numbers, sizeof numbers);
+  std::memcpy(bytes.data() + sizeof numbers, run_id.data(), run_id.size());
+  return bytes;
+}
+
+Beginning Beginning::unpacked(const std::vector<std::byte>& bytes) {
+  Numbers numbers;
+  if (bytes.size() <= sizeof numbers)
+    throw CommunicationError("the job says something that this process does not understand; start the same program");
+  std::memcpy(&numbers, bytes.data(), sizeof numbers);
+  Beginning beginning;
+  take(beginning, numbers);
+  beginning.run_id.assign(reinterpret_cast<const char*>(bytes.data()) + sizeof numbers, bytes.size() - sizeof numbers);
+  return beginning;
+}
+
+std::uint64_t hash_of(const std::string& text) { return xxh3(std::as_bytes(std::span(text))); }
+
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace hearsay

@@ -1,0 +1,31 @@
+#pragma once
+// Where the ranks of a run begin, as those are told who do not begin with them: spares, and who comes later.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/transport/communicator.hpp"
+
+namespace hearsay {
+
+struct Beginning {
+  std::string run_id{};
+  std::uint64_t configuration = 0;  ///< a hash
+  std::int64_t checkpoints = 0;     ///< written in earlier parts of the run, as the next three
+  std::int64_t iterations = 0;
+  std::int64_t evaluations = 0;
+  double seconds = 0.0;
+  double began_unix_s = 0.0;
+
+  /// All but the id: rank 0's, on all of them. Collective.
+  void share(Communicator& communicator);
+  std::vector<std::byte> packed() const;
+  /// Throws CommunicationError where it is something else.
+  static Beginning unpacked(const std::vector<std::byte>& bytes);
+};
+
+std::uint64_t hash_of(const std::string& text);
+double unix_seconds();
+
+}  // namespace hearsay
