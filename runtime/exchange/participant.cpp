@@ -51,6 +51,7 @@ std::unique_ptr<Communication> communicate(std::unique_ptr<Transport> transport,
                              .haste = waits ? Haste::somebody_waits : Haste::nobody_waits,
                              .reads_mailbox = plan.runs_on(*replica.device) ? replica.device.get() : nullptr,
                              .deaths = deaths(options),
+                             .others_began = options.others_began,
                              .interrupted = options.interrupted});
 }
 

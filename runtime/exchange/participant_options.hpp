@@ -40,6 +40,8 @@ struct ParticipantOptions {
   int spares = 0;
   /// So many vertices, the last, have nobody at the start: a spare may take one of them, too. Fewer than vertices.
   int vacant = 0;
+  /// When the others' clocks started (Ledger::since_start), where this rank comes later: ages are told from them.
+  std::optional<std::chrono::system_clock::time_point> others_began{};
   /// Asked now and then of a spare: whether it may take this vertex, which is empty.
   std::function<bool(int vertex)> may_take = [](int) { return true; };
   /// Where a death is the end of the job: a rank that has not moved for so long while others waited ends it, too. 0:

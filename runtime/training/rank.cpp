@@ -58,11 +58,13 @@ double compute(Learner& learner, const Run& run, Participant& participant) {
 
 }  // namespace
 
-Run::Run(const Job& job, const RunPlan& of, const TrainOptions& with, std::string run_id)
+Run::Run(const Job& job, const RunPlan& of, const TrainOptions& with, std::string run_id,
+         std::optional<Beginning> by_others)
     : plan(of),
       options(with),
       process(job.rank()),
       late(job.late_members()),
+      told(std::move(by_others)),
       id(std::move(run_id)),
       data(load_data(plan.parts())),
       length(plan.length(data.train->size(), plan.ranks(job.ranks()))) {}
@@ -93,6 +95,7 @@ Membership::Membership(const Job& job, const Run& run, Parameters& replica)
                    .failure_timeout = failure_timeout(run, communicator->size() + run.plan.parts().on_failure.joins),
                    .spares = run.spares(),
                    .vacant = run.plan.parts().on_failure.vacant,
+                   .others_began = run.told ? std::optional(run.told->clocks_began) : std::nullopt,
                    .may_take = run.options.may_take,
                    .stall_timeout =
                        run.options.shares_process ? std::chrono::nanoseconds{0} : run.plan.parts().on_failure.ending(),

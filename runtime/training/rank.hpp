@@ -14,6 +14,7 @@
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/process/agreement.hpp"
+#include "runtime/training/process/beginning.hpp"
 #include "runtime/training/process/rank_generator.hpp"
 #include "runtime/training/process/stop_signal.hpp"
 #include "runtime/training/run_log.hpp"
@@ -26,13 +27,14 @@ namespace hearsay {
 
 /// A run as this process was told of it: the plan, the data, the length.
 struct Run {
-  Run(const Job& job, const RunPlan& plan, const TrainOptions& options, std::string id);
+  Run(const Job& job, const RunPlan& plan, const TrainOptions& options, std::string id,
+      std::optional<Beginning> told = {});
 
   /// Processes that begin without a vertex, there from the start or later.
   int spares() const { return plan.parts().on_failure.without_vertex(); }
   /// Others may come later: `late` lets them in, or has let this process in.
   bool others_may_come() const { return plan.parts().on_failure.joins > 0; }
-  bool is_late() const { return late != nullptr && late->is_late(); }
+  bool is_late() const { return told.has_value(); }
   bool lockstep() const { return plan.parts().exchange->schedule() == Schedule::lockstep; }
   /// Lockstep ranks end after the same iteration. Where ranks are threads of a process all see the same signal, at
   /// times of their own.
@@ -40,8 +42,9 @@ struct Run {
 
   const RunPlan& plan;
   const TrainOptions& options;
-  const int process;        ///< its number in the job
-  LateMembers* const late;  ///< null where nobody can come later
+  const int process;                    ///< its number in the job
+  LateMembers* const late;              ///< null where nobody can come later
+  const std::optional<Beginning> told;  ///< where this process has come later
   const std::string id;
   const StopSignal stop;
   const DataSet data;

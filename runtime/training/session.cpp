@@ -24,8 +24,7 @@ class Session {
  public:
   Session(const Job& job, const RunPlan& plan, const TrainOptions& options, std::string run_id,
           std::shared_ptr<RunFolder> folder, std::optional<Beginning> told)
-      : told_(std::move(told)),
-        run_(job, plan, options, std::move(run_id)),
+      : run_(job, plan, options, std::move(run_id), std::move(told)),
         learner_(job, run_),
         membership_(job, run_, learner_.model.replica()),
         evaluator_(learner_.model, test_set(run_.data), *membership_.communicator,
@@ -48,7 +47,6 @@ class Session {
   bool go_on_together(Iteration done);
   bool go_on_alone();
 
-  const std::optional<Beginning> told_;  // to one that has come later
   Run run_;
   Learner learner_;
   Membership membership_;
@@ -92,23 +90,29 @@ void Session::prepare() {
 
 /// Rank 0 tells spares where the others begin, and all tell it those who come later.
 void Session::share_beginning() {
-  const Beginning beginning = told_ ? *told_ : agreed_beginning();
+  const Beginning beginning = run_.told ? *run_.told : agreed_beginning();
   checkpoints_.go_on_after(static_cast<std::uint64_t>(beginning.checkpoints));
   membership_.record.before = {.iterations = beginning.iterations, .seconds = beginning.seconds};
   evaluations_.begin_after(beginning.evaluations);
-  const double seconds = beginning.seconds + (told_ ? std::max(0.0, unix_seconds() - beginning.began_unix_s) : 0.0);
-  began_ = membership_.participant.ledger().now() - std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+  const std::chrono::duration<double> before(beginning.seconds);
+  const auto since =
+      run_.told ? std::chrono::system_clock::now() - beginning.training_began : std::chrono::nanoseconds{0};
+  began_ =
+      membership_.participant.ledger().now() - std::chrono::duration_cast<std::chrono::nanoseconds>(before) - since;
   if (run_.late != nullptr) run_.late->welcome(beginning.packed());
 }
 
 /// Collective over all processes that have started together.
 Beginning Session::agreed_beginning() {
-  Beginning beginning{.configuration = hash_of(run_.plan.config_yaml()),
+  const auto now = std::chrono::system_clock::now();
+  Beginning beginning{.run_id = {},
+                      .configuration = hash_of(run_.plan.config_yaml()),
                       .checkpoints = static_cast<std::int64_t>(checkpoints_.written()),
                       .iterations = membership_.record.before.iterations,
                       .evaluations = evaluations_.done(),
                       .seconds = membership_.record.log ? membership_.record.log->seconds_before() : 0.0,
-                      .began_unix_s = unix_seconds()};
+                      .training_began = now,
+                      .clocks_began = now - membership_.participant.ledger().since_start()};
   membership_.participant.communication().run([&] { beginning.share(*membership_.farewell); });
   beginning.run_id = run_.id;
   return beginning;

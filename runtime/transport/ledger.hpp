@@ -169,6 +169,8 @@ class Ledger {
   TimePoint now() const { return clock_(); }
   /// All ranks at once, or nearly: their clocks begin.
   void start_together() { start_ = now(); }
+  /// This rank comes later: the others have started so long ago.
+  void start_after(TimePoint others) { start_ = now() - others; }
   TimePoint since_start() const { return now() - start_; }
   bool watched() const { return observer_ != nullptr; }
   const EdgeCounters& edge(std::size_t i) const { return edges_[i]; }

@@ -21,7 +21,10 @@ Communication::Communication(std::unique_ptr<Transport> transport, const Edges& 
       members_(*memory_, options_.map, seats_, transport_->rank(), mailbox_, ledger_, transport_->clock(),
                options_.deaths),
       engine_(transport_->make_engine([this] { return progress(); })) {
-  ledger_.start_together();  // the memories were opened together, a moment ago
+  if (options_.others_began)
+    ledger_.start_after(std::chrono::system_clock::now() - *options_.others_began);
+  else
+    ledger_.start_together();  // the memories were opened together, a moment ago
 }
 
 Transport::Hooks Communication::hooks() {

@@ -1,9 +1,11 @@
 #pragma once
 // A rank's end of communication, in the order in which one part needs another: the transport, what is counted of it,
 // messages, memory and mailbox, what is known of the other processes, and the engine that drives all of it.
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "runtime/exchange/membership/edges.hpp"
@@ -26,6 +28,8 @@ class Communication {
     Haste haste = Haste::nobody_waits;
     Device* reads_mailbox = nullptr;  ///< a device that takes packets from where they lie; null: the processor copies
     DeathOptions deaths{};
+    /// When the others' clocks started, where this rank comes later.
+    std::optional<std::chrono::system_clock::time_point> others_began{};
     /// Ends waiting (a stop signal has come); must be cheap and safe to call from any thread.
     std::function<bool()> interrupted = [] { return false; };
   };

@@ -1,7 +1,6 @@
 #include "runtime/training/process/beginning.hpp"
 
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <span>
 
@@ -11,16 +10,23 @@
 namespace hearsay {
 namespace {
 
+using CalendarTime = std::chrono::system_clock::time_point;
+
 struct Numbers {
   std::uint64_t configuration;
   std::array<std::int64_t, 3> counts;
-  std::array<double, 2> times;
+  double seconds;
+  std::array<std::int64_t, 2> times;
 };
+
+std::int64_t count_of(CalendarTime time) { return time.time_since_epoch().count(); }
+CalendarTime time_of(std::int64_t count) { return CalendarTime(CalendarTime::duration(count)); }
 
 Numbers numbers_of(const Beginning& beginning) {
   return {.configuration = beginning.configuration,
           .counts = {beginning.checkpoints, beginning.iterations, beginning.evaluations},
-          .times = {beginning.seconds, beginning.began_unix_s}};
+          .seconds = beginning.seconds,
+          .times = {count_of(beginning.training_began), count_of(beginning.clocks_began)}};
 }
 
 void take(Beginning& beginning, const Numbers& numbers) {
@@ -28,8 +34,9 @@ void take(Beginning& beginning, const Numbers& numbers) {
   beginning.checkpoints = numbers.counts[0];
   beginning.iterations = numbers.counts[1];
   beginning.evaluations = numbers.counts[2];
-  beginning.seconds = numbers.times[0];
-  beginning.began_unix_s = numbers.times[1];
+  beginning.seconds = numbers.seconds;
+  beginning.training_began = time_of(numbers.times[0]);
+  beginning.clocks_began = time_of(numbers.times[1]);
 }
 
 }  // namespace
@@ -60,9 +67,5 @@ Beginning Beginning::unpacked(const std::vector<std::byte>& bytes) {
 }
 
 std::uint64_t hash_of(const std::string& text) { return xxh3(std::as_bytes(std::span(text))); }
-
-double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace hearsay

@@ -1,5 +1,6 @@
 #pragma once
 // Where the ranks of a run begin, as those are told who do not begin with them: spares, and who comes later.
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,7 +17,8 @@ struct Beginning {
   std::int64_t iterations = 0;
   std::int64_t evaluations = 0;
   double seconds = 0.0;
-  double began_unix_s = 0.0;
+  std::chrono::system_clock::time_point training_began{};
+  std::chrono::system_clock::time_point clocks_began{};  ///< Ledger::since_start
 
   /// All but the id: rank 0's, on all of them. Collective.
   void share(Communicator& communicator);
@@ -26,6 +28,5 @@ struct Beginning {
 };
 
 std::uint64_t hash_of(const std::string& text);
-double unix_seconds();
 
 }  // namespace hearsay
