@@ -22,6 +22,10 @@ void read_synthetic(Config& simulate, SimulationPlan& plan) {
 }  // namespace
 
 void SimulationPlan::settle_failures(int processes, const OnFailure& on_failure) {
+  if (on_failure.joins > 0)
+    throw ConfigError(
+        "simulate: nobody joins a simulated job; leave train.joins and train.vacant out, and let spares "
+        "come back (train.spares)");
   if (!failures.any()) return;
   if (!on_failure.others_go_on)
     throw ConfigError(

@@ -35,9 +35,9 @@ struct StartOptions {
 /// that are unlike this one, and for variables that make no sense; CommunicationError where somebody does not come.
 std::unique_ptr<Job> start_job(const StartOptions& options = {});
 
-/// This process comes to a job of this name that others have started without MPI, and that holds places for it
-/// (LateMembers). It looks for it in HEARSAY_RENDEZVOUS, or in this host's folder. Throws ConfigError where it is unlike
-/// that job's members, or where no place is free; CommunicationError where no such job is found.
+/// This process comes to a job of this name that others have started without MPI and that holds places for it
+/// (LateMembers). It looks for it in HEARSAY_RENDEZVOUS, or in this host's folder. Throws ConfigError where it is
+/// unlike that job's members, or no place is free; CommunicationError where no such job is found.
 std::unique_ptr<Job> join_job(const std::string& name, const StartOptions& options = {});
 
 }  // namespace hearsay

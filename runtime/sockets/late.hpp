@@ -1,8 +1,8 @@
 #pragma once
 // Members that come after the start. Those who have started together leave their records where members meet, and keep
 // their doors open. Who comes takes the lowest free number, for good. It waits until those who came before it are
-// connected or gone, knocks at everybody, and leaves a record of its own. So the one that comes later always knocks, and
-// no two knock at each other. What it must know of the job it is told by whoever lets it in (its welcome).
+// connected or gone, knocks at everybody, and leaves a record of its own. So who comes later always knocks, and no two
+// knock at each other. What it must know of the job it is told by whoever lets it in (its welcome).
 // Cost: a thread that sleeps until somebody knocks, and looks for the dead five times a second; a record a member.
 #include <atomic>
 #include <memory>

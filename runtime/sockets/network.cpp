@@ -158,7 +158,7 @@ void Network::lose(int rank, const std::string& why) {
   lost.connection.reset();  // closes it, and the kernel watches it no more
   lost.why_lost = why;
   if (!lost.said_goodbye) gone_.push_back(rank);
-  if (!dead_) dead_ = rank;
+  if (!dead_ && rank < founders_) dead_ = rank;  // who has come later is needed by nobody
 }
 
 /// What it had said before it could not be told anything any more.

@@ -162,7 +162,10 @@ class CheckpointsTest(Case):
     def complete(job):
         """(parts, dead, settled) of every checkpoint that has a part of every rank that lived."""
         for folder in sorted(job.path("checkpoints").glob("checkpoint-*")):
-            parts = [json.loads(file.read_text()) for file in folder.glob("rank*.json")]
+            try:
+                parts = [json.loads(file.read_text()) for file in folder.glob("rank*.json")]
+            except FileNotFoundError:  # it has just been replaced by a newer one
+                continue
             lost = {rank for part in parts for rank in part["lost"]}
             if parts and {part["rank"] for part in parts} | lost == set(range(4)):
                 yield len(parts), lost, {part["settled"] for part in parts}

@@ -112,7 +112,8 @@ def wrong_tests(folder, kinds, preset, jobs):
             yield f"tests/contract/{script} does not take the new entries"
     targets = sorted({target for kind in kinds for target in KINDS[kind][4]})
     build = folder / "build" / preset
-    if run("cmake", "--preset", preset, "-DHEARSAY_BUILD_TESTS=ON", "--log-level=WARNING", cwd=folder).returncode or \
+    if run("cmake", "--preset", preset, "-DHEARSAY_BUILD_TESTS=ON", "-DHEARSAY_BATCH=0",
+           "--log-level=WARNING", cwd=folder).returncode or \
             run("cmake", "--build", build, "--parallel", jobs, "--target", *targets).returncode:
         yield "it does not build"
         return

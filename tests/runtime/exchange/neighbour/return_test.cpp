@@ -163,6 +163,7 @@ struct Story {
   int joins = 1;                             ///< that there are in the end
   bool garbage = false;                      ///< what the dead still write
   bool edges_first = true;                   ///< ranks begin to differ when all edges mix, or when spares have joined
+  int vacant = 0;                            ///< vertices, the last, that nobody has at the start
 };
 
 /// What is left of a process that lives, when all is quiet.
@@ -181,10 +182,13 @@ class Play {
         plan_(story.sparsify),
         topology_(topology(story)),
         layout_(reference::small_layout()),
-        options_{
-            .step = {.learning_rate = 1.0}, .start_from_rank_0 = false, .failure_timeout = 1s, .spares = story.spares},
+        options_{.step = {.learning_rate = 1.0},
+                 .start_from_rank_0 = false,
+                 .failure_timeout = 1s,
+                 .spares = story.spares,
+                 .vacant = story.vacant},
         blocks_(sizes()),
-        everybody_(story.ranks + story.spares),
+        everybody_(story.ranks + story.spares - story.vacant),
         living_(story.ranks),
         office_(story.ranks + story.spares, {}, {}),
         time_(story.ranks + story.spares),
@@ -254,6 +258,7 @@ class Play {
     return row.weights == topology_->neighbourhood(row.rank).weights;
   }
   void process(int me) {
+    if (me >= story_.ranks - story_.vacant && me < story_.ranks) return;
     Parameters replica(layout_, processor());
     const auto x = replica.values.span();
     std::ranges::fill(x, me < story_.ranks ? common : -1.0F);
@@ -404,6 +409,13 @@ TEST_CASE("two ranks die at once, and two spares take their places") {
     CAPTURE(other);
     check({.edges = ring, .spares = 2, .dies_after = {{0, 0}, {other, 0}}, .joins = 2});
   }
+}
+
+TEST_CASE("vertices that are vacant from the start are taken by those who come, beside those of the dead") {
+  check({.edges = ring, .dies_after = {}, .vacant = 1});
+  check({.edges = ring, .spares = 2, .dies_after = {}, .joins = 2, .vacant = 2});
+  check({.edges = ring, .spares = 2, .dies_after = {{1, 0}}, .joins = 2, .vacant = 1});
+  check({.spares = 3, .dies_after = {{4, 1}, {0, 0}}, .joins = 3, .vacant = 1});
 }
 
 TEST_CASE("a spare that is not needed dies, and the next one is used") {
