@@ -63,7 +63,7 @@ SyntheticRank::SyntheticRank(const mpi::Environment& environment, const Syntheti
                .failure_timeout = environment.ranks() > 1 ? run.on_failure.going_on() : std::chrono::nanoseconds{0},
                .spares = run.on_failure.spares,
                .may_take = hooks.may_take}),
-      survivors_(member_, communicator_, 0),
+      survivors_(member_, communicator_, environment.ranks()),
       compute_time_(run.simulation.compute_time(run.seed, rank_)) {}
 
 void SyntheticRank::draw_gradient(Iteration k) {

@@ -18,7 +18,8 @@ bool Spare::over() const {
   if (options_.interrupted()) return true;
   const FailureDetector& failures = *communication_.members().failures();
   const auto all = failures.participants();
-  return all.empty() || std::ranges::any_of(all, [&](int rank) { return failures.has_left(rank); });
+  return std::ranges::none_of(all, [&](int rank) { return failures.is_here(rank); }) ||
+         std::ranges::any_of(all, [&](int rank) { return failures.has_left(rank); });
 }
 
 std::optional<int> Spare::wait_for_vertex() {

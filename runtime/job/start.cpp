@@ -110,16 +110,18 @@ std::unique_ptr<Job> start_job(const StartOptions& options) {
   return job;
 }
 
-std::unique_ptr<Job> join_job(const std::string& name, const StartOptions& start) {
+std::unique_ptr<Job> join_job(const std::string& name, const std::string& configuration, const StartOptions& start) {
   const std::string named = variable("HEARSAY_RENDEZVOUS");
   const std::filesystem::path folder = named.empty() ? folder_of_host() : std::filesystem::path(named);
   if (named.empty()) sockets::require_private_folder(folder);
   auto place = std::make_unique<sockets::SharedFolder>(folder, name);
   const auto options = meeting_options(name, !named.empty(), start);
-  auto met = sockets::arrive(*place, {.build = start.build, .configuration = ""}, options);
-  const sockets::Latecomers::Options late{
-      .is_late = true, .reachable = options.reachable, .interface = options.interface, .patience = options.patience};
-  return std::make_unique<sockets::Job>(std::move(met), std::move(place), late);
+  auto arrival = sockets::arrive(*place, {.build = start.build, .configuration = configuration}, options);
+  const sockets::Latecomers::Options late{.came_to = arrival.places,
+                                          .reachable = options.reachable,
+                                          .interface = options.interface,
+                                          .patience = options.patience};
+  return std::make_unique<sockets::Job>(std::move(arrival.met), std::move(place), late);
 }
 
 }  // namespace hearsay

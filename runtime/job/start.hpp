@@ -38,6 +38,8 @@ std::unique_ptr<Job> start_job(const StartOptions& options = {});
 /// This process comes to a job of this name that others have started without MPI and that holds places for it
 /// (LateMembers). It looks for it in HEARSAY_RENDEZVOUS, or in this host's folder. Throws ConfigError where it is
 /// unlike that job's members, or no place is free; CommunicationError where no such job is found.
-std::unique_ptr<Job> join_job(const std::string& name, const StartOptions& options = {});
+/// `configuration`: as those say it who hold the places (LateMembers::open_places).
+std::unique_ptr<Job> join_job(const std::string& name, const std::string& configuration,
+                              const StartOptions& options = {});
 
 }  // namespace hearsay

@@ -33,11 +33,13 @@ std::size_t part_in_round(std::uint64_t length, std::size_t done, std::size_t sh
   return length > done ? std::min<std::size_t>(share, length - done) : 0;
 }
 
-/// So that messages of an attempt among more members are not taken for those of this one.
-int tag_of(const std::vector<int>& members) {
+/// So that messages of another attempt are not taken for those of this one.
+int tag_of(const std::vector<int>& members, std::uint64_t attempt) {
   constexpr unsigned tags = 32000;  // MPI promises 32767
-  unsigned hash = 2166136261U;      // FNV-1a, of the ranks
-  for (const int member : members) hash = (hash ^ static_cast<unsigned>(member)) * 16777619U;
+  unsigned hash = 2166136261U;      // FNV-1a
+  const auto add = [&hash](unsigned word) { hash = (hash ^ word) * 16777619U; };
+  add(static_cast<unsigned>(attempt)), add(static_cast<unsigned>(attempt >> 32U));
+  for (const int member : members) add(static_cast<unsigned>(member));
   return static_cast<int>(hash % tags) + 1;
 }
 
@@ -72,12 +74,12 @@ Communicator::~Communicator() {
   if (handle_->communicator != MPI_COMM_NULL) MPI_Comm_free(&handle_->communicator);
 }
 
-void Communicator::keep(std::vector<int> members) {
+void Communicator::keep(std::vector<int> members, std::uint64_t attempt) {
   int rank = 0;
   MPI_Comm_rank(handle_->communicator, &rank);
   rank_ = static_cast<int>(std::ranges::find(members, rank) - members.begin());
   size_ = static_cast<int>(members.size());
-  tag_ = tag_of(members);
+  tag_ = tag_of(members, attempt);
   members_ = std::move(members);
 }
 

@@ -18,7 +18,7 @@ class Communicator final : public hearsay::Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  void keep(std::vector<int> members) override;
+  void keep(std::vector<int> members, std::uint64_t attempt) override;
   CommunicatorHandle handle() const;
   int rank() const override { return rank_; }
   int size() const override { return size_; }

@@ -20,10 +20,11 @@ Communicator::Communicator(std::shared_ptr<Network> network, Network::Idle idle)
   std::iota(members_.begin(), members_.end(), 0);
 }
 
-// What an attempt among others has said is not taken for what is said in this one.
-void Communicator::keep(std::vector<int> members) {
+void Communicator::keep(std::vector<int> members, std::uint64_t attempt) {
   rank_ = static_cast<int>(std::ranges::find(members, messages_.rank()) - members.begin());
-  tag_ = xxh3(std::as_bytes(std::span(members)));
+  std::vector<std::uint64_t> words{attempt};
+  for (const int member : members) words.push_back(static_cast<std::uint64_t>(member));
+  tag_ = xxh3(std::as_bytes(std::span(words)));
   members_ = std::move(members);
 }
 

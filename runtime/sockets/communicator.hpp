@@ -12,7 +12,7 @@ class Communicator final : public hearsay::Communicator {
  public:
   Communicator(std::shared_ptr<Network> network, Network::Idle idle);
 
-  void keep(std::vector<int> members) override;
+  void keep(std::vector<int> members, std::uint64_t attempt) override;
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(members_.size()); }
   void barrier() override;

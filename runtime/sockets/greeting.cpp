@@ -297,6 +297,17 @@ Descriptor knock(const MemberRecord& at, const MemberRecord& self, const Secret&
   return socket;
 }
 
+constexpr std::byte come_in{'i'};
+
+bool bid_come_in(const Descriptor& visitor) {
+  return say(visitor, come_in, std::chrono::steady_clock::now() + patience_with_strangers);
+}
+
+bool is_bid_come_in(const Descriptor& door) {
+  std::byte word{};
+  return listen_to(door, word, std::chrono::steady_clock::now() + patience_with_strangers) && word == come_in;
+}
+
 bool answers(const MemberRecord& at, const MemberRecord& self) { return static_cast<bool>(connect_to(at, self)); }
 
 }  // namespace hearsay::sockets

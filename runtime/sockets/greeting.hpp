@@ -4,6 +4,7 @@
 //   who knocks:  hello      magic, ranks and incarnations of both, a nonce; proof of all that
 //   the door:    challenge  a nonce of its own; proof of hello and nonce
 //   who knocks:  answer     proof of hello and the door's nonce
+//   the door:    come in    one byte, to who comes after the start: until then its connection counts for nothing
 // A proof names its purpose, so none can stand for another. A hello that was heard and said again is answered by a
 // challenge and gets no further. Whoever says anything else is sent away without a word, so a stranger who looks for
 // open ports learns nothing; who says nothing is sent away after a few seconds. What follows is neither encrypted nor
@@ -57,6 +58,10 @@ class Door {
 /// A connection to the member that a record speaks of, which belongs to `secret`'s job; none where nobody is there, or
 /// somebody else.
 Descriptor knock(const MemberRecord& at, const MemberRecord& self, const Secret& secret);
+/// To a visitor that has a place now. False where it is gone.
+bool bid_come_in(const Descriptor& visitor);
+/// Whether it is bid to come in, within a few seconds.
+bool is_bid_come_in(const Descriptor& door);
 /// Whether somebody listens where a record says.
 bool answers(const MemberRecord& at, const MemberRecord& self);
 

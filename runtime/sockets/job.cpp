@@ -35,7 +35,8 @@ void LastWord::arrived(int from, const Frame& frame, RawBytes /*body*/, Descript
   constexpr std::uint64_t first_signal_code = 128, last_code = 255;
   if (frame.kind != FrameKind::message || frame.bytes != 0 || frame.number > last_code)
     throw ConnectionLost("it ends the job in a way that nobody knows");
-  if (frame.number <= first_signal_code)
+  const bool came_later = network().rank() >= network().founders();
+  if (frame.number <= first_signal_code || came_later)
     std::fprintf(stderr, "hearsay: [rank %d] rank %d has ended the job; what it has printed says why\n",
                  network().rank(), from);
   std::fflush(nullptr);

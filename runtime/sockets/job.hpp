@@ -14,6 +14,7 @@ namespace hearsay::sockets {
 class LastWord final : public Channel {
  public:
   explicit LastWord(std::shared_ptr<Network> network);
+  ~LastWord() override { shut(); }
 
   /// Returns when the others have ended, seconds later at most.
   void say(int exit_code) const;

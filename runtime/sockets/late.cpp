@@ -1,27 +1,40 @@
 #include "runtime/sockets/late.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <span>
 #include <sstream>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/ids.hpp"
+#include "runtime/sockets/messages.hpp"
 
 namespace hearsay::sockets {
 namespace {
 
-constexpr const char *places_key = "places", *place_prefix = "place-";
+// The keys of a job that others may join. All but the first name its opening.
+constexpr const char *places_key = "places", *claim_prefix = "claim-", *inside_prefix = "inside-";
 
-std::string place_key(const Places& places, int number) {
-  return place_prefix + places.opening + "-" + std::to_string(number);
+std::string claim_key(const Places& places, int number) {
+  return claim_prefix + places.opening + "-" + std::to_string(number);
+}
+std::string inside_key(const Places& places, int number) {
+  return inside_prefix + places.opening + "-" + std::to_string(number);
 }
 
 std::string text_of_places(const Places& places) {
-  return std::to_string(places.first) + " " + std::to_string(places.count) + " " + places.opening;
+  return std::to_string(places.first) + " " + std::to_string(places.count) + " " + places.opening + " " +
+         places.configuration;
 }
 
 std::optional<Places> read_places(const std::optional<std::string>& text) {
   Places places;
-  if (!text || !(std::istringstream(*text) >> places.first >> places.count >> places.opening)) return std::nullopt;
+  if (!text) return std::nullopt;
+  std::istringstream words(*text);
+  words >> places.first >> places.count >> places.opening;
+  if (!words || places.first < 1 || places.count < 1 || places.first + places.count > most_ranks) return std::nullopt;
+  words >> places.configuration;
   return places;
 }
 
@@ -44,18 +57,24 @@ class Arriving {
     if (options.reachable) self_.addresses = door_.open_port(options.interface);
   }
 
-  Met run() {
-    find_members();
-    claim_place();
+  Arrival run() {
+    do {
+      find_job();
+      claim_place();
+    } while (!is_still_open());
     for (int earlier = places_.first; earlier < self_.rank; ++earlier) await_earlier(earlier);
+    const auto members = records();
     sockets_.resize(static_cast<std::size_t>(places_.first + places_.count));
-    find_members();
-    for (const MemberRecord& member : members_)
+    for (const MemberRecord& member : members)
       if (member.rank < self_.rank) sockets_[static_cast<std::size_t>(member.rank)] = knocked_at(member);
-    auto network = std::make_shared<Network>(self_.rank, places(), self_.ranks);
+    auto network = std::make_shared<Network>(self_.rank, places(members), self_.ranks);
     network->go_on_without_the_dead();
-    return {.network = std::move(network),
-            .residence = {.token = token_, .secret = secret_, .door = std::move(door_), .self = self_}};
+    return {.met = {.network = std::move(network),
+                    .residence = {.token = options_.token.empty() ? token_ : "",
+                                  .secret = secret_,
+                                  .door = std::move(door_),
+                                  .self = self_}},
+            .places = places_};
   }
 
  private:
@@ -71,12 +90,14 @@ class Arriving {
   }
 
   std::string found_token();
-  void find_members();
+  void find_job();
+  bool is_still_open();
+  std::vector<MemberRecord> records();
   void require_like(const FoundRecord& there) const;
   void claim_place();
   void await_earlier(int number);
   Descriptor knocked_at(const MemberRecord& member);
-  std::vector<Member> places();
+  std::vector<Member> places(const std::vector<MemberRecord>& members);
 
   Rendezvous& rendezvous_;
   const MeetingOptions& options_;
@@ -86,7 +107,6 @@ class Arriving {
   Door door_;
   MemberRecord self_;
   Places places_;
-  std::vector<MemberRecord> members_;
   std::vector<Descriptor> sockets_;  // by number
 };
 
@@ -101,26 +121,43 @@ std::string Arriving::found_token() {
   }
 }
 
-/// The records of those who are there, one of whom answers.
-void Arriving::find_members() {
+/// One whose members are there: somebody answers.
+void Arriving::find_job() {
   for (;;) {
-    members_.clear();
-    for (const std::string& key : rendezvous_.list(members_key)) {
-      const auto text = rendezvous_.get(key);
-      const auto there = text ? read_record(*text, secret_) : std::nullopt;
-      if (!there) continue;
-      require_like(*there);
-      members_.push_back(there->record);
+    if (const auto open = read_places(rendezvous_.get(places_key))) {
+      places_ = *open;
+      const auto members = records();
+      const auto there = std::ranges::find_if(members, [&](const auto& member) { return answers(member, self_); });
+      if (there != members.end()) {
+        self_.ranks = there->ranks;
+        break;
+      }
     }
-    const auto there = read_places(rendezvous_.get(places_key));
-    if (there) places_ = *there;
-    const bool answered =
-        std::ranges::any_of(members_, [&](const MemberRecord& member) { return answers(member, self_); });
-    if (there && answered) break;
     if (too_late()) throw no_job();
     wait();
   }
-  self_.ranks = members_.front().ranks;
+  if (places_.configuration != self_.identity.configuration)
+    throw ConfigError("job '" + options_.job +
+                      "' has another configuration than this process; join it with the one that it was started with "
+                      "(config.yaml in its run folder)");
+}
+
+bool Arriving::is_still_open() {
+  const auto open = read_places(rendezvous_.get(places_key));
+  return open && open->opening == places_.opening;
+}
+
+/// Of those who are in the job, as far as they are like this process.
+std::vector<MemberRecord> Arriving::records() {
+  std::vector<MemberRecord> all;
+  for (int number = 0; number < places_.first + places_.count; ++number) {
+    const auto text = rendezvous_.get(inside_key(places_, number));
+    const auto there = text ? read_record(*text, secret_) : std::nullopt;
+    if (!there || there->record.rank != number) continue;
+    require_like(*there);
+    all.push_back(there->record);
+  }
+  return all;
 }
 
 void Arriving::require_like(const FoundRecord& there) const {
@@ -136,7 +173,7 @@ void Arriving::claim_place() {
   for (int number = places_.first; number < places_.first + places_.count; ++number) {
     self_.rank = number;
     const std::string claim = sealed(self_, secret_);
-    if (rendezvous_.put_if_absent(place_key(places_, number), claim) == claim) return;
+    if (rendezvous_.put_if_absent(claim_key(places_, number), claim) == claim) return;
   }
   throw ConfigError("job '" + options_.job + "' has no place left: all " + std::to_string(places_.count) +
                     " that train.joins holds are taken, each for good");
@@ -144,9 +181,9 @@ void Arriving::claim_place() {
 
 /// Returns when one that has come before this one is there, or gone.
 void Arriving::await_earlier(int number) {
-  const auto claim = rendezvous_.get(place_key(places_, number));
+  const auto claim = rendezvous_.get(claim_key(places_, number));
   const auto earlier = claim ? read_record(*claim, secret_) : std::nullopt;
-  while (earlier && !rendezvous_.get(member_key(number)) && answers(earlier->record, self_)) {
+  while (earlier && !rendezvous_.get(inside_key(places_, number)) && answers(earlier->record, self_)) {
     if (too_late()) throw CommunicationError("a process that comes before this one does not get there");
     wait();
   }
@@ -157,9 +194,9 @@ Descriptor Arriving::knocked_at(const MemberRecord& member) {
   constexpr std::chrono::seconds for_an_answer{10};
   const auto until = std::chrono::steady_clock::now() + for_an_answer;
   for (;;) {
-    if (auto socket = knock(member, self_, secret_)) return socket;
+    if (auto socket = knock(member, self_, secret_); socket && is_bid_come_in(socket)) return socket;
     if (shares_host(member, self_) && !answers(member, self_)) return {};
-    if (!rendezvous_.get(member_key(member.rank))) return {};
+    if (!rendezvous_.get(inside_key(places_, member.rank))) return {};
     if (std::chrono::steady_clock::now() > until)
       throw CommunicationError("rank " + std::to_string(member.rank) + " on " + member.host_name +
                                " does not answer; between hosts, a firewall may be in the way (HEARSAY_INTERFACE "
@@ -168,27 +205,30 @@ Descriptor Arriving::knocked_at(const MemberRecord& member) {
   }
 }
 
-std::vector<Member> Arriving::places() {
+std::vector<Member> Arriving::places(const std::vector<MemberRecord>& members) {
   std::vector<Member> all(sockets_.size());
   std::vector<std::string> hosts;
-  for (Member& place : all) place.is_here = false;
-  members_.push_back(self_);
-  for (const MemberRecord& record : members_) {
+  for (Member& place : all) place.is_here = false, place.node = nowhere;
+  const auto take = [&](const MemberRecord& record) {
     Member& member = all[static_cast<std::size_t>(record.rank)];
+    member.socket = std::move(sockets_[static_cast<std::size_t>(record.rank)]);
+    member.is_here = member.socket || record.rank == self_.rank;
+    if (!member.is_here) return;
     const auto host = std::ranges::find(hosts, record.host);
     member.node = static_cast<int>(host - hosts.begin());
     if (host == hosts.end()) hosts.push_back(record.host);
     member.host_name = record.host_name;
     member.shares_host = shares_host(record, self_);
-    member.socket = std::move(sockets_[static_cast<std::size_t>(record.rank)]);
-    member.is_here = member.socket || record.rank == self_.rank;
-  }
+  };
+  for (const MemberRecord& record : members)
+    if (record.rank < self_.rank) take(record);
+  take(self_);
   return all;
 }
 
 }  // namespace
 
-Met arrive(Rendezvous& rendezvous, const Identity& identity, const MeetingOptions& options) {
+Arrival arrive(Rendezvous& rendezvous, const Identity& identity, const MeetingOptions& options) {
   return Arriving(rendezvous, identity, options).run();
 }
 
@@ -237,22 +277,40 @@ Latecomers::Latecomers(std::shared_ptr<Network> network, std::unique_ptr<Rendezv
 
 Latecomers::~Latecomers() { close_places(); }
 
-// The record is the last: whoever reads it finds the door open.
-void Latecomers::open_places(int first, int count) {
+// Nobody is let in before all who have started together can be found.
+void Latecomers::open_places(int first, int count, const std::string& configuration) {
   network_->hold_places(first + count);
+  Messages messages(network_);
+  places_ = {.first = first, .count = count, .opening = "", .configuration = configuration};
+  places_.opening = is_late() ? options_.came_to->opening : agreed_opening(messages);
   welcome_.emplace(network_);
+  at_the_door_ = residence_.self;
+  at_the_door_.ranks = first + count;
+  keeper_ = std::thread([this] { keep_the_door(); });
+  leave_records();
+  if (is_late()) return;
+  messages.barrier([] {});
+  if (network_->rank() == 0) rendezvous_->put(places_key, text_of_places(places_));
+}
+
+/// Rank 0 draws it, and takes away what a job of this name has left that is gone.
+std::string Latecomers::agreed_opening(Messages& messages) {
+  std::string opening = new_token();
+  messages.broadcast(std::as_writable_bytes(std::span(opening)), 0, [] {});
+  if (network_->rank() == 0) {
+    rendezvous_->remove(places_key);
+    for (const char* const prefix : {claim_prefix, inside_prefix})
+      for (const std::string& key : rendezvous_->list(prefix))
+        if (key.find(opening) == std::string::npos) rendezvous_->remove(key);
+  }
+  return opening;
+}
+
+void Latecomers::leave_records() {
   MemberRecord& self = residence_.self;
   if (options_.reachable && self.addresses.empty()) self.addresses = residence_.door.open_port(options_.interface);
-  at_the_door_ = self;
-  at_the_door_.ranks = first + count;
-  places_ = {.first = first, .count = count};
-  rendezvous_->put_if_absent(token_key, residence_.token);
-  rendezvous_->put(member_key(self.rank), sealed(self, residence_.secret));
-  if (self.rank == 0) {
-    places_.opening = new_token();
-    rendezvous_->put(places_key, text_of_places(places_));
-  }
-  keeper_ = std::thread([this] { keep_the_door(); });
+  if (!residence_.token.empty()) rendezvous_->put_if_absent(token_key, residence_.token);
+  rendezvous_->put(inside_key(places_, self.rank), sealed(self, residence_.secret));
 }
 
 void Latecomers::welcome(std::vector<std::byte> words) { welcome_->say(std::move(words)); }
@@ -267,17 +325,16 @@ void Latecomers::keep_the_door() {
     try {
       if (auto visitor = residence_.door.admit(at_the_door_, residence_.secret, a_look)) let_in(std::move(*visitor));
       forget_the_dead();
-    } catch (const Error&) {  // who was to be let in comes again, or gives up with a sentence
+    } catch (const std::exception&) {  // who was to be let in comes again, or gives up with a sentence
     }
   }
 }
 
 void Latecomers::let_in(Door::Visitor visitor) {
-  if (visitor.rank < places_.first) return;
-  const auto opened = read_places(rendezvous_->get(places_key));
-  const auto claim = opened ? rendezvous_->get(place_key(*opened, visitor.rank)) : std::nullopt;
+  if (visitor.rank < places_.first || network_->is_here(visitor.rank)) return;
+  const auto claim = rendezvous_->get(claim_key(places_, visitor.rank));
   const auto there = claim ? read_record(*claim, residence_.secret) : std::nullopt;
-  if (!there || !there->is_sealed || there->record.rank != visitor.rank) return;
+  if (!there || !there->is_sealed || there->record.rank != visitor.rank || !bid_come_in(visitor.socket)) return;
   const bool here = shares_host(there->record, residence_.self);
   constexpr int hosts_of_their_own = 1'000'000;
   network_->admit(visitor.rank, {.host_name = there->record.host_name,
@@ -289,7 +346,7 @@ void Latecomers::let_in(Door::Visitor visitor) {
 
 void Latecomers::forget_the_dead() {
   const std::vector<int> gone = network_->gone();
-  for (; forgotten_ < gone.size(); ++forgotten_) rendezvous_->remove(member_key(gone[forgotten_]));
+  for (; forgotten_ < gone.size(); ++forgotten_) rendezvous_->remove(inside_key(places_, gone[forgotten_]));
 }
 
 // Who is the last to go takes along what the job has left.
@@ -298,11 +355,15 @@ void Latecomers::close_places() {
   if (keeper_.joinable()) keeper_.join();
   if (!rendezvous_ || places_.count == 0) return;
   try {
-    rendezvous_->remove(member_key(residence_.self.rank));
-    if (rendezvous_->list(members_key).empty())
-      for (const std::string& prefix : {std::string(place_prefix), std::string(places_key), std::string(token_key)})
-        for (const std::string& key : rendezvous_->list(prefix)) rendezvous_->remove(key);
-  } catch (const Error&) {  // the place is gone, and with it what stood there
+    rendezvous_->remove(inside_key(places_, residence_.self.rank));
+    if (rendezvous_->list(inside_prefix + places_.opening).empty()) {
+      for (const std::string& key : rendezvous_->list(claim_prefix + places_.opening)) rendezvous_->remove(key);
+      if (const auto open = read_places(rendezvous_->get(places_key)); open && open->opening == places_.opening) {
+        rendezvous_->remove(places_key);
+        if (!residence_.token.empty()) rendezvous_->remove(token_key);
+      }
+    }
+  } catch (const std::exception&) {  // the place is gone, and with it what stood there
   }
   rendezvous_.reset();
 }

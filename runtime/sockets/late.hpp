@@ -18,10 +18,11 @@
 
 namespace hearsay::sockets {
 
-/// The numbers that are held for those who come later, and of which opening of places.
+/// The numbers that are held for those who come later.
 struct Places {
   int first = 0, count = 0;
-  std::string opening{};  ///< another one each time, so that claims of a job that is gone are not taken for this one's
+  std::string opening{};        ///< another one for each job, so that nothing is taken for its own that is not
+  std::string configuration{};  ///< a hash
 };
 
 /// Says to whoever comes what a late member must know.
@@ -41,11 +42,13 @@ class Welcome final : public Channel {
   std::optional<std::vector<std::byte>> words_;
 };
 
+class Messages;
+
 class Latecomers final : public LateMembers {
  public:
   struct Options {
-    bool is_late = false;
-    bool reachable = false;  ///< from other hosts: a port is opened for those who come from there
+    std::optional<Places> came_to{};  ///< of a process that has come later
+    bool reachable = false;           ///< from other hosts: a port is opened for those who come from there
     std::string interface {};
     std::chrono::milliseconds patience{std::chrono::minutes{2}};
   };
@@ -56,13 +59,15 @@ class Latecomers final : public LateMembers {
   Latecomers(const Latecomers&) = delete;
   Latecomers& operator=(const Latecomers&) = delete;
 
-  bool is_late() const override { return options_.is_late; }
-  void open_places(int first, int count) override;
+  bool is_late() const override { return options_.came_to.has_value(); }
+  void open_places(int first, int count, const std::string& configuration) override;
   void welcome(std::vector<std::byte> words) override;
   std::vector<std::byte> await_welcome(const std::function<void()>& idle) override;
   void close_places() override;
 
  private:
+  std::string agreed_opening(Messages& messages);
+  void leave_records();
   void keep_the_door();
   void let_in(Door::Visitor visitor);
   void forget_the_dead();
@@ -79,8 +84,14 @@ class Latecomers final : public LateMembers {
   std::thread keeper_;
 };
 
+/// One that has come, and where.
+struct Arrival {
+  Met met;
+  Places places;
+};
+
 /// Comes to a job that has started. Throws ConfigError where its members are unlike this one, or no number is free;
 /// CommunicationError where no such job is found, or a member cannot be reached.
-Met arrive(Rendezvous& rendezvous, const Identity& identity, const MeetingOptions& options = {});
+Arrival arrive(Rendezvous& rendezvous, const Identity& identity, const MeetingOptions& options = {});
 
 }  // namespace hearsay::sockets

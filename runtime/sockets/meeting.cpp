@@ -47,8 +47,10 @@ class Meeting {
     for (int lower = 0; lower < self_.rank; ++lower) knock_at(lower);
     admit_higher();
     auto network = std::make_shared<Network>(self_.rank, members());
-    return {.network = std::move(network),
-            .residence = {.token = token_, .secret = secret_, .door = std::move(door_), .self = self_}};
+    return {
+        .network = std::move(network),
+        .residence = {
+            .token = options_.token.empty() ? token_ : "", .secret = secret_, .door = std::move(door_), .self = self_}};
   }
 
  private:

@@ -36,7 +36,7 @@ struct MeetingOptions {
 
 /// How a member is found when all have met: by it others may come later (late.hpp).
 struct Residence {
-  std::string token;
+  std::string token;  ///< empty where somebody has given it: then it is left nowhere
   Secret secret;
   Door door;
   MemberRecord self;

@@ -12,6 +12,7 @@ class Messages final : public Channel {
   static constexpr int nobody = -1;
 
   explicit Messages(std::shared_ptr<Network> network);
+  ~Messages() override { shut(); }
 
   int rank() const { return network().rank(); }
   int ranks() const { return network().ranks(); }

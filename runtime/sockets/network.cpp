@@ -87,7 +87,8 @@ void Network::part() {
 void Network::hold_places(int ranks) {
   constexpr std::uint32_t first_of_all = 1'000'000;
   const auto alone = lock();
-  while (this->ranks() < ranks) peers_.push_back(std::make_unique<Peer>(Member{.host_name = "", .is_here = false}));
+  while (this->ranks() < ranks)
+    peers_.push_back(std::make_unique<Peer>(Member{.host_name = "", .node = nowhere, .is_here = false}));
   next_channel_ = std::max(next_channel_, first_of_all);
 }
 
@@ -106,7 +107,10 @@ bool Network::is_here(int rank) const {
   return peer(rank).is_here && !peer(rank).is_lost && !peer(rank).said_goodbye;
 }
 
-bool Network::shares_host(int rank) const { return peer(rank).shares_host; }
+bool Network::shares_host(int rank) const {
+  const auto alone = lock();
+  return peer(rank).shares_host;
+}
 
 bool Network::on_one_host() const {
   const auto alone = lock();
@@ -114,6 +118,7 @@ bool Network::on_one_host() const {
 }
 
 std::vector<int> Network::nodes() const {
+  const auto alone = lock();
   std::vector<int> nodes;
   for (const auto& peer : peers_) nodes.push_back(peer->node);
   return nodes;
@@ -275,7 +280,9 @@ void Network::deliver(int from, const Frame& frame, RawBytes body, Descriptor fi
 
 Channel::Channel(std::shared_ptr<Network> network) : network_(std::move(network)) {}
 
-Channel::~Channel() { network_->close(number_); }
+Channel::~Channel() { shut(); }
+
+void Channel::shut() { network_->close(number_); }
 
 void Channel::open() {
   const auto alone = network_->lock();

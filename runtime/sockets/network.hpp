@@ -15,6 +15,9 @@
 
 namespace hearsay::sockets {
 
+/// The host of a place that is free.
+inline constexpr int nowhere = -1;
+
 /// Another member, or this process.
 struct Member {
   std::string host_name;
@@ -135,6 +138,8 @@ class Channel {
  protected:
   /// To be called at the end of the constructor of what derives from this: frames may be there already.
   void open();
+  /// To be called first in the destructor of what derives from this: no frame comes any more.
+  void shut();
   Network& network() const { return *network_; }
   Frame frame(FrameKind kind, std::uint64_t number = 0, std::uint64_t bytes = 0) const {
     return {.kind = kind, .channel = number_, .number = number, .bytes = bytes};

@@ -11,6 +11,7 @@ namespace hearsay::sockets {
 class Notices final : public hearsay::Notices, public Channel {
  public:
   explicit Notices(std::shared_ptr<Network> network);
+  ~Notices() override { shut(); }
 
   void post(Notice notice) override { tell(notice, true); }
   void withdraw(Notice notice) override { tell(notice, false); }

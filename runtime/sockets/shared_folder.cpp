@@ -67,7 +67,14 @@ std::filesystem::path SharedFolder::write(const std::string& key, const std::str
   ::gethostname(host, sizeof host - 1);
   const auto path = folder_ / ("." + key + "-" + host + "-" + std::to_string(::getpid()) + "-" +
                                std::to_string(written_++) + std::string(unfinished));
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  const auto opened = [&] {
+    return Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  };
+  Descriptor file = opened();
+  if (!file && errno == ENOENT) {  // whoever has just left it has found it empty
+    require_private_folder(folder_);
+    file = opened();
+  }
   if (!file || ::write(file.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
       ::fsync(file.number()) != 0)
     throw cannot("write", path);

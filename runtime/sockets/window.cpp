@@ -20,19 +20,21 @@ Window::Window(std::shared_ptr<Network> members, std::size_t bytes, const Memory
     : Channel(std::move(members)),
       own_(bytes),
       others_(static_cast<std::size_t>(network().ranks())),
-      on_one_host_(network().on_one_host()),
+      on_one_host_(true),
       others_go_on_(use.deaths == Deaths::others_go_on) {
   {
     const auto alone = network().lock();  // who comes meanwhile is told once
     open();
     for (int target = 0; target < network().ranks(); ++target)
       if (target != network().rank()) tell_of_memory(target);
+    if (!network().on_one_host()) on_one_host_ = false;
   }
   other(network().rank()).bytes = bytes;
-  for (int from = 0; from < network().ranks(); ++from)
+  other(network().rank()).is_open = true;
+  for (int from = 0; from < network().founders(); ++from)  // nobody waits for those who come later
     network().wait_until(
         [&] {
-          if (other(from).bytes) return true;
+          if (other(from).is_open) return true;
           network().require(from);
           return !network().is_here(from);
         },
@@ -53,10 +55,11 @@ void Window::met(int rank) {
 void Window::meet(int from, std::size_t bytes, Descriptor file) {
   if (network().shares_host(from)) other(from).here.emplace(std::move(file), bytes);
   other(from).bytes = bytes;
+  other(from).is_open = true;
 }
 
 void Window::require_within(int target, std::size_t offset, std::size_t bytes) {
-  const std::size_t room = other(target).bytes.value();
+  const std::size_t room = other(target).bytes;
   if (offset > room || bytes > room - offset)
     throw std::logic_error("window: a write beyond the end of the target's memory");
 }
@@ -68,7 +71,7 @@ std::span<std::byte> Window::bytes_at(int target, std::size_t offset, std::size_
 }
 
 void Window::put(std::span<const std::byte> bytes, int target, std::size_t offset) {
-  if (bytes.empty() || !other(target).bytes) return;
+  if (bytes.empty() || !other(target).is_open) return;
   require_within(target, offset, bytes.size());
   if (network().shares_host(target)) {
     std::memcpy(bytes_at(target, offset, bytes.size()).data(), bytes.data(), bytes.size());
@@ -80,7 +83,7 @@ void Window::put(std::span<const std::byte> bytes, int target, std::size_t offse
 }
 
 void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
-  if (!other(target).bytes) return;
+  if (!other(target).is_open) return;
   require_within(target, offset, sizeof word);
   if (network().shares_host(target)) {
     word_of(bytes_at(target, offset, sizeof word)).store(word, std::memory_order_release);
@@ -93,7 +96,7 @@ void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
 
 // One question at a time: what is begun while it is under way is asked about afterwards.
 bool Window::flush(int target) {
-  if (!other(target).bytes || network().shares_host(target)) return true;
+  if (!other(target).is_open || network().shares_host(target)) return true;
   const auto alone = network().lock();
   Other& there = other(target);
   if (there.done == there.begun) return true;
@@ -120,7 +123,7 @@ void Window::sync() {
 int Window::patience() const { return 64; }
 
 std::optional<std::uint64_t> Window::peek(int target, std::size_t offset) {
-  if (!other(target).bytes) return std::nullopt;
+  if (!other(target).is_open) return std::nullopt;
   require_within(target, offset, sizeof(std::uint64_t));
   if (network().shares_host(target))
     return word_of(bytes_at(target, offset, sizeof(std::uint64_t))).load(std::memory_order_acquire);
@@ -151,7 +154,7 @@ void Window::arrived(int from, const Frame& come, RawBytes /*body*/, Descriptor 
   Other& there = other(from);
   switch (come.kind) {
     case FrameKind::window:
-      if (there.bytes) throw ConnectionLost("it says twice how much memory it has");
+      if (there.is_open) throw ConnectionLost("it says twice how much memory it has");
       return meet(from, come.number, std::move(file));
     case FrameKind::put:
       return std::atomic_thread_fence(std::memory_order_release);

@@ -18,6 +18,7 @@ class Window final : public Channel, public RemoteMemory {
  public:
   /// Collective. `idle` runs while others are waited for.
   Window(std::shared_ptr<Network> network, std::size_t bytes, const MemoryUse& use, const Network::Idle& idle);
+  ~Window() override { shut(); }
 
   std::span<std::byte> own() override { return own_.bytes(); }
   void put(std::span<const std::byte> bytes, int target, std::size_t offset) override;
@@ -36,8 +37,9 @@ class Window final : public Channel, public RemoteMemory {
  private:
   /// Another member's memory.
   struct Other {
-    std::optional<std::size_t> bytes;  // none: it has not said yet, or is not there
-    std::optional<SharedBlock> here;   // where it shares this host
+    std::atomic<bool> is_open{false};  // it has said what follows; who comes later says it to another thread
+    std::size_t bytes = 0;
+    std::optional<SharedBlock> here;  // where it shares this host
     // Elsewhere: how many operations were begun, asked about and answered for; and the word that was asked for.
     std::uint64_t begun = 0, asked = 0, done = 0;
     bool asks_for_word = false;

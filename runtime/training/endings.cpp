@@ -145,10 +145,13 @@ bool Endings::all_come() {
 
 Summary Endings::unused() {
   membership_.training = false;
+  if (run_.late != nullptr) run_.late->close_places();
   if (const int signal = run_.stop.received(); signal != 0) {
     static_cast<void>(all_come());
     throw Stopped(signal);
   }
+  if (run_.is_late() && run_.options.joined)
+    run_.options.joined("was not needed: the job has ended, and no vertex was free before");
   membership_.survivors.leave();
   if (run_.options.survived) run_.options.survived(nullptr);
   return {};
@@ -158,6 +161,7 @@ Summary Endings::unused() {
 /// where all ranks have left after the same iteration, else the replica.
 void Endings::stopped(const Stop& stop) {
   membership_.training = false;  // nothing interrupts what follows
+  if (run_.late != nullptr) run_.late->close_places();
   const Stopped reason(stop.signal != 0 ? stop.signal : run_.stop.received());
   if (stop.together) checkpoints_.write_last();
   membership_.record.diary.write([this] { learner_.model.save(replica_file(run_.plan, run_.process), run_.id); });
@@ -187,6 +191,7 @@ void Endings::stopped(const Stop& stop) {
 }
 
 void Endings::diverged(const DivergenceError& error) {
+  if (run_.late != nullptr) run_.late->close_places();
   Summary summary = membership_.record.log->summary("diverged", learner_.trainer->job_done(), true);
   summary.message = error.what();
   membership_.record.diary.write_trace();

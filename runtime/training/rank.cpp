@@ -100,7 +100,7 @@ Membership::Membership(const Job& job, const Run& run, Parameters& replica)
                    .stall_timeout =
                        run.options.shares_process ? std::chrono::nanoseconds{0} : run.plan.parts().on_failure.ending(),
                    .interrupted = [this, &run] { return interrupted(run); }}),
-      survivors(participant, *communicator, run.plan.parts().on_failure.vacant) {}
+      survivors(participant, *communicator, job.ranks()) {}
 
 std::vector<int> Membership::first_processes(const Run& run) const {
   const int taken = participant.edges().topology().ranks() - run.plan.parts().on_failure.vacant;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <span>
 
 #include "base/error.hpp"
+#include "base/hash.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/identity/run_id.hpp"
 #include "runtime/training/checkpoints.hpp"
@@ -106,7 +108,6 @@ void Session::share_beginning() {
 Beginning Session::agreed_beginning() {
   const auto now = std::chrono::system_clock::now();
   Beginning beginning{.run_id = {},
-                      .configuration = hash_of(run_.plan.config_yaml()),
                       .checkpoints = static_cast<std::int64_t>(checkpoints_.written()),
                       .iterations = membership_.record.before.iterations,
                       .evaluations = evaluations_.done(),
@@ -247,17 +248,16 @@ std::optional<Beginning> open_places(const Job& job, const RunPlan& plan) {
     throw ConfigError("train.joins: others can join a job that is started without MPI, on two ranks or more: " +
                       std::string("`hearsay launch -n P --recover hearsay train …`, torchrun, or a shell loop with "
                                   "HEARSAY_RANK and HEARSAY_RANKS"));
-  late->open_places(job.ranks() + members.vacant, members.joins);
+  late->open_places(job.ranks() + members.vacant, members.joins, configuration_hash(plan));
   if (!late->is_late()) return std::nullopt;
-  Beginning told = Beginning::unpacked(late->await_welcome([] {}));
-  if (told.configuration != hash_of(plan.config_yaml()))
-    throw ConfigError(
-        "the job has another configuration than this process; join it with the configuration that it "
-        "was started with (config.yaml in its run folder)");
-  return told;
+  return Beginning::unpacked(late->await_welcome([] {}));
 }
 
 }  // namespace
+
+std::string configuration_hash(const RunPlan& plan) {
+  return hexadecimal(xxh3(std::as_bytes(std::span(plan.config_yaml()))));
+}
 
 void require_device(const RunPlan& plan) {
   if (plan.parts().device != "cpu") require_gpu();

@@ -29,5 +29,7 @@ void require_device(const RunPlan& plan);
 /// written the reports with status `stopped`. After any of them the job must be ended with Job::abort: other ranks may
 /// wait.
 Summary train(const Job& job, const RunPlan& plan, const TrainOptions& options = {});
+/// What processes that come later must have in common with those who are there (join_job).
+std::string configuration_hash(const RunPlan& plan);
 
 }  // namespace hearsay

@@ -1,6 +1,7 @@
 #pragma once
 // The few collective operations that training needs beside the mailbox: start, evaluation, end.
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -15,8 +16,9 @@ class Communicator {
 
   /// From now on only these ranks (of those that it was made for, ascending, this one among them) take part: the
   /// others are dead. `rank` and `size` count them. Operations go through the first of them, by messages, so that one
-  /// that ends with an exception of `idle` can be begun again with fewer. All members, with the same list.
-  virtual void keep(std::vector<int> members) = 0;
+  /// that ends with an exception of `idle` can be begun again with fewer. All members, with the same list, and the
+  /// same number of the attempt: what was said in another attempt is not taken for what is said in this one.
+  virtual void keep(std::vector<int> members, std::uint64_t attempt = 0) = 0;
 
   virtual int rank() const = 0;
   virtual int size() const = 0;

@@ -73,7 +73,9 @@ std::optional<int> FailureDetector::vertex_to_take(
   for (int vertex = 0; vertex < vertices_; ++vertex) {
     if (alive(holder(vertex))) continue;
     const auto near = neighbours(vertex);
-    if (std::ranges::any_of(near, [this](int neighbour) { return takes_part(holder(neighbour)); })) return vertex;
+    if (std::ranges::any_of(
+            near, [this](int neighbour) { return takes_part(holder(neighbour)) && is_here(holder(neighbour)); }))
+      return vertex;
   }
   return std::nullopt;
 }

@@ -76,6 +76,8 @@ class FailureDetector {
   std::vector<Death> deaths() const;
   /// Those who have not come yet are left out.
   std::vector<int> living() const;
+  /// As far as the transport knows.
+  bool is_here(int process) const { return memory_.is_here(process); }
   /// A process that the job does not need any more says so before it leaves, and is missed by nobody.
   void leave() { leaving_.store(true, std::memory_order_release); }
   bool has_left(int process) const { return left_[static_cast<std::size_t>(process)].load(std::memory_order_acquire); }

@@ -2,6 +2,7 @@
 // What a job has where processes may come after its start: numbers that are held for them, and what they are told.
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace hearsay {
@@ -12,9 +13,10 @@ class LateMembers {
   virtual ~LateMembers() = default;
   /// Whether this process has come after the start.
   virtual bool is_late() const = 0;
-  /// From now on `count` processes may come; their numbers begin with `first`. Everything that is opened from now on
-  /// reaches them. All call it at the same point, the late ones, too.
-  virtual void open_places(int first, int count) = 0;
+  /// From now on `count` processes may come that have this configuration (a hash); their numbers begin with `first`.
+  /// Everything that is opened from now on reaches them. Collective over those who have started together; a late one
+  /// calls it, too, before it opens anything.
+  virtual void open_places(int first, int count, const std::string& configuration) = 0;
   /// What those who come are told from now on.
   virtual void welcome(std::vector<std::byte> words) = 0;
   /// A late process: what it is told. `idle` runs while it waits for that.

@@ -51,7 +51,7 @@ class JoinTest(jobs.JobCase):
         first = self.joins()
         self.mixes(4)
         killed = self.joins()  # no vertex is free: it waits, and is killed
-        self.assertTrue(jobs.until(lambda: list(self.folder.glob("hearsay-*/night/member-5"))), "it is in the job")
+        self.assertTrue(jobs.until(lambda: list(self.folder.glob("hearsay-*/night/inside-*-5"))), "it is in the job")
         killed.kill()
         job.kill(0)
         third = self.joins()
@@ -87,7 +87,24 @@ class JoinTest(jobs.JobCase):
             self.assertIn("another token", said)
         summary = job.ends_well()
         self.assertEqual((summary["status"], summary["ranks_joined"]), ("finished", []), job)
-        self.assertEqual([one["rank"] for one in summary["ranks_lost"]], [None], "one was in the job for a moment")
+        self.assertEqual(summary["ranks_lost"], [], job)
+
+    def test_whoever_comes_at_any_moment_and_is_killed_at_any_harms_nobody(self):
+        settings = ("train.seconds=8", "train.joins=40")
+        job = self.begin("run", *settings, mpi=False, launch=JOB)
+        comers = []
+        while job.process.poll() is None and job.seconds() < jobs.LONGEST_S:
+            comers.append(self.joins(*settings, HEARSAY_START_TIMEOUT="3"))
+            time.sleep(self.random.uniform(0.2, 1.2))
+            if self.random.random() < 0.4:
+                self.random.choice(comers).kill()
+        summary = job.ends_well()
+        self.assertEqual((summary["status"], summary["ranks"]), ("finished", 4), job)
+        ends = {"0": "takes the place|was not needed", "2": "no place left", "4": "no job|has ended|was not heard of"}
+        for comer in comers:
+            code, said = self.ended(comer)
+            if code != -9:
+                self.assertRegex(said, ends.get(str(code), "no such end"), f"{code}: {said}")
 
     def test_what_it_needs(self):
         self.says(2, "has train.joins in its configuration", "train", "base.yaml", "--join", "night", "--set",

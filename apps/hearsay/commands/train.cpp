@@ -126,8 +126,9 @@ std::unique_ptr<Job> started_job() try {
 }
 
 /// A process that fails to join, or leaves what it has joined, ends nobody but itself.
-[[noreturn]] void leave_alone() {
+[[noreturn]] void leave_alone(const Job* job) {
   const Failure failure = failure_in_flight();
+  if (job != nullptr) job->late_members()->close_places();
   say("hearsay:", failure.message);
   note_exit_code(failure.code);
   leave(failure.code);
@@ -207,12 +208,12 @@ int join_command(const TrainArguments& arguments, JobSlot& job) try {
     throw ConfigError("--join " + *arguments.join +
                       ": a job that others may join has train.joins in its configuration, and on_failure: continue");
   StartWatch start;
-  job = join_job(*arguments.join, {.build = std::string(full_version)});
+  job = join_job(*arguments.join, configuration_hash(run.plan()), {.build = std::string(full_version)});
   return train_in_folder(arguments, run.plan(), nullptr, *job, start);
 } catch (const DivergenceError&) {
   throw;
 } catch (...) {
-  leave_alone();
+  leave_alone(job.get());
 }
 
 }  // namespace

@@ -19,12 +19,12 @@ Communication::Communication(std::unique_ptr<Transport> transport, const Edges& 
       memory_pin_(options_.reads_mailbox != nullptr ? options_.reads_mailbox->pin(memory_->own()) : nullptr),
       mailbox_(*memory_, seats_, transport_->rank(), options_.map.ring_bytes, ledger_, options_.tails),
       members_(*memory_, options_.map, seats_, transport_->rank(), mailbox_, ledger_, transport_->clock(),
-               options_.deaths),
-      engine_(transport_->make_engine([this] { return progress(); })) {
+               options_.deaths) {
   if (options_.others_began)
     ledger_.start_after(std::chrono::system_clock::now() - *options_.others_began);
   else
     ledger_.start_together();  // the memories were opened together, a moment ago
+  engine_ = transport_->make_engine([this] { return progress(); });
 }
 
 Transport::Hooks Communication::hooks() {

@@ -2,17 +2,43 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
+
+#include "base/hash.hpp"
 
 namespace hearsay {
+namespace {
+
+/// Who takes part and who is dead, as a number. The living learn both of each other.
+std::uint64_t attempt_among(std::vector<int> members, const FailureDetector& failures) {
+  std::vector<int> dead;
+  for (const FailureDetector::Death& death : failures.deaths()) dead.push_back(death.process);
+  std::ranges::sort(dead);
+  members.push_back(-1);
+  members.insert(members.end(), dead.begin(), dead.end());
+  return xxh3(std::as_bytes(std::span(members)));
+}
+
+}  // namespace
 
 void Survivors::require_all_alive() const {
   const FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return;
   if (somebody_has_left()) throw RankDied("the others have done this without this rank");
-  if (failures->changes() == known_.load()) return;
-  const auto deaths = failures->deaths();
-  const std::string who = deaths.empty() ? "a rank" : "rank " + std::to_string(deaths.back().process);
-  throw RankDied(who + " has died before training began; start the job again");
+  const int changes = failures->changes();
+  if (changes == known_) return;
+  if (!begun_) return require_founders();
+  if (attempt_among(failures->participants(), *failures) != attempt_)
+    throw RankDied("a rank has died, or one more takes part");
+  known_ = changes;
+}
+
+void Survivors::require_founders() const {
+  const auto deaths = participant_.members().failures()->deaths();
+  for (std::size_t i = forgotten_; i < deaths.size(); ++i)
+    if (deaths[i].was_there && deaths[i].process < founders_)
+      throw RankDied("rank " + std::to_string(deaths[i].process) +
+                     " has died before training began; start the job again");
 }
 
 /// One of the members, so long ago that what it has sent before must have come: it has done this with other members.
@@ -26,7 +52,11 @@ bool Survivors::somebody_has_left() const {
 }
 
 void Survivors::forget_the_dead() {
-  if (may_die()) known_ = participant_.members().failures()->changes();
+  if (!may_die()) return;
+  const FailureDetector& failures = *participant_.members().failures();
+  known_ = failures.changes();
+  forgotten_ = failures.deaths().size();
+  attempt_ = attempt_among(failures.participants(), failures);
 }
 
 bool Survivors::attempt_together(const std::function<void()>& attempt) {
@@ -34,11 +64,13 @@ bool Survivors::attempt_together(const std::function<void()>& attempt) {
   for (;;) {
     const int changes = failures.changes();
     const std::vector<int> members = failures.participants();
-    participant_.communication().run([&] {
-      communicator_.keep(members);
+    participant_.communication().run([&, number = attempt_among(members, failures)] {
+      communicator_.keep(members, number);
       members_ = members;
       left_at_.reset();
       known_ = changes;
+      attempt_ = number;
+      begun_ = true;
     });
     try {
       attempt();
@@ -55,9 +87,9 @@ void Survivors::among(const std::function<bool(int process)>& takes_part, const 
   std::ranges::copy_if(members_, std::back_inserter(some), takes_part);
   if (some == members_) return work();
   if (std::ranges::find(some, participant_.members().process()) == some.end()) return;
-  participant_.communication().run([&] { communicator_.keep(some); });
+  participant_.communication().run([&] { communicator_.keep(some, attempt_); });
   work();
-  participant_.communication().run([&] { communicator_.keep(members_); });
+  participant_.communication().run([&] { communicator_.keep(members_, attempt_); });
 }
 
 void Survivors::leave() {

@@ -4,7 +4,8 @@
 // Training itself knows no collective operation. What comes after it, evaluation and reports, has many, and each would
 // wait for ever for a rank that dies meanwhile. So they are done among those who are alive, as one attempt: whoever
 // hears of another death gives the attempt up, and all begin it again without that rank, or with one more where a spare
-// has just replaced a dead one. It has succeeded when the rank that writes the summary says that it leaves.
+// has just replaced a dead one. An attempt is known by who takes part and who is dead, which never comes again. It has
+// succeeded when the rank that writes the summary says that it leaves.
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -27,9 +28,9 @@ class RankDied : public CommunicationError {
 class Survivors {
  public:
   /// Both must outlive it. `communicator`: what the operations go through; its `idle` calls `require_all_alive`.
-  /// `vacant`: vertices that are empty from the start, which are no deaths.
-  Survivors(Participant& participant, Communicator& communicator, int vacant)
-      : participant_(participant), communicator_(communicator), known_(vacant) {}
+  /// `founders`: processes that have started together, without whom there is no beginning.
+  Survivors(Participant& participant, Communicator& communicator, int founders)
+      : participant_(participant), communicator_(communicator), founders_(founders) {}
 
   /// Whether ranks may die without the job.
   bool may_die() const { return participant_.members().failures() != nullptr; }
@@ -65,8 +66,13 @@ class Survivors {
   Participant& participant_;
   Communicator& communicator_;
   bool somebody_has_left() const;
+  void require_founders() const;
 
-  std::atomic<int> known_;                                     // what had changed when the attempt began
+  const int founders_;
+  std::atomic<bool> begun_{false};     // the first attempt
+  mutable std::atomic<int> known_{0};  // what has changed that is of no account
+  std::atomic<std::uint64_t> attempt_{0};
+  std::atomic<std::size_t> forgotten_{0};                      // of the dead, before the first attempt
   std::vector<int> members_{};                                 // of the attempt
   mutable std::optional<std::chrono::nanoseconds> left_at_{};  // when one of them was first known to have left
 };

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "base/hash.hpp"
 
 namespace hearsay {
 namespace {
@@ -13,7 +12,6 @@ namespace {
 using CalendarTime = std::chrono::system_clock::time_point;
 
 struct Numbers {
-  std::uint64_t configuration;
   std::array<std::int64_t, 3> counts;
   double seconds;
   std::array<std::int64_t, 2> times;
@@ -23,14 +21,12 @@ std::int64_t count_of(CalendarTime time) { return time.time_since_epoch().count(
 CalendarTime time_of(std::int64_t count) { return CalendarTime(CalendarTime::duration(count)); }
 
 Numbers numbers_of(const Beginning& beginning) {
-  return {.configuration = beginning.configuration,
-          .counts = {beginning.checkpoints, beginning.iterations, beginning.evaluations},
+  return {.counts = {beginning.checkpoints, beginning.iterations, beginning.evaluations},
           .seconds = beginning.seconds,
           .times = {count_of(beginning.training_began), count_of(beginning.clocks_began)}};
 }
 
 void take(Beginning& beginning, const Numbers& numbers) {
-  beginning.configuration = numbers.configuration;
   beginning.checkpoints = numbers.counts[0];
   beginning.iterations = numbers.counts[1];
   beginning.evaluations = numbers.counts[2];
@@ -65,7 +61,5 @@ Beginning Beginning::unpacked(const std::vector<std::byte>& bytes) {
   beginning.run_id.assign(reinterpret_cast<const char*>(bytes.data()) + sizeof numbers, bytes.size() - sizeof numbers);
   return beginning;
 }
-
-std::uint64_t hash_of(const std::string& text) { return xxh3(std::as_bytes(std::span(text))); }
 
 }  // namespace hearsay

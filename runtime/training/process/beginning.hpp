@@ -12,8 +12,7 @@ namespace hearsay {
 
 struct Beginning {
   std::string run_id{};
-  std::uint64_t configuration = 0;  ///< a hash
-  std::int64_t checkpoints = 0;     ///< written in earlier parts of the run, as the next three
+  std::int64_t checkpoints = 0;  ///< written in earlier parts of the run, as the next three
   std::int64_t iterations = 0;
   std::int64_t evaluations = 0;
   double seconds = 0.0;
@@ -26,7 +25,5 @@ struct Beginning {
   /// Throws CommunicationError where it is something else.
   static Beginning unpacked(const std::vector<std::byte>& bytes);
 };
-
-std::uint64_t hash_of(const std::string& text);
 
 }  // namespace hearsay

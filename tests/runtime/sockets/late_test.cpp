@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <optional>
+#include <sstream>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -31,26 +33,28 @@ MeetingOptions options_of(const MeetingPlan& plan, int process) {
   return {.patience = plan.patience, .interface = "127.0.0.1", .reachable = true, .host = plan.host(process)};
 }
 
-Joinable opened(Met met, std::unique_ptr<Rendezvous> rendezvous, bool is_late) {
+Joinable opened(Met met, std::unique_ptr<Rendezvous> rendezvous, std::optional<Places> came_to) {
   Joinable job{.network = met.network, .late = nullptr};
-  job.late = std::make_unique<Latecomers>(
-      met.network, std::move(rendezvous), std::move(met.residence),
-      Latecomers::Options{
-          .is_late = is_late, .reachable = true, .interface = "127.0.0.1", .patience = milliseconds(20'000)});
-  job.late->open_places(first, places);
+  job.late = std::make_unique<Latecomers>(met.network, std::move(rendezvous), std::move(met.residence),
+                                          Latecomers::Options{.came_to = std::move(came_to),
+                                                              .reachable = true,
+                                                              .interface = "127.0.0.1",
+                                                              .patience = milliseconds(20'000)});
+  job.late->open_places(first, places, "configuration");
   return job;
 }
 
 Joinable founded(const MeetingFolder& folder, const MeetingPlan& plan, int rank) {
   auto rendezvous = std::make_unique<SharedFolder>(folder.path(), "job");
   auto met = meet_and_stay(*rendezvous, {.rank = rank, .ranks = founders}, {"build", ""}, options_of(plan, rank));
-  return opened(std::move(met), std::move(rendezvous), false);
+  return opened(std::move(met), std::move(rendezvous), std::nullopt);
 }
 
-Joinable joined(const MeetingFolder& folder, const MeetingPlan& plan, int process, const std::string& build = "build") {
+Joinable joined(const MeetingFolder& folder, const MeetingPlan& plan, int process,
+                const Identity& identity = {"build", "configuration"}) {
   auto rendezvous = std::make_unique<SharedFolder>(folder.path(), "job");
-  auto met = arrive(*rendezvous, {build, ""}, options_of(plan, process));
-  return opened(std::move(met), std::move(rendezvous), true);
+  auto arrival = arrive(*rendezvous, identity, options_of(plan, process));
+  return opened(std::move(arrival.met), std::move(rendezvous), arrival.places);
 }
 
 std::vector<std::byte> bytes_of(const std::string& text) {
@@ -133,6 +137,16 @@ TEST_CASE("two processes come to three, are told what the job tells, and talk to
   check_growth(all_apart(founders));
 }
 
+/// Whether members have left something of this kind and number where they meet.
+bool there_is(const MeetingFolder& folder, const std::string& kind, const std::string& number) {
+  std::error_code ignored;
+  for (const auto& key : std::filesystem::directory_iterator(folder.path() / "job", ignored)) {
+    const std::string name = key.path().filename();
+    if (name.starts_with(kind) && name.ends_with("-" + number)) return true;
+  }
+  return false;
+}
+
 /// A job of three, into which `body` tries to come; the job ends when that is over.
 std::string refusal(const std::function<Joinable(const MeetingFolder&, const MeetingPlan&)>& body, int late_ones = 0) {
   const MeetingPlan plan{.ranks = founders, .patience = milliseconds(20'000)};
@@ -148,8 +162,7 @@ std::string refusal(const std::function<Joinable(const MeetingFolder&, const Mee
     processes.emplace_back([&, rank] { return await_end(founded(folder, plan, rank)); });
   for (int late = 0; late < late_ones; ++late)
     processes.emplace_back([&] { return await_end(joined(folder, plan, founders)); });
-  while (!std::filesystem::exists(folder.path() / "job" / ("member-" + std::to_string(first + late_ones - 1))) &&
-         late_ones > 0)
+  while (late_ones > 0 && !there_is(folder, "inside-", std::to_string(first + late_ones - 1)))
     std::this_thread::sleep_for(milliseconds(10));
   Process stranger([&] { return static_cast<void>(body(folder, plan)), std::string(); });
   const Ending ending = stranger.end(std::chrono::seconds(30));
@@ -165,14 +178,19 @@ TEST_CASE("whoever does not belong to the job is refused with a sentence, and th
   const auto has = [](const std::string& text, const std::string& words) {
     return text.find(words) != std::string::npos;
   };
-  const std::string other_build =
-      refusal([](const auto& folder, const auto& plan) { return joined(folder, plan, founders, "another"); });
+  const std::string other_build = refusal([](const auto& folder, const auto& plan) {
+    return joined(folder, plan, founders, {"another", "configuration"});
+  });
   CHECK_MESSAGE(has(other_build, "2 job 'job' runs build build"), other_build);
+  const std::string other_configuration = refusal([](const auto& folder, const auto& plan) {
+    return joined(folder, plan, founders, {"build", "another"});
+  });
+  CHECK_MESSAGE(has(other_configuration, "2 job 'job' has another configuration"), other_configuration);
   const std::string other_token = refusal([](const auto& folder, const auto& plan) {
     SharedFolder rendezvous(folder.path(), "job");
     auto options = options_of(plan, founders);
     options.token = "a token of another job";
-    static_cast<void>(arrive(rendezvous, {"build", ""}, options));
+    static_cast<void>(arrive(rendezvous, {"build", "configuration"}, options));
     return Joinable{};
   });
   CHECK_MESSAGE(has(other_token, "2 job 'job' has another token"), other_token);
@@ -184,7 +202,7 @@ TEST_CASE("whoever does not belong to the job is refused with a sentence, and th
     auto options = options_of(plan, founders);
     options.job = "elsewhere";
     options.patience = milliseconds(300);
-    static_cast<void>(arrive(rendezvous, {"build", ""}, options));
+    static_cast<void>(arrive(rendezvous, {"build", "configuration"}, options));
     return Joinable{};
   });
   CHECK_MESSAGE(has(nowhere, "4 no job 'elsewhere'"), nowhere);
@@ -204,10 +222,11 @@ TEST_CASE("one that is killed on its way in, and a member that is killed, are no
   // It has claimed number 5 and listens, and is killed before it is connected to anybody.
   Process on_its_way([&] {
     SharedFolder rendezvous(folder.path(), "job");
-    while (!rendezvous.get("member-0") || !rendezvous.get("places")) std::this_thread::sleep_for(milliseconds(5));
+    while (!rendezvous.get("places")) std::this_thread::sleep_for(milliseconds(5));
     const Secret secret(*rendezvous.get("token"), "job");
     Door door;
-    const std::string opening = rendezvous.get("places")->substr(4);
+    std::string opening;
+    std::istringstream(*rendezvous.get("places")) >> opening >> opening >> opening;
     const MemberRecord self{.rank = first,
                             .ranks = founders,
                             .incarnation = new_nonce(),
@@ -216,18 +235,11 @@ TEST_CASE("one that is killed on its way in, and a member that is killed, are no
                             .local_name = door.local_name(),
                             .addresses = {},
                             .identity = {"build", ""}};
-    rendezvous.put_if_absent("place-" + opening + "-5", sealed(self, secret));
+    rendezvous.put_if_absent("claim-" + opening + "-5", sealed(self, secret));
     std::this_thread::sleep_for(std::chrono::minutes(1));
     return std::string();
   });
-  while (true) {
-    bool claimed = false;
-    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
-      for (const auto& key : std::filesystem::directory_iterator(entry.path()))
-        claimed = claimed || key.path().filename().string().starts_with("place-");
-    if (claimed) break;
-    std::this_thread::sleep_for(milliseconds(10));
-  }
+  while (!there_is(folder, "claim-", "5")) std::this_thread::sleep_for(milliseconds(10));
   Process next([&] {
     const Joinable job = joined(folder, plan, founders);
     return std::to_string(job.network->rank()) + ": " + talk(job, {1, 2, 6});
