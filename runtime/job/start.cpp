@@ -74,6 +74,7 @@ std::unique_ptr<Job> meet(std::unique_ptr<sockets::Rendezvous> place, const Meet
                                     {.build = start.build, .configuration = ""}, options);
   const sockets::Latecomers::Options late{
       .reachable = options.reachable, .interface = options.interface, .patience = options.patience};
+  if (!at.folder) place.reset();  // another place belongs to whoever has lent it
   return std::make_unique<sockets::Job>(std::move(met), std::move(place), late);
 }
 

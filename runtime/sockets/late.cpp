@@ -279,6 +279,9 @@ Latecomers::~Latecomers() { close_places(); }
 
 // Nobody is let in before all who have started together can be found.
 void Latecomers::open_places(int first, int count, const std::string& configuration) {
+  if (!rendezvous_)
+    throw ConfigError(
+        "train.joins: those who come later look for the job in a folder; let HEARSAY_RENDEZVOUS name one");
   network_->hold_places(first + count);
   Messages messages(network_);
   places_ = {.first = first, .count = count, .opening = "", .configuration = configuration};
@@ -353,19 +356,19 @@ void Latecomers::forget_the_dead() {
 void Latecomers::close_places() {
   closes_ = true;
   if (keeper_.joinable()) keeper_.join();
-  if (!rendezvous_ || places_.count == 0) return;
+  const auto place = std::move(rendezvous_);  // gone at the end, with its folder if that is empty
+  if (!place || places_.count == 0) return;
   try {
-    rendezvous_->remove(inside_key(places_, residence_.self.rank));
-    if (rendezvous_->list(inside_prefix + places_.opening).empty()) {
-      for (const std::string& key : rendezvous_->list(claim_prefix + places_.opening)) rendezvous_->remove(key);
-      if (const auto open = read_places(rendezvous_->get(places_key)); open && open->opening == places_.opening) {
-        rendezvous_->remove(places_key);
-        if (!residence_.token.empty()) rendezvous_->remove(token_key);
+    place->remove(inside_key(places_, residence_.self.rank));
+    if (place->list(inside_prefix + places_.opening).empty()) {
+      for (const std::string& key : place->list(claim_prefix + places_.opening)) place->remove(key);
+      if (const auto open = read_places(place->get(places_key)); open && open->opening == places_.opening) {
+        place->remove(places_key);
+        if (!residence_.token.empty()) place->remove(token_key);
       }
     }
   } catch (const std::exception&) {  // the place is gone, and with it what stood there
   }
-  rendezvous_.reset();
 }
 
 }  // namespace hearsay::sockets

@@ -53,6 +53,7 @@ class Latecomers final : public LateMembers {
     std::chrono::milliseconds patience{std::chrono::minutes{2}};
   };
 
+  /// `rendezvous`: null where nobody can be let in.
   Latecomers(std::shared_ptr<Network> network, std::unique_ptr<Rendezvous> rendezvous, Residence residence,
              Options options);
   ~Latecomers() override;

@@ -242,8 +242,11 @@ std::string common_run_id(Communicator& communicator, std::string of_rank_0) {
 /// Where others may come later: lets them come, or, in one that has come, waits for what it is told.
 std::optional<Beginning> open_places(const Job& job, const RunPlan& plan) {
   const OnFailure& members = plan.parts().on_failure;
-  if (members.joins == 0) return std::nullopt;
   LateMembers* const late = job.late_members();
+  if (members.joins == 0) {
+    if (late != nullptr) late->close_places();
+    return std::nullopt;
+  }
   if (late == nullptr)
     throw ConfigError("train.joins: others can join a job that is started without MPI, on two ranks or more: " +
                       std::string("`hearsay launch -n P --recover hearsay train …`, torchrun, or a shell loop with "
