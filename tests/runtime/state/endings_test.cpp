@@ -144,9 +144,11 @@ TEST_CASE(
       CHECK((yaml.find("push_sum") != std::string::npos || yaml.find("gradient_dropping") != std::string::npos));
       continue;
     }
+    // Asynchronously a packet that had to wait for room may leave with it, and come before anybody has said anything.
+    const bool may_have_spread = yaml.find("asynchronous") != std::string::npos;
     for (const std::string& said : all) {
       CHECK(said == all.front());
-      CHECK(said.find("rank 2 diverged ") == 0);
+      CHECK((said.find("rank 2 diverged ") == 0 || (may_have_spread && said.find(" diverged ") == 6)));
       CHECK(said.find("value " + std::to_string(n - 1) + " of parameter 'second' is nan") != std::string::npos);
     }
   }
