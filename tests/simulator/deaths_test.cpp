@@ -64,7 +64,7 @@ void run_rank(const ParticipantPlan& plan, std::vector<Seen>& all_seen) {
   };
   while (member->members().failures()->dead() == 0) iterate();
   seen.known_at_s = now() - start;
-  living.keep({1, 2, 3});
+  living.keep({1, 2, 3}, 0);
   seen.sum_before = settled_sum();
   while (member->members().job_iterations(k) < all) iterate();
   seen.sum_after = settled_sum();
