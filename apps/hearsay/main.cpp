@@ -44,6 +44,24 @@ void add_config(CLI::App& command, ConfigArguments& config) {
       ->allow_extra_args(false);
 }
 
+void add_progress(CLI::App& command, ProgressMode& progress) {
+  const std::map<std::string, ProgressMode> modes{{"auto", ProgressMode::automatic},
+                                                  {"bar", ProgressMode::bar},
+                                                  {"lines", ProgressMode::lines},
+                                                  {"off", ProgressMode::off}};
+  command.add_option("--progress", progress, "Progress on stderr: auto, bar, lines or off")
+      ->transform(CLI::Validator(
+          [modes](std::string& mode) -> std::string {
+            const auto known = modes.find(mode);
+            if (known == modes.end()) return "'" + mode + "' is none of auto, bar, lines and off";
+            mode = std::to_string(static_cast<int>(known->second));
+            return {};
+          },
+          ""))
+      ->type_name("MODE")
+      ->default_str("auto");
+}
+
 void add_train(CLI::App& app, TrainArguments& train) {
   CLI::App& command = *app.add_subcommand("train", "Train as a configuration says, on all ranks of the job");
   add_config(command, train.config);
@@ -72,21 +90,7 @@ void add_train(CLI::App& app, TrainArguments& train) {
       ->type_name("JOB")
       ->excludes(resume)
       ->excludes(overwrite);
-  const std::map<std::string, ProgressMode> modes{{"auto", ProgressMode::automatic},
-                                                  {"bar", ProgressMode::bar},
-                                                  {"lines", ProgressMode::lines},
-                                                  {"off", ProgressMode::off}};
-  command.add_option("--progress", train.progress, "Progress on stderr: auto, bar, lines or off")
-      ->transform(CLI::Validator(
-          [modes](std::string& mode) -> std::string {
-            const auto known = modes.find(mode);
-            if (known == modes.end()) return "'" + mode + "' is none of auto, bar, lines and off";
-            mode = std::to_string(static_cast<int>(known->second));
-            return {};
-          },
-          ""))
-      ->type_name("MODE")
-      ->default_str("auto");
+  add_progress(command, train.progress);
   CLI::Option* dry = command.add_flag("--dry-run", train.dry_run,
                                       "Say what the run would be (ranks, edges, parameters, bytes); train nothing");
   command.add_option("-n,--ranks", train.ranks, "Ranks of a dry run; as many as were started if left out")

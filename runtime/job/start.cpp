@@ -15,6 +15,7 @@
 #include "base/launchers.hpp"
 #include "runtime/job/meeting_place.hpp"
 #include "runtime/mpi/environment.hpp"
+#include "runtime/sockets/arrival.hpp"
 #include "runtime/sockets/job.hpp"
 #include "runtime/sockets/meeting.hpp"
 #include "runtime/sockets/shared_folder.hpp"

@@ -30,7 +30,7 @@ void LastWord::say(int exit_code) const {
   network().wait_until([&] { return are_gone() || std::chrono::steady_clock::now() > until; }, [] {});
 }
 
-// A signal comes to all of them, and needs no words.
+// A signal comes to all who have started together, and needs no words there.
 void LastWord::arrived(int from, const Frame& frame, RawBytes /*body*/, Descriptor /*file*/) {
   constexpr std::uint64_t first_signal_code = 128, last_code = 255;
   if (frame.kind != FrameKind::message || frame.bytes != 0 || frame.number > last_code)

@@ -13,17 +13,11 @@
 
 #include "runtime/sockets/meeting.hpp"
 #include "runtime/sockets/network.hpp"
+#include "runtime/sockets/places.hpp"
 #include "runtime/sockets/rendezvous.hpp"
 #include "runtime/transport/late_members.hpp"
 
 namespace hearsay::sockets {
-
-/// The numbers that are held for those who come later.
-struct Places {
-  int first = 0, count = 0;
-  std::string opening{};        ///< another one for each job, so that nothing is taken for its own that is not
-  std::string configuration{};  ///< a hash
-};
 
 /// Says to whoever comes what a late member must know.
 class Welcome final : public Channel {
@@ -84,15 +78,5 @@ class Latecomers final : public LateMembers {
   std::atomic<bool> closes_{false};
   std::thread keeper_;
 };
-
-/// One that has come, and where.
-struct Arrival {
-  Met met;
-  Places places;
-};
-
-/// Comes to a job that has started. Throws ConfigError where its members are unlike this one, or no number is free;
-/// CommunicationError where no such job is found, or a member cannot be reached.
-Arrival arrive(Rendezvous& rendezvous, const Identity& identity, const MeetingOptions& options = {});
 
 }  // namespace hearsay::sockets

@@ -70,10 +70,13 @@ std::span<std::byte> Window::bytes_at(int target, std::size_t offset, std::size_
   return memory.subspan(offset, bytes);
 }
 
+/// Whether a member's memory is this host's: it is read and written without a frame.
+bool Window::is_near(int target) { return target == network().rank() || other(target).here.has_value(); }
+
 void Window::put(std::span<const std::byte> bytes, int target, std::size_t offset) {
   if (bytes.empty() || !other(target).is_open) return;
   require_within(target, offset, bytes.size());
-  if (network().shares_host(target)) {
+  if (is_near(target)) {
     std::memcpy(bytes_at(target, offset, bytes.size()).data(), bytes.data(), bytes.size());
     return;
   }
@@ -85,7 +88,7 @@ void Window::put(std::span<const std::byte> bytes, int target, std::size_t offse
 void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
   if (!other(target).is_open) return;
   require_within(target, offset, sizeof word);
-  if (network().shares_host(target)) {
+  if (is_near(target)) {
     word_of(bytes_at(target, offset, sizeof word)).store(word, std::memory_order_release);
     return;
   }
@@ -96,7 +99,7 @@ void Window::store(const std::uint64_t& word, int target, std::size_t offset) {
 
 // One question at a time: what is begun while it is under way is asked about afterwards.
 bool Window::flush(int target) {
-  if (!other(target).is_open || network().shares_host(target)) return true;
+  if (!other(target).is_open || is_near(target)) return true;
   const auto alone = network().lock();
   Other& there = other(target);
   if (there.done == there.begun) return true;
@@ -125,8 +128,7 @@ int Window::patience() const { return 64; }
 std::optional<std::uint64_t> Window::peek(int target, std::size_t offset) {
   if (!other(target).is_open) return std::nullopt;
   require_within(target, offset, sizeof(std::uint64_t));
-  if (network().shares_host(target))
-    return word_of(bytes_at(target, offset, sizeof(std::uint64_t))).load(std::memory_order_acquire);
+  if (is_near(target)) return word_of(bytes_at(target, offset, sizeof(std::uint64_t))).load(std::memory_order_acquire);
   const auto alone = network().lock();
   Other& there = other(target);
   if (there.asks_for_word && !there.word) return std::nullopt;

@@ -50,6 +50,7 @@ class Window final : public Channel, public RemoteMemory {
   std::span<std::byte> bytes_at(int target, std::size_t offset, std::size_t bytes);
   void require_within(int target, std::size_t offset, std::size_t bytes);
   std::span<std::byte> own_bytes(std::uint64_t offset, std::uint64_t bytes);
+  bool is_near(int target);
   void tell_of_memory(int target);
   void meet(int from, std::size_t bytes, Descriptor file);
 

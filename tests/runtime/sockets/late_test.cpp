@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/sockets/arrival.hpp"
 #include "runtime/sockets/late.hpp"
 #include "runtime/sockets/messages.hpp"
 #include "runtime/sockets/window.hpp"
