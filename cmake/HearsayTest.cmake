@@ -12,8 +12,7 @@
 # Labels: `mpi` and `torch` by what a test links; `tsan` on those with THREADS.
 #
 # PROCESSORS counts halves of a core, and scripts/test begins as many tests as there are halves: ranks mostly wait for
-# each other's naps, and scripts for jobs to start and to end, so that two of them keep one core busy. With thirds of a
-# core, tests of asynchronous ranks came upon orders of events that their bounds do not know.
+# each other's naps, and scripts for jobs to start and to end, so that two of them keep one core busy.
 set(HEARSAY_TEST_ENVIRONMENT OMP_NUM_THREADS=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
     TSAN_OPTIONS=halt_on_error=1)
 set(HEARSAY_MPI_ENVIRONMENT

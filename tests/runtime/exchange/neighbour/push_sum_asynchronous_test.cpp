@@ -11,6 +11,7 @@
 #include "tests/runtime/exchange/configuration.hpp"
 #include "tests/runtime/exchange/neighbour/directed.hpp"
 #include "tests/runtime/exchange/train.hpp"
+#include "topology/steady_weights.hpp"
 
 namespace hearsay::push_sum_asynchronous_test {
 namespace {
@@ -169,8 +170,10 @@ TEST_CASE("without gradients all models become the mean of what they were, also 
   }
 }
 
-// Every rank pulls towards ±1. Averages of models and steps of at most η / π lead nowhere else.
-TEST_CASE("however long a rank pauses, no model leaves the hull of the minima") {
+// Every rank pulls towards ±1 by g = z_k − b. What has come makes z' of z_k, and the step z'' = z' − η' g of it, with
+// η' ≤ η / π ≤ 1 however little weight a rank has. So z'' lies between z' and b, but for η' (z' − z_k): the gradient
+// was taken before the mixing.
+TEST_CASE("however long a rank pauses, no step is longer than in lockstep, and no model runs away") {
   constexpr Iteration before = 10, after = 400;
   const TextFile four(four_ranks);
   struct Case {
@@ -192,7 +195,8 @@ TEST_CASE("however long a rank pauses, no model leaves the hull of the minima") 
       const std::vector<float> initial(layout.size(), 0.0F);
       const LocalJob job{.topology = graph, .layout = layout, .initial = initial, .plan = plan.exchange()};
       std::vector<std::atomic<Iteration>> at(static_cast<std::size_t>(one.ranks));
-      std::atomic<float> furthest{0.0F};
+      const std::vector<double> steady = steady_weights(graph);
+      std::atomic<float> furthest{0.0F}, longest{0.0F};  // longest: a step, as a part of what it may be
       run_local_ranks(job, [&](LocalRank& rank) {
         const auto x = rank.replica.values.span(), g = rank.replica.gradients.span();
         const auto me = static_cast<std::size_t>(rank.rank());
@@ -207,9 +211,21 @@ TEST_CASE("however long a rank pauses, no model leaves the hull of the minima") 
             while (!others_have(before + pause)) std::this_thread::yield();
           rank.member.start(k);
           for (std::size_t e = 0; e < x.size(); ++e) g[e] = x[e] - (rank.rank() % 2 == 0 ? 1.0F : -1.0F);
+          const std::vector<float> gradient(g.begin(), g.end());
           rank.member.finish(k);
+          const std::vector<float> mixed(x.begin(), x.end());  // numerators, as the next
           for (std::size_t e = 0; e < x.size(); ++e) x[e] -= one.rate * g[e];
+          const std::vector<float> moved(x.begin(), x.end());
           rank.member.stepped(k);
+          constexpr float tell_weights = 0.01F, rounding = 1e-5F;
+          for (std::size_t e = 0; e < x.size(); ++e) {
+            if (std::abs(x[e]) < tell_weights) continue;
+            const float step = std::abs(moved[e] - mixed[e]) * x[e] / moved[e];  // of z
+            const float allowed = one.rate / static_cast<float>(steady[me]) * std::abs(gradient[e]) + rounding;
+            const float part = std::isfinite(step) ? step / allowed : INFINITY;
+            for (float seen = longest; part > seen && !longest.compare_exchange_weak(seen, part);) {
+            }
+          }
           float own = 0.0F;
           for (const float z : x) own = std::max(own, std::isfinite(z) ? std::abs(z) : INFINITY);
           for (float seen = furthest; own > seen && !furthest.compare_exchange_weak(seen, own);) {
@@ -218,7 +234,9 @@ TEST_CASE("however long a rank pauses, no model leaves the hull of the minima") 
         }
         rank.barrier();
       });
-      CHECK(furthest.load() < 1.001F);
+      CHECK(longest.load() < 1.001F);
+      CHECK(longest.load() > 0.5F);
+      CHECK(furthest.load() < 1.0F + 2.0F * one.rate);  // the distance between minima, stepped at once
     }
   }
 }
