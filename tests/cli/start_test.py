@@ -21,6 +21,9 @@ BASE = {
 }
 INSTANTS_S = ((0.0, 0.0), (0.0, 0.2), (0.2, 0.6), (0.6, 2.0))  # one is drawn within each, after the rank is there
 MPI_GAVE_UP = "launch: MPI could not start"
+# Open MPI's launcher of a rank that died before it had told the launcher of itself; our ranks were ended before they
+# could look (a third of those killed as soon as they are there).
+NAMELESS = r"1 process returned\s+a non-zero exit code"
 WHOLE = ("train.epochs=1",)
 
 
@@ -51,7 +54,7 @@ class StartTest(jobs.JobCase):
                         # rank is missed.
                         ("continue", 4): rf"rank {victim} has died before training began|{MPI_GAVE_UP}",
                         ("abort", 4): rf"rank {victim} ",
-                        ("abort", 137): rf"rank {victim} ",
+                        ("abort", 137): rf"rank {victim} |{NAMELESS}",
                     }
                     self.assertIn((mode, code), expected, job)
                     self.assertRegex(job.said(), expected[mode, code])
