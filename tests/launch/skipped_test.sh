@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is skipped is said, with its reason: by the tests of several hosts where they are not permitted, and by
-# scripts/test at its end.
+# scripts/test at its end; what does not build, too.
 #   skipped_test.sh SOURCE_DIR CTEST
 set -euo pipefail
 source_dir=$(realpath "$1") ctest=$2
@@ -46,19 +46,20 @@ for test in "${tests[@]}"; do
 done
 
 # ---------------------------------------------------------------- scripts/test
-# Its CMake builds nothing, and CTest finds tests of this test's own.
+# Its CMake builds nothing, of some presets in vain, and CTest finds tests of this test's own.
 cat >"$folder/bin/cmake" <<'TEXT'
 #!/bin/sh
-exit 0
+case " ${CANNOT_BUILD:-none} $* " in *" $3 "*" $3 "*) exit 1 ;; esac
 TEXT
 cat >"$folder/bin/ctest" <<TEXT
 #!/usr/bin/env bash
 shift 2 # --preset NAME
-cd "$folder/tests" && mkdir -p ../build/ci && exec "$ctest" "\$@"
+cd "$folder/tests" && mkdir -p ../build/{ci,asan,tsan,simulator-core,mpich-core} && exec "$ctest" "\$@"
 TEXT
 chmod +x "$folder"/bin/*
 
 # suite CODE NAME COMMAND [NAME COMMAND]…: what scripts/test says of tests that are these shell lines, to the file out.
+presets=(--fast)
 suite() {
   local code=$1 got=0
   shift
@@ -68,7 +69,7 @@ suite() {
       >>"$folder/tests/CTestTestfile.cmake"
     shift 2
   done
-  PATH=$folder/bin:$PATH timeout 60 "$folder/scripts/test" --fast --no-install >"$folder/out" 2>&1 || got=$?
+  PATH=$folder/bin:$PATH timeout 60 "$folder/scripts/test" ${presets[@]+"${presets[@]}"} --no-install >"$folder/out" 2>&1 || got=$?
   [[ $got -eq $code ]] || failed "scripts/test ended with $got instead of $code: $(cat "$folder/out")"
 }
 # ends LINE…: these are the last lines.
@@ -90,3 +91,9 @@ ends 'skipped: ci, all: everything' '0 passed, 0 failed, 1 skipped'
 suite 0 good 'exit 0'
 ends '' '1 passed, 0 failed, 0 skipped'
 passed "a failure, and a suite of which nothing was run, end it with 1"
+
+presets=()
+CANNOT_BUILD=asan suite 1 good 'exit 0'
+grep -q '^FAILED: asan does not build$' "$folder/out" || failed "what does not build is not said: $(cat "$folder/out")"
+grep -q '^==> Testing tsan$' "$folder/out" || failed "what comes after it is not tested: $(cat "$folder/out")"
+passed "what is built beside the tests of another preset and fails is told, and the next one tested"
