@@ -117,6 +117,9 @@ function(hearsay_add_test name)
   add_test(NAME ${name} COMMAND ${name}_test ${arguments})
   set_tests_properties(${tests} PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2
                        ENVIRONMENT "${HEARSAY_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
+  if(TEST ${name}.arithmetic)  # its threads take turns: a quarter of a core
+    set_tests_properties(${name}.arithmetic PROPERTIES PROCESSORS 1 COST 900)
+  endif()
 endfunction()
 
 function(hearsay_add_mpi_test name)
@@ -237,6 +240,6 @@ function(hearsay_add_testbed_test name)
     return()
   endif()
   hearsay_add_script_test(${name} ${ARGN} TIMEOUT 600 LABELS testbed mpi)
-  # They come first: one at a time and waiting for slow links, they leave a core to the others.
-  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK testbed COST 1000)
+  # They come first: one at a time and waiting for slow links, they leave more than a core to the others.
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 RESOURCE_LOCK testbed COST 1000 PROCESSORS 1)
 endfunction()

@@ -7,7 +7,7 @@
 #include "apps/simulator/failures.hpp"
 #include "base/config/config.hpp"
 #include "runtime/replica/parameters.hpp"
-#include "runtime/training/failure/on_failure.hpp"
+#include "runtime/failure/on_failure.hpp"
 
 namespace hearsay {
 

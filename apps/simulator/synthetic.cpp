@@ -11,8 +11,8 @@
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/driver.hpp"
 #include "runtime/report/diary.hpp"
-#include "runtime/training/failure/on_failure.hpp"
-#include "runtime/training/failure/survivors.hpp"
+#include "runtime/failure/on_failure.hpp"
+#include "runtime/failure/survivors.hpp"
 
 namespace hearsay {
 namespace {

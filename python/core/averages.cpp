@@ -15,20 +15,9 @@ constexpr double unknown_average = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-void Member::broadcast(std::span<std::byte> bytes) {
-  participant_.communication().run([&] { communicator_->broadcast(bytes, 0); });
-}
-
-bool Member::same_on_all(std::optional<double> value) {
-  constexpr double none = -std::numeric_limits<double>::infinity();
-  std::vector<double> most{value.value_or(none), value ? -*value : none};
-  participant_.communication().run([&] { communicator_->maximum(most); });
-  return most[0] == none || most[0] == -most[1];
-}
-
 /// Where ranks serve a part of the model each, that is the model, and no mean.
 double Member::average(std::span<double> more, std::vector<float>& mean) {
-  if (!same_on_all(static_cast<double>(more.size())))  // the sums would wait for each other
+  if (!together_.same_on_all(static_cast<double>(more.size())))  // the sums would wait for each other
     throw ConfigError("the model has " + std::to_string(more.size()) + " values in float buffers on rank " +
                       std::to_string(rank()) +
                       ", and others on other ranks, which cannot be averaged; register the same buffers on every rank");
@@ -39,8 +28,8 @@ double Member::average(std::span<double> more, std::vector<float>& mean) {
     communicator_->sum(mean);
     communicator_->sum(more);
   });
-  for (float& value : mean) value /= static_cast<float>(ranks());
-  for (double& value : more) value /= ranks();
+  for (float& value : mean) value /= static_cast<float>(together_.ranks());
+  for (double& value : more) value /= together_.ranks();
   if (participant_.service().is_sharded()) std::ranges::copy(participant_.service().servers_model(), mean.begin());
   double squares = 0.0;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -58,7 +47,7 @@ void Member::note_consensus(double squares) {
     participant_.finite().require();
     throw DivergenceError("the models of the ranks, each of them finite, are too large to be averaged");
   }
-  consensus_distance_ = std::sqrt(squares / ranks());
+  consensus_distance_ = std::sqrt(squares / together_.ranks());
 }
 
 /// The root mean square over ranks of ‖x_i − mean‖, piece by piece: without a block for the mean, here or in MPI.
@@ -73,7 +62,7 @@ void Member::measure_consensus() {
     participant_.communication().run([&] { communicator_->sum(mean); });
     for (std::size_t i = 0; i < own.size(); ++i) {
       const double difference =
-          static_cast<double>(own[i]) - static_cast<double>(mean[i] / static_cast<float>(ranks()));
+          static_cast<double>(own[i]) - static_cast<double>(mean[i] / static_cast<float>(together_.ranks()));
       squares += difference * difference;
     }
   }
@@ -101,7 +90,7 @@ std::vector<RunQuality> Member::evaluated(std::span<const Score> scores, std::op
                                           double seconds_before) {
   const TimePoint start = participant_.ledger().now();
   require_same_metrics(scores, examples.has_value());
-  const double weight = examples.value_or(rank() == 0 ? 1.0 : 0.0);
+  const double weight = examples.value_or(reports() ? 1.0 : 0.0);
   const bool has_own = !examples || *examples > 0.0;
   std::vector<double> sums, worst;
   for (const auto& [metric, of_mean, own] : scores) {
@@ -124,13 +113,13 @@ std::vector<RunQuality> Member::evaluated(std::span<const Score> scores, std::op
                           .rank_worst = scores[i].metric.higher_is_better ? worst[i] : -worst[i],
                           .rank_mean = sums[2 * i + 1] / judged});
   evaluate_from(start - std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds_before)));
-  if (rank() == 0) write_evaluation();
+  if (reports()) write_evaluation();
   return qualities_;
 }
 
 void Member::write_evaluation() {
-  EvaluationRecord record{.iteration = done_,
-                          .epoch = epoch(done_),
+  EvaluationRecord record{.iteration = place_.done,
+                          .epoch = epoch(place_.done),
                           .time_s = seconds(),
                           .loss_mean_model = unknown_average,
                           .consensus_distance = consensus_distance_};

@@ -20,10 +20,24 @@ void leave_to_the_loop(Config& root) {
     Config read = root.section(section);
     for (const std::string& key : read.unasked()) leave(read, key, section + "." + key);
   }
-  for (const std::string section : {"optimizer", "train", "simulate"}) leave(root, section, section);
+  for (const std::string section : {"optimizer", "simulate"}) leave(root, section, section);
+  if (Config train = root.section("train"); !train.asked("on_failure"))
+    leave(root, "train", "train");
+  else
+    for (const std::string& key : train.unasked()) leave(train, key, "train." + key);
   leave(root.section("report"), "save_model", "report.save_model");
   if (!aside.empty())
     root.note("model, data, optimizer and training are the loop's own business in Python: it does not use " + aside);
+}
+
+/// Whether the job goes on without ranks that die is the one thing in `train` that a loop does not do itself.
+OnFailure read_deaths(Config& root, const ExchangePlan& exchange) {
+  Config train = root.section("train");
+  if (!train.has("on_failure")) return {};
+  const OnFailure read = read_on_failure(train, exchange);
+  for (const auto& [key, number] : {std::pair{"spares", read.spares}, {"joins", read.joins}})
+    train.require(number == 0, key, "a Python loop goes on without a rank that dies, and nobody takes its place");
+  return read;
 }
 
 }  // namespace
@@ -36,6 +50,7 @@ JobPlan::JobPlan(Config root, const std::string& model_name, const std::string& 
   const ExchangeEntry& entry = chosen_exchange(section);
   exchange_name = entry.name;
   exchange = entry.make(section, root);
+  on_failure = read_deaths(root, *exchange);
   topology_ = plan_topology(root, *exchange);
   Config reports = root.section("report");
   report = read_report_options(reports, exchange_name + "-" + model);

@@ -1,9 +1,11 @@
 #include "python/core/meetings.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -128,48 +130,105 @@ struct Meetings::Word {
   }
 };
 
+/// How many calls a rank has agreed on, and its meetings until then: 32 bits each.
+struct Meetings::Agreement {
+  std::uint64_t calls, meetings;
+
+  std::uint64_t packed() const { return calls << 32 | (meetings & 0xffffffff); }
+  static Agreement unpacked(std::uint64_t bits) { return {.calls = bits >> 32, .meetings = bits & 0xffffffff}; }
+};
+
 Meetings::Meetings(const Job& job)
     : communicator_(job.communicator([this] { idle_(); })),
       transport_(job.transport()),
-      words_(transport_->open_memory(static_cast<std::size_t>(job.ranks()) * sizeof(std::uint64_t), {})) {}
-
-Meetings::Word Meetings::word_of(int rank) const {
-  auto* const words = reinterpret_cast<std::uint64_t*>(words_.own().data());
-  return Word::unpacked(std::atomic_ref(words[rank]).load(std::memory_order_acquire));
+      words_(transport_->open_memory(2 * static_cast<std::size_t>(job.ranks()) * sizeof(std::uint64_t),
+                                     {.deaths = job.outlives_a_rank() ? Deaths::others_go_on : Deaths::end_the_job})),
+      ranks_(static_cast<std::size_t>(job.ranks())),
+      told_(ranks_.size()),
+      own_(static_cast<std::size_t>(job.rank())) {
+  std::iota(ranks_.begin(), ranks_.end(), 0);
 }
 
-// The own word is the last one: from then on this rank looks.
-void Meetings::come(Presence here) {
-  const std::uint64_t word = Word{here, static_cast<std::uint16_t>(met_ + 1)}.packed();
-  const auto own = static_cast<std::size_t>(communicator_->rank());
-  for (int target = 0; target < communicator_->size(); ++target) {
-    if (target == communicator_->rank()) continue;
-    words_.store(word, target, own * sizeof word);
-    while (!words_.flush(target)) words_.sync();
+std::uint64_t Meetings::load(std::size_t at) const {
+  auto* const words = reinterpret_cast<std::uint64_t*>(words_.own().data());
+  return std::atomic_ref(words[at]).load(std::memory_order_acquire);
+}
+
+Meetings::Word Meetings::word_of(int rank) const { return Word::unpacked(load(static_cast<std::size_t>(rank))); }
+
+void Meetings::keep(std::vector<int> ranks, std::uint64_t attempt) {
+  communicator_->keep(ranks, attempt);
+  ranks_ = std::move(ranks);
+  if (!std::exchange(begun_, true)) met_before_ = met_;
+  met_ = met_before_;
+}
+
+/// The own word is the last one: from then on this rank looks.
+void Meetings::tell(std::uint64_t word, std::size_t at, const Waiting& waiting) {
+  for (const int target : ranks_) {
+    if (target == static_cast<int>(own_) || waiting.is_dead(target)) continue;
+    std::uint64_t& kept = told_[static_cast<std::size_t>(target)] = word;
+    words_.store(kept, target, at * sizeof word);
+    while (!words_.flush(target) && !waiting.is_dead(target)) {
+      words_.sync();
+      waiting.idle();
+    }
   }
-  std::atomic_ref(reinterpret_cast<std::uint64_t*>(words_.own().data())[own]).store(word, std::memory_order_release);
+  std::atomic_ref(reinterpret_cast<std::uint64_t*>(words_.own().data())[at]).store(word, std::memory_order_release);
+}
+
+void Meetings::come(Presence here, const Waiting& waiting) {
+  tell(Word{here, static_cast<std::uint16_t>(met_ + 1)}.packed(), own_, waiting);
 }
 
 // All words are written before the barrier lets anybody go on, so those that have met elsewhere are seen by all.
 void Meetings::meet(std::function<void()> idle) {
-  idle_ = std::move(idle);
+  idle_ = [this, idle = std::move(idle)] {
+    words_.sync();
+    idle();
+  };
   communicator_->barrier();
   words_.sync();
   if (const auto why = contradiction()) throw RankLeft(*why);
   ++met_;
 }
 
+void Meetings::agree(const Waiting& waiting, std::function<void()> idle) {
+  idle_ = std::move(idle);
+  communicator_->barrier();
+  agree_after_others(waiting);
+}
+
+/// The meetings of the call are as many as others have counted: this rank may have begun it again.
+void Meetings::agree_after_others(const Waiting& waiting) {
+  met_ = newest_agreement().meetings;
+  ++agreed_;
+  begun_ = false;
+  tell(Agreement{agreed_, met_}.packed(), told_.size() + own_, waiting);
+}
+
+Meetings::Agreement Meetings::newest_agreement() const {
+  Agreement newest{agreed_, met_};
+  for (const int rank : ranks_) {
+    const auto of = Agreement::unpacked(load(told_.size() + static_cast<std::size_t>(rank)));
+    if (of.calls > newest.calls) newest = of;
+  }
+  return newest;
+}
+
+bool Meetings::others_have_agreed() const { return newest_agreement().calls > agreed_; }
+
 std::string Meetings::missing() const {
-  const std::uint16_t meeting = word_of(communicator_->rank()).meeting;
+  const std::uint16_t meeting = word_of(static_cast<int>(own_)).meeting;
   std::string ranks;
-  for (int rank = 0; rank < communicator_->size(); ++rank)
+  for (const int rank : ranks_)
     if (static_cast<std::int16_t>(word_of(rank).meeting - meeting) < 0)
       ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
   return ranks;
 }
 
 std::optional<std::string> Meetings::contradiction(const std::optional<Presence>& step) const {
-  const Word own = word_of(communicator_->rank());
+  const Word own = word_of(static_cast<int>(own_));
   const Presence here = step.value_or(own.at);
   const auto meeting = static_cast<std::uint16_t>(step ? own.meeting + 1 : own.meeting);
   const auto cannot_come = [&](const Presence& there) {
@@ -177,9 +236,9 @@ std::optional<std::string> Meetings::contradiction(const std::optional<Presence>
     return step ? there.call != Call::step && same_member && there.steps <= here.steps
                 : there.call != here.call || !same_member;
   };
-  for (int rank = 0; rank < communicator_->size(); ++rank) {
+  for (const int rank : ranks_) {
     const Word there = word_of(rank);
-    if (rank != communicator_->rank() && there.at.call != Call::none && there.meeting == meeting &&
+    if (rank != static_cast<int>(own_) && there.at.call != Call::none && there.meeting == meeting &&
         cannot_come(there.at))
       return sentence(here, rank, there.at);
   }

@@ -52,19 +52,35 @@ void assemble(Job& job, const std::function<void()>& idle);
 /// This rank will not come to `assemble`. Waits for nobody.
 void tell_of_end(Job& job);
 
-/// One word a rank, in a window of its own: the collective call that the rank is in, and how many it has completed.
-/// Every rank has a copy of all words. The ranks of a job share one object, over all members that they make.
-/// Communicates, but for what says something else.
+/// While a rank tells the others something: `idle` runs now and then, and may throw; nobody waits for who `is_dead`.
+struct Waiting {
+  std::function<void()> idle = [] {};
+  std::function<bool(int rank)> is_dead = [](int) { return false; };
+};
+
+/// Two words a rank, in a window of its own: the collective call that the rank is in, and how many the ranks have
+/// agreed that they have done. Every rank has a copy of all words. The ranks of a job share one object, over all members
+/// that they make. Communicates, but for what says something else.
 class Meetings {
  public:
   /// Collective.
   explicit Meetings(const Job& job);
 
-  /// This rank enters a call, or is in a step and will not enter what others are in. Does not wait.
-  void come(Presence here);
+  /// From now on only these ranks meet, ascending: the others are dead. The call that has not been agreed on begins
+  /// again. `attempt`: as in Communicator::keep.
+  void keep(std::vector<int> ranks, std::uint64_t attempt);
+  /// This rank enters a call, or is in a step and will not enter what others are in. Does not wait for others to come.
+  void come(Presence here, const Waiting& waiting = {});
   /// Collective, after `come`: returns when every rank is in the same call of the same member; throws RankLeft where
   /// that cannot be. `idle` runs while this rank waits; it looks at `contradiction` and throws, too.
   void meet(std::function<void()> idle);
+  /// Collective: all who meet have done what they have met for, and nobody begins that again. `idle` runs in the
+  /// barrier; `waiting` is for telling the others.
+  void agree(const Waiting& waiting, std::function<void()> idle);
+  /// Whether another rank has agreed on more calls than this one. Any thread; it only reads memory.
+  bool others_have_agreed() const;
+  /// Then: this rank does so, too, without a barrier.
+  void agree_after_others(const Waiting& waiting);
   /// Which rank cannot come, and where it is instead: a sentence with the remedy. Nothing while all may merely be slow.
   /// Any thread; it only reads memory.
   /// `step`: this rank waits in a step, for ranks that step with it; otherwise it waits in `meet`.
@@ -76,13 +92,23 @@ class Meetings {
 
  private:
   struct Word;
+  struct Agreement;
+  Agreement newest_agreement() const;
   Word word_of(int rank) const;
+  std::uint64_t load(std::size_t at) const;
+  void tell(std::uint64_t word, std::size_t at, const Waiting& waiting);
 
   std::function<void()> idle_;
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<Transport> transport_;
   RemoteMemory& words_;
+  std::vector<int> ranks_;           // that meet
+  std::vector<std::uint64_t> told_;  // to each rank: must stay until it has arrived
+  const std::size_t own_;
   std::uint64_t met_ = 0;
+  std::uint64_t agreed_ = 0;      // calls
+  std::uint64_t met_before_ = 0;  // the call that has begun
+  bool begun_ = false;
   int members_ = 0;
 };
 

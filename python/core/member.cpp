@@ -18,19 +18,18 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-Member::Member(const Job& job, std::shared_ptr<Meetings> meetings, std::shared_ptr<const JobPlan> plan,
+Member::Member(const Job& job, const std::shared_ptr<Meetings>& meetings, std::shared_ptr<const JobPlan> plan,
                std::shared_ptr<Parameters> replica, Program program)
     : plan_(std::move(plan)),
       replica_(std::move(replica)),
       epoch_length_(program.iterations_per_epoch),
       interruption_(program.signals),
       job_(job),
-      communicator_(job.communicator([this] { participant_.communication().serve(); })),
-      meetings_(std::move(meetings)),
-      number_(meetings_->next_member()),
+      communicator_(job.communicator([this] { together_.while_waiting(); })),
+      place_{.meetings = meetings, .member = meetings->next_member(), .lockstep = plan_->in_step()},
       participant_(job.transport(), (require_same_job(program.buffers), plan_->topology(communicator_->size())),
-                   *plan_->exchange, *replica_,
-                   {.iterations_per_epoch = epoch_length_, .interrupted = [this] { return interrupted(); }}),
+                   *plan_->exchange, *replica_, participant_options()),
+      together_(participant_, *communicator_, place_),
       ready_(replica_->layout.count()),
       learning_rate_(unknown),
       consensus_distance_(unknown) {
@@ -38,9 +37,17 @@ Member::Member(const Job& job, std::shared_ptr<Meetings> meetings, std::shared_p
     const std::string who = this->ranks() > 1 ? "[rank " + std::to_string(rank()) + "] " : "";
     std::fprintf(stderr, "hearsay: %swarning: %s\n", who.c_str(), words.c_str());
   });
+  diary_->hold(folder_);
   participant_.communication().run([this] { diary_->begin(*communicator_); });
   diary_->open();
   diary_->watch();
+}
+
+ParticipantOptions Member::participant_options() {
+  const bool go_on = job_.ranks() > 1 && job_.outlives_a_rank();
+  return {.iterations_per_epoch = epoch_length_,
+          .failure_timeout = go_on ? plan_->on_failure.going_on() : std::chrono::nanoseconds{0},
+          .interrupted = [this] { return interruption_.come() || place_.departed(); }};
 }
 
 /// Names and shapes, a line each.
@@ -76,7 +83,8 @@ void Member::make_run_folder(Communicator& before) {
   std::exception_ptr failure;
   if (before.rank() == 0) {
     try {
-      run_id_ = folder_.emplace(plan_->report).id();
+      folder_ = std::make_shared<RunFolder>(plan_->report);
+      run_id_ = folder_->id();
     } catch (const Error&) {
       failure = std::current_exception();
     }
@@ -86,6 +94,8 @@ void Member::make_run_folder(Communicator& before) {
   if (failure) std::rethrow_exception(failure);
   if (run_id_.front() == '\0')
     throw DataError("rank 0 cannot use " + plan_->report.directory.string() + " as the run folder, and says why");
+  if (!folder_ && plan_->on_failure.others_go_on)
+    folder_ = std::make_shared<RunFolder>(RunFolder::shared(plan_->report.directory, run_id_));
 }
 
 RunDescription Member::description(const Program& program) const {
@@ -103,44 +113,9 @@ RunDescription Member::description(const Program& program) const {
   return run;
 }
 
-bool Member::interrupted() const { return interruption_.come() || departed(); }
-
-std::optional<std::string> Member::departed() const {
-  if (meets_) return meetings_->contradiction();
-  const Iteration step = waiting_in_;
-  if (step < 0 || !plan_->in_step()) return std::nullopt;
-  return meetings_->contradiction(Presence{.call = Call::step, .member = number_, .steps = step});
-}
-
-void Member::meet(Call call) {
-  if (in_step_) throw std::runtime_error(name_of(call) + " inside a step; ask between two steps");
-  meets_ = true;
-  constexpr std::chrono::minutes patience{1};
-  const TimePoint start = participant_.ledger().now();
-  bool told = is_last(call);  // asynchronous ranks may be long
-  participant_.communication().run([&] { meetings_->come({.call = call, .member = number_, .steps = done_}); });
-  // While states are loaded nobody sends: what comes before this rank has its own would not fit it.
-  const bool serves = !plan_->in_step() && call != Call::load_state_dict;
-  if (serves) participant_.service().accompany([this] { return !meetings_->missing().empty(); });
-  participant_.communication().run([&] {
-    meetings_->meet([&] {
-      participant_.communication().serve();
-      if (told || participant_.ledger().now() - start < patience) return;
-      told = true;
-      std::fprintf(stderr, "hearsay: [rank %d] has waited a minute in %s for rank %s; every rank has to call it\n",
-                   rank(), name_of(call).c_str(), meetings_->missing().c_str());
-    });
-  });
-  meets_ = false;
-}
-
-void Member::tell_of_step() {
-  if (waiting_in_ < 0) return;
-  participant_.communication().run([&] { meetings_->come({.call = Call::step, .member = number_, .steps = done_}); });
-}
-
 void Member::start() {
-  if (in_step_) throw std::runtime_error("member.start(): step " + std::to_string(done_ + 1) + " is not over yet");
+  if (place_.in_step)
+    throw std::runtime_error("member.start(): step " + std::to_string(place_.done + 1) + " is not over yet");
   Ledger& ledger = participant_.ledger();
   if (first_ == TimePoint{}) {
     first_ = last_ = ledger.now();
@@ -148,10 +123,9 @@ void Member::start() {
   }
   std::ranges::fill(ready_, std::uint8_t{0});
   handed_on_ = ready_.size();
-  in_step_ = true;
-  waiting_in_ = done_;
-  if (Trace* trace = diary_->trace()) trace->iteration(done_);
-  participant_.start(done_);
+  place_.in_step = true;
+  if (Trace* trace = diary_->trace()) trace->iteration(place_.done);
+  participant_.start(place_.done);
   phase_start_ = ledger.now();
   charged_before_ = ledger.charged();
 }
@@ -159,7 +133,8 @@ void Member::start() {
 // Handed on from the last segment to the first on every rank, whatever the order in which a rank's backward pass has
 // them: collectives that begin in different orders would wait for each other.
 void Member::gradient_ready(SegmentId segment) {
-  if (!in_step_) throw std::runtime_error("member.gradient_ready() outside of a step; call member.start() before");
+  if (!place_.in_step)
+    throw std::runtime_error("member.gradient_ready() outside of a step; call member.start() before");
   if (segment >= ready_.size())
     throw std::runtime_error("member.gradient_ready(): there is no parameter number " + std::to_string(segment) +
                              " of " + std::to_string(ready_.size()));
@@ -175,29 +150,29 @@ void Member::gradient_ready(SegmentId segment) {
 }
 
 void Member::finish(std::optional<double> learning_rate) {
-  if (!in_step_) throw std::runtime_error("member.finish() outside of a step; call member.start() before");
+  if (!place_.in_step) throw std::runtime_error("member.finish() outside of a step; call member.start() before");
   Ledger& ledger = participant_.ledger();
   ledger.spend({.phase = Phase::compute, .from = phase_start_, .to = ledger.now()}, ledger.charged() - charged_before_);
   if (participant_.exchange().capabilities().layer_wise)
     while (handed_on_ > 0) participant_.gradient_ready(static_cast<SegmentId>(--handed_on_));
   learning_rate_ = learning_rate.value_or(unknown);
-  participant_.finish(done_);
+  participant_.finish(place_.done);
   phase_start_ = ledger.now();
   charged_before_ = ledger.charged();
 }
 
 void Member::stepped(double loss) {
-  if (!in_step_) throw std::runtime_error("member.stepped() outside of a step; call member.start() before");
+  if (!place_.in_step) throw std::runtime_error("member.stepped() outside of a step; call member.start() before");
   Ledger& ledger = participant_.ledger();
   ledger.spend({.phase = Phase::optimizer, .from = phase_start_, .to = ledger.now()},
                ledger.charged() - charged_before_);
-  participant_.stepped(done_);
+  participant_.stepped(place_.done);
   participant_.finite().require_so_far();
-  in_step_ = false;
-  waiting_in_ = -1;
-  ++done_;
+  place_.in_step = false;
+  ++place_.done;
   last_ = ledger.now();
   diary_->iteration(progression(), loss);
+  if (may_die() && reports()) diary_->take_over_folder();
 }
 
 std::uint64_t Member::replica_hash() const { return hearsay::replica_hash(replica_->values.span()); }
@@ -211,6 +186,11 @@ std::size_t Member::memory_bytes() const {
 std::vector<std::string> Member::warnings() const {
   std::vector<std::string> sentences = plan_->notes;
   std::ranges::copy(plan_->exchange->warnings(participant_.edges().topology()), std::back_inserter(sentences));
+  if (plan_->on_failure.others_go_on && ranks() > 1 && !may_die())
+    sentences.emplace_back(
+        "train.on_failure: continue needs a launcher that leaves the others alone when a rank dies: `python3 -m "
+        "hearsay launch --without-mpi --recover`, torchrun with --max-restarts 0 does not, or mpirun "
+        "--enable-recovery");
   return sentences;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // One rank's end of a Python program's job: a participant, and the run folder that it fills, which is that of the
 // program `hearsay`. No Python here: python/core/module.cpp makes a class of it.
-#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,8 +10,9 @@
 #include "base/config/config.hpp"
 #include "base/state/archive.hpp"
 #include "python/core/interruption.hpp"
-#include "python/core/meetings.hpp"
+#include "python/core/together.hpp"
 #include "runtime/exchange/participant.hpp"
+#include "runtime/failure/on_failure.hpp"
 #include "runtime/report/diary.hpp"
 #include "runtime/transport/job.hpp"
 
@@ -28,6 +28,7 @@ struct JobPlan {
   std::string model, dataset;
   std::string exchange_name;
   std::unique_ptr<ExchangePlan> exchange;
+  OnFailure on_failure;
   ReportOptions report;
   std::string yaml;  ///< whole, with all defaults
   std::vector<std::string> notes;
@@ -60,13 +61,14 @@ struct Score {
 };
 
 /// All functions are called by one thread, in the order of a step: start, gradient_ready…, finish, stepped. Those that
-/// say "collective" are called by all ranks, between two steps, and throw RankLeft where a rank does something else.
+/// say "collective" are called by all ranks that live, between two steps, within a call that they have begun
+/// (`together`).
 class Member {
  public:
   /// Collective. Makes the run folder. All ranks get rank 0's x. Throws ConfigError if the ranks' configurations or
   /// layouts differ, or the number of ranks does not fit.
   /// `job` must outlive it; `meetings`: of the same ranks.
-  Member(const Job& job, std::shared_ptr<Meetings> meetings, std::shared_ptr<const JobPlan> plan,
+  Member(const Job& job, const std::shared_ptr<Meetings>& meetings, std::shared_ptr<const JobPlan> plan,
          std::shared_ptr<Parameters> replica, Program program);
 
   void start();
@@ -78,20 +80,19 @@ class Member {
   /// `loss` of the step's batch; NaN: not known.
   void stepped(double loss);
 
-  /// Collective: all ranks are in this call. What follows has begun with it.
-  void meet(Call call);
-  /// Where `departed` has ended a step: tells those who wait elsewhere that this rank will not come.
-  void tell_of_step();
-  /// Collective: whether this is the same value on every rank that has one.
-  bool same_on_all(std::optional<double> value);
-  /// Collective: `bytes` of rank 0 everywhere.
-  void broadcast(std::span<std::byte> bytes);
+  Together& together() { return together_; }
+  /// Why a wait was interrupted, if a rank that left is why.
+  std::optional<std::string> departed() const { return place_.departed(); }
+  /// Where ranks may die without the job (train.on_failure: continue).
+  bool may_die() const { return together_.survivors().may_die(); }
+  /// Whether this rank writes and logs what one rank does: rank 0, or the first that lives.
+  bool reports() const { return together_.survivors().reports(); }
   /// Collective: `mean` becomes that of x over ranks, and so does `more`, as long on all of them (ConfigError). Returns
   /// the consensus distance, and keeps it for the summary.
   double average(std::span<double> more, std::vector<float>& mean);
   /// Collective: notes how the model does, in the order of `scores`, the same on all ranks. `examples`: that this
   /// rank has tested on, where each has its own; the averaged model is then worth the mean over all of them. Without it
-  /// rank 0's word counts. `seconds_before`: that finding it out has taken this rank until now.
+  /// the word of the rank that reports counts. `seconds_before`: that finding it out has taken this rank until now.
   /// Throws ConfigError on all ranks if their metrics differ or there are no examples.
   std::vector<RunQuality> evaluated(std::span<const Score> scores, std::optional<double> examples,
                                     double seconds_before);
@@ -106,10 +107,12 @@ class Member {
   void load_state(std::span<const std::byte> state);
   /// Ends this rank's part of a job that has not ended well: not collective, waits for nobody.
   void write_ending(const std::string& status, const std::string& message);
+  /// Collective, the last call.
+  void leave();
 
   int rank() const { return participant_.edges().rank(); }
   int ranks() const { return participant_.edges().topology().ranks(); }
-  Iteration steps() const { return done_; }
+  Iteration steps() const { return place_.done; }
   bool layer_wise() const { return participant_.exchange().capabilities().layer_wise; }
   const JobPlan& plan() const { return *plan_; }
   Participant& participant() { return participant_; }
@@ -121,11 +124,8 @@ class Member {
   void iterations_per_epoch(Iteration iterations) { epoch_length_.set(iterations); }
   /// Forgets a signal that Python has dealt with.
   void forget_signal() { interruption_.forget(); }
-  /// Why a wait was interrupted, if a rank that left is why.
-  std::optional<std::string> departed() const;
 
  private:
-  bool interrupted() const;
   std::string segments() const;
   void require_same_job(const std::string& buffers);
   void make_run_folder(Communicator& before);
@@ -141,25 +141,22 @@ class Member {
   void state(Archive& archive);
   void note_steps_of_all(Summary& summary);
   std::string shared_with_all(std::string text);
+  ParticipantOptions participant_options();
 
   std::shared_ptr<const JobPlan> plan_;
   std::shared_ptr<Parameters> replica_;
   EpochLength epoch_length_;  // the exchange's, too
   Interruption interruption_;
-  std::atomic<Iteration> waiting_in_{-1};  // the step that is going on
-  std::atomic<bool> meets_{false};
   const Job& job_;
   std::unique_ptr<Communicator> communicator_;
-  std::shared_ptr<Meetings> meetings_;
-  int number_;                       // of this process's members
-  std::optional<RunFolder> folder_;  // rank 0's
+  LoopPlace place_;                    // the participant's, too
+  std::shared_ptr<RunFolder> folder_;  // rank 0's, and where ranks may die everybody's
   std::string run_id_;
   std::optional<Diary> diary_;
-  Participant participant_;          // from now on communication belongs to its engine
+  Participant participant_;  // from now on communication belongs to its engine
+  Together together_;
   std::vector<std::uint8_t> ready_;  // segments whose gradient is
   std::size_t handed_on_ = 0;        // of them, from the last one
-  Iteration done_ = 0;
-  bool in_step_ = false;
   TimePoint first_{}, phase_start_{}, last_{};
   std::chrono::nanoseconds charged_before_{};  // to other phases, when this one began
   double learning_rate_, consensus_distance_;

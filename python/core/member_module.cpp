@@ -64,8 +64,9 @@ class MemberHandle {
   }
   /// Collective.
   void leave() {
-    if (member_ != nullptr) member_->participant().leave();  // told: whoever waits for this rank learns it
-    delete member_;
+    if (member_ == nullptr) return;
+    member_->leave();                         // told: whoever waits for this rank learns it
+    if (!member_->may_die()) delete member_;  // all ranks close the window together, and some may be dead
     member_ = nullptr;
   }
 
@@ -91,7 +92,7 @@ auto waiting(MemberHandle& handle, const Work& work) {
     return work(member);
   } catch (const WaitInterrupted&) {
     const std::optional<std::string> departed = member.departed();
-    if (departed) member.tell_of_step();
+    if (departed) member.together().tell_of_step();
     leave_wait(departed);
   }
 }
@@ -167,18 +168,21 @@ void define_meetings(MemberClass& member) {
   member
       .def("meet",
            [](MemberHandle& h, const std::string& call) {
-             waiting(h, [named = call_named(call)](Member& m_) { m_.meet(named); });
+             waiting(h, [named = call_named(call)](Member& m_) { m_.together().meet(named); });
            })
+      .def("begin", [](MemberHandle& h) { waiting(h, [](Member& m_) { m_.together().begin(); }); })
+      .def("agree", [](MemberHandle& h) { waiting(h, [](Member& m_) { m_.together().agree(); }); })
+      .def("is_done", [](MemberHandle& h) { return waiting(h, [](Member& m_) { return m_.together().is_done(); }); })
       .def("same_on_all",
            [](MemberHandle& h, std::optional<double> value) {
-             return waiting(h, [&](Member& m_) { return m_.same_on_all(value); });
+             return waiting(h, [&](Member& m_) { return m_.together().same_on_all(value); });
            })
       .def("end",
            [](MemberHandle& h) {
              waiting(h, [](Member& m_) {
                m_.participant().service().await_all();
                m_.participant().service().end();
-               m_.participant().settle();
+               m_.together().settle();
              });
            })
       .def("optimizer",
@@ -192,7 +196,7 @@ void define_meetings(MemberClass& member) {
            [](MemberHandle& h, py::array_t<std::uint8_t, py::array::c_style> bytes) {
              const auto span =
                  std::as_writable_bytes(std::span(bytes.mutable_data(), static_cast<std::size_t>(bytes.size())));
-             waiting(h, [&](Member& m_) { m_.broadcast(span); });
+             waiting(h, [&](Member& m_) { m_.together().broadcast(span); });
            })
       .def("average",
            [](MemberHandle& h, py::array_t<double, py::array::c_style> more) {
@@ -253,6 +257,8 @@ void define_facts(MemberClass& member) {
       .def_property_readonly("rank", [](MemberHandle& h) { return (*h).rank(); })
       .def_property_readonly("ranks", [](MemberHandle& h) { return (*h).ranks(); })
       .def_property_readonly("steps", [](MemberHandle& h) { return (*h).steps(); })
+      .def_property_readonly("may_die", [](MemberHandle& h) { return (*h).may_die(); })
+      .def_property_readonly("reports", [](MemberHandle& h) { return (*h).reports(); })
       .def_property_readonly("layer_wise", [](MemberHandle& h) { return (*h).layer_wise(); })
       .def_property_readonly("replica_hash", [](MemberHandle& h) { return (*h).replica_hash(); })
       .def_property_readonly("memory_bytes", [](MemberHandle& h) { return (*h).memory_bytes(); });

@@ -123,6 +123,8 @@ PYBIND11_MODULE(_core, m) {
   translate<DataError>("DataError");
   translate<ConfigError>("ConfigError");
   translate<RankLeft>("RankLeft");
+  translate<RankDied>("RankDied");
+  translate<TakenForDead>("TakenForDead");
 
   py::class_<Parameters, std::shared_ptr<Parameters>>(m, "Replica")
       .def(py::init(&make_replica), py::arg("names"), py::arg("shapes"))

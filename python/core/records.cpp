@@ -15,24 +15,26 @@ double seconds_between(TimePoint from, TimePoint to) { return std::chrono::durat
 double Member::seconds() const { return seconds_between(first_, last_); }
 
 Progression Member::progression() const {
-  return {.iterations = done_,
-          .job_iterations = static_cast<double>(done_),
-          .epoch = epoch(done_),
+  const Iteration done = place_.done;
+  return {.iterations = done,
+          .job_iterations = static_cast<double>(done),
+          .epoch = epoch(done),
           .time_s = seconds(),
           .learning_rate = learning_rate_};
 }
 
 /// Asynchronous ranks may have made different numbers of steps. Calls MPI.
 void Member::note_steps_of_all(Summary& summary) {
-  std::vector<double> least{static_cast<double>(done_)}, most = least;
+  std::vector<double> least{static_cast<double>(place_.done)}, most = least;
   communicator_->minimum(least);
   communicator_->maximum(most);
   if (least[0] != most[0])
-    summary.message = "the ranks made " + std::to_string(static_cast<Iteration>(least[0])) + " to " +
-                      std::to_string(static_cast<Iteration>(most[0])) + " steps";
+    summary.message += (summary.message.empty() ? "the ranks made " : "; the ranks made ") +
+                       std::to_string(static_cast<Iteration>(least[0])) + " to " +
+                       std::to_string(static_cast<Iteration>(most[0])) + " steps";
 }
 
-/// Rank 0's text. Calls MPI.
+/// The text of the rank that reports. Calls MPI.
 std::string Member::shared_with_all(std::string text) {
   std::uint64_t length = text.size();
   communicator_->broadcast(std::as_writable_bytes(std::span(&length, 1)), 0);
@@ -42,28 +44,37 @@ std::string Member::shared_with_all(std::string text) {
 }
 
 std::string Member::summary() {
-  participant_.settle();
+  together_.settle();
   diary_->record(progression());
   diary_->write_trace();
   measure_consensus();
-  Summary summary = diary_->summary("finished", progression(), rank() == 0);
+  const Survivors& survivors = together_.survivors();
+  Summary summary = diary_->summary("finished", progression(), reports());
+  summary.message = survivors.parts_text();
+  summary.ranks_lost = survivors.lost(survivors.began_s(seconds()));
   summary.consensus_distance = consensus_distance_;
   for (const RunQuality& quality : qualities_) {
     summary.take(quality);
     if (quality.metric.name == loss_metric().name) summary.loss_mean_model = quality.mean_model;
   }
   const RankResult result{.times = {.wall_s = seconds(), .evaluate_s = participant_.ledger().seconds(Phase::evaluate)},
-                          .iterations = done_,
+                          .iterations = place_.done,
                           .replica_hash = replica_hash(),
                           .shares = measures_of(participant_.exchange()).shares()};
   std::string text;
   participant_.communication().run([&] {
     note_steps_of_all(summary);
-    diary_->finish(summary, *communicator_, result, rank() == 0);
-    if (rank() == 0) text = summary_text(summary);
+    diary_->finish(summary, *communicator_, result, reports());
+    if (reports()) text = summary_text(summary);
     text = shared_with_all(std::move(text));
   });
   return text;
+}
+
+void Member::leave() {
+  if (reports()) diary_->take_over_folder();
+  together_.leave();
+  if (may_die()) diary_->give_back_folder();
 }
 
 void Member::write_ending(const std::string& status, const std::string& message) {

@@ -19,7 +19,9 @@ void Member::state(Archive& archive) {
   std::string around;
   for (const int neighbour : participant_.edges().neighbourhood().neighbours) around += ' ' + std::to_string(neighbour);
   same("neighbours in the graph", around);
-  archive.value("steps", done_);
+  Iteration done = place_.done;
+  archive.value("steps", done);
+  place_.done = done;
   participant_.state(archive);
 }
 
@@ -28,7 +30,7 @@ RawBytes Member::state() {
   if (plan_->in_step())
     participant_.finite().require();
   else
-    participant_.settle();
+    together_.settle();
   Archive archive = Archive::saving(bytes);
   state(archive);
   participant_.communication().run([this] { communicator_->barrier(); });
@@ -36,13 +38,13 @@ RawBytes Member::state() {
 }
 
 void Member::load_state(std::span<const std::byte> bytes) {
-  if (in_step_ || done_ > 0)
-    throw std::runtime_error("member.load_state_dict() after " + std::to_string(done_) +
+  if (place_.in_step || place_.done > 0)
+    throw std::runtime_error("member.load_state_dict() after " + std::to_string(place_.done) +
                              " steps; load between hearsay.join and the first step");
   Archive archive = Archive::loading(bytes, "the member's state");
   state(archive);
   if (archive.left() > 0) archive.refuse("end", "there are " + std::to_string(archive.left()) + " bytes too many");
-  meet(Call::load_state_dict);  // a rank that could not is elsewhere by now
+  together_.meet(Call::load_state_dict);  // a rank that could not is elsewhere by now
 }
 
 }  // namespace hearsay::python

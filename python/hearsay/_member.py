@@ -14,7 +14,7 @@ import numpy as np
 from . import _blocks, _core, _cores, _graphs, _rates, _sharing, _watch
 from ._process import place_of, process
 from ._summary import Summary
-from .errors import ConfigError, DataError, DivergenceError
+from .errors import ConfigError, DataError, DivergenceError, RankDied
 
 NAN = float("nan")
 LOGGED = ("messages", "bytes_sent", "staleness_max_iterations")  # of `Member.counts`
@@ -180,7 +180,7 @@ class Member:
         self._watch = _watch.Watch(block, self.rank, self.ranks)
         self._epoch_known = False
         self._averages = 0  # that the parameters are now
-        self._log = log if self.rank == 0 else None
+        self._log = log
         self._log_every = plan.every_iterations
         process.members.append(self)
 
@@ -275,7 +275,8 @@ class Member:
         floats (of 16, 32 or 64 bits), are the averages over ranks; integer buffers and frozen parameters are this
         rank's own. Afterwards all are again what they were. Gives the consensus distance
         sqrt(mean over ranks of ‖x_i − mean‖²)."""
-        with self._averaged("member.averaged()") as distance:
+        mean, mean_buffers, distance = self._together("member.averaged()", self._mean)
+        with self._as(mean, mean_buffers):
             yield distance
 
     def end(self, optimizer: Any = None) -> None:
@@ -293,9 +294,12 @@ class Member:
         self._require_whole()
         if optimizer is not None:
             self._serve_with(optimizer)
-        self._meet("member.end()")
-        with self._moved():
-            self._core.end()
+
+        def work():
+            with self._moved():
+                self._core.end()
+
+        self._together("member.end()", work)
 
     def evaluate(
         self,
@@ -326,22 +330,30 @@ class Member:
         """
         call = "member.evaluate()"
         start = time.perf_counter()
-        self._meet(call)
-        with _evaluating(self._block):
-            own, examples = _checked_score(score())
-            with self._averaged(call) as distance:
-                of_mean = own if examples is None and self.rank != 0 else _checked_score(score())[0]
-        names = sorted(own, key=lambda name: name == "loss")  # tables show the first one
-        if set(of_mean) != set(names):
-            raise TypeError(f"score() has returned {list(own)} first and then {list(of_mean)}; return the same names")
-        self._meet(call)
-        found = self._core.evaluated(
-            [(name, not _less_is_better(name, lower_is_better), name.endswith("accuracy")) for name in names],
-            [of_mean[name] for name in names],
-            [own[name] for name in names],
-            examples,
-            time.perf_counter() - start,
-        )
+
+        def work():
+            with _evaluating(self._block):
+                own, examples = _checked_score(score())
+                self._meet(call)
+                mean, mean_buffers, distance = self._mean()
+                with self._as(mean, mean_buffers):
+                    of_mean = own if examples is None and not self._core.reports else _checked_score(score())[0]
+            names = sorted(own, key=lambda name: name == "loss")  # tables show the first one
+            if set(of_mean) != set(names):
+                raise TypeError(
+                    f"score() has returned {list(own)} first and then {list(of_mean)}; return the same names"
+                )
+            self._meet(call)
+            found = self._core.evaluated(
+                [(name, not _less_is_better(name, lower_is_better), name.endswith("accuracy")) for name in names],
+                [of_mean[name] for name in names],
+                [own[name] for name in names],
+                examples,
+                time.perf_counter() - start,
+            )
+            return names, found, distance
+
+        names, found, distance = self._together(call, work)
         said = {"accuracy_mean_model": NAN, "loss_mean_model": NAN, "accuracy_rank_min": NAN, "accuracy_rank_mean": NAN}
         for name, (mean_model, worst, mean) in zip(names, found):
             said[f"{name}_mean_model"], said[f"{name}_rank_mean"] = mean_model, mean
@@ -386,8 +398,8 @@ class Member:
         folder (summary.json, communication.csv …) and returns a `hearsay.Summary`, the same numbers on every rank.
         Training may go on afterwards. `summary["not_written"]` names the files that could not be written; where there
         are such when the program ends, its exit code is 3."""
-        self._meet("member.summary()")
-        return Summary(self._write_summary(), self.rank, self.counts(), self.directory)
+        numbers = self._together("member.summary()", self._write_summary)
+        return Summary(numbers, self.rank, self.counts(), self.directory)
 
     def _write_summary(self):
         with self._moved():
@@ -411,9 +423,12 @@ class Member:
         has arrived and is mixed in, so save the model after this. Keys: rank, ranks, steps (numbers), epochs (a list
         of numbers), state (a tensor or an array of uint8).
         """
-        self._meet("member.state_dict()")
-        with self._moved():
-            state = self._block.kept(self._core.state())
+
+        def work():
+            with self._moved():
+                return self._block.kept(self._core.state())
+
+        state = self._together("member.state_dict()", work)
         known = {"rank": self.rank, "ranks": self.ranks, "steps": self.steps, "epochs": self._deals.epochs()}
         masters = [values.clone() for values in self._block.masters()]
         return {**known, "state": state, **({"masters": masters} if masters else {})}
@@ -467,6 +482,25 @@ class Member:
 
     # ------------------------------------------------------------------ inside
 
+    def _together(self, call: str, work: Callable[[], T]) -> T:
+        """What `work()` comes to, on all ranks that live: where one dies meanwhile, the others begin the call again
+        (python/core/together.hpp). Collective."""
+        self._require_whole()
+        if self._open_step is not None:
+            self._open_step._make_way(call)
+        found = None
+        while True:
+            try:
+                self._core.begin()
+                self._meet(call)
+                found = work()
+                self._core.agree()
+                return found
+            except RankDied:
+                self._broken = None
+                if self._core.is_done():
+                    return cast(T, found)
+
     def _meet(self, call):
         """All ranks are in this collective call when this returns."""
         self._require_whole()
@@ -489,29 +523,32 @@ class Member:
     def _leave(self, call):
         if self._left:
             return
-        self._meet(call)
-        self._write_summary()
+        self._together(call, self._write_summary)
         self._steps = self._core.steps
         self._left = True
         process.members.remove(self)
         self._block.release()
+        process.outlives = process.outlives or self._core.may_die
         self._core.leave()
-        if self._meetings is not process.meetings:
+        if self._meetings is not process.meetings and not process.outlives:
             self._meetings.close()
 
+    def _mean(self):
+        """(parameters, float buffers, consensus distance) of all ranks that live. Collective."""
+        with self._moved():  # what arrives meanwhile stays
+            return self._core.average(self._block.float_buffers().values())
+
     @contextmanager
-    def _averaged(self, call):
-        self._meet(call)
+    def _as(self, mean, mean_buffers):
+        """The model is that one, within the block."""
         block = self._block
         buffers = block.float_buffers()
-        with self._moved():  # what arrives meanwhile stays
-            mean, mean_buffers, distance = self._core.average(buffers.values())
         before = block.saved()
         try:
             self._averages += 1
             block.put(mean)
             buffers.put(mean_buffers)
-            yield distance
+            yield
         finally:
             self._averages -= 1
             block.restore(before)
@@ -553,7 +590,7 @@ class Member:
             self._tell_log({"loss": loss, **{name: value for name, value in self.counts().items() if name in LOGGED}})
 
     def _tell_log(self, numbers):
-        if self._log is not None:
+        if self._log is not None and self._core.reports:
             self._log({name: value for name, value in numbers.items() if math.isfinite(value)}, step=self.steps)
 
     def _require_whole(self):

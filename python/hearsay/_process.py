@@ -16,7 +16,7 @@ import time
 import traceback
 
 from . import _core, _store
-from .errors import ConfigError, DataError, DivergenceError, Error, RankLeft
+from .errors import ConfigError, DataError, DivergenceError, Error, RankLeft, TakenForDead
 
 FIRST_SIGNAL_CODE = 128
 PROGRAM_END = "the program's end"
@@ -45,6 +45,7 @@ class _Process:
         self.members = []  # in the order in which they have joined
         self.not_written = {}  # what a run folder lacks at last, by its name: the same on every rank
         self.meetings = None  # of all ranks, from the first `join` of all of them on
+        self.outlives = False  # a member was one whose ranks may die: what all ranks end together is not ended
         self.child = False  # forked: MPI and the communication thread belong to the parent
         self.pid = os.getpid()
         self.hook_at_import = self.hook_before = sys.excepthook
@@ -84,6 +85,11 @@ class _Process:
         """Where the ranks of a new member meet: all of them are in `hearsay.join` when this returns."""
         if communicator is not None:
             return _core.Meetings(job)
+        if self.outlives or any(member._core.may_die for member in self.members):
+            raise ConfigError(
+                "hearsay.join after a member with train.on_failure: continue: ranks may have died, and all would have "
+                "to join; make one member a program, or start another job"
+            )
         if self.meetings is None:
             self.meetings = _core.Meetings(job)
         open_members = [member for member in self.members if member._meetings is self.meetings]
@@ -124,6 +130,8 @@ class _Process:
             kind, value, trace = type(value.__context__), value.__context__, value.__context__.__traceback__
         code, status = _ending(kind, value)
         sentence = f"{place_of(trace)}{describe(kind, value)}"
+        if issubclass(kind, TakenForDead):
+            self.end_alone(code, sentence)
         interrupted = status == "stopped" and code > FIRST_SIGNAL_CODE
         if self.job.rank != 0 and (interrupted or issubclass(kind, (ConfigError, DataError, RankLeft))):
             time.sleep(TIME_FOR_RANK_0_S)  # rank 0's words are the same, and its abort ends this rank
@@ -151,6 +159,13 @@ class _Process:
         """atexit: where mpi4py has started MPI, others may wait for this rank in `join`."""
         if self.job is None and os.getpid() == self.pid and _mpi4py_in_a_job() is not None:
             _core.Job().tell_of_end()
+
+    def end_alone(self, code, sentence):
+        """The others go on without this rank. Never returns."""
+        print(f"hearsay: [rank {self.job.rank}] {sentence}", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
     def abort(self, code, status, sentence):
         """Ends the job of which this rank is one; never returns."""
@@ -183,13 +198,19 @@ class _Process:
             for member in list(self.members):
                 member._leave(PROGRAM_END)
             mpi = getattr(sys.modules.get("mpi4py"), "MPI", None)
-            if self.meetings is not None and not (mpi is not None and mpi.Is_finalized()):
+            meets = self.meetings is not None and not self.outlives
+            if meets and not (mpi is not None and mpi.Is_finalized()):
                 self.meetings.meet(PROGRAM_END)
                 self.meetings.close()
         except BaseException as error:
             self.exception(type(error), error, error.__traceback__)
         rank = self.job.rank
-        self.job.end()
+        if not self.outlives:
+            self.job.end()
+        elif mpi is not None and mpi.Is_initialized():  # its own end would wait for the dead
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(DataError.code if any(self.not_written.values()) else 0)
         lacking = [f"\n  {folder}: {line}" for folder, lines in self.not_written.items() for line in lines]
         if not lacking:
             return

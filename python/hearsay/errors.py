@@ -55,6 +55,15 @@ class RankLeft(CommunicationError):
     """Another rank has left the job, and this one waits for it."""
 
 
+class RankDied(CommunicationError):
+    """Another rank has died where the job cannot go on without it: before training began, or while states were loaded."""
+
+
+class TakenForDead(CommunicationError):
+    """This rank stood still for so long that the others have gone on without it (`train.failure_timeout_s`). Its program
+    ends alone."""
+
+
 class DivergenceError(Error):
     """A loss, a gradient or a norm is not finite."""
 

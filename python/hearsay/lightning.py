@@ -65,17 +65,21 @@ class Gossip(SingleDeviceStrategy):
         return self.member.share(dataloader)
 
     def broadcast(self, obj: Any, src: int = 0) -> Any:
-        """What rank 0 has."""
-        if self.member is None or self.member.ranks == 1:
+        """What rank 0 has, or the first rank that lives."""
+        member = self.member
+        if member is None or member.ranks == 1:
             return obj
-        self.member._meet("a decision of the Trainer")
-        packed = np.frombuffer(pickle.dumps(obj), np.uint8).copy()
-        length = np.array([len(packed)], np.int64)
-        self.member._core.broadcast(length.view(np.uint8))
-        if self.global_rank != 0:
-            packed = np.empty(int(length[0]), np.uint8)
-        self.member._core.broadcast(packed)
-        return pickle.loads(packed.tobytes())
+
+        def work() -> Any:
+            packed = np.frombuffer(pickle.dumps(obj), np.uint8).copy()
+            length = np.array([len(packed)], np.int64)
+            member._core.broadcast(length.view(np.uint8))
+            if not member._core.reports:
+                packed = np.empty(int(length[0]), np.uint8)
+            member._core.broadcast(packed)
+            return pickle.loads(packed.tobytes())
+
+        return member._together("a decision of the Trainer", work)
 
     def reduce_boolean_decision(self, decision: bool, all: bool = True) -> bool:
         """Rank 0's."""

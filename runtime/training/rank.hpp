@@ -10,7 +10,7 @@
 
 #include "runtime/exchange/participant.hpp"
 #include "runtime/report/diary.hpp"
-#include "runtime/training/failure/survivors.hpp"
+#include "runtime/failure/survivors.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/process/agreement.hpp"

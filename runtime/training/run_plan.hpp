@@ -15,7 +15,7 @@
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/report/checkpoint.hpp"
 #include "runtime/report/report.hpp"
-#include "runtime/training/failure/on_failure.hpp"
+#include "runtime/failure/on_failure.hpp"
 #include "runtime/training/model/learning_rate.hpp"
 #include "runtime/training/model/optimizer.hpp"
 #include "runtime/training/trainer.hpp"

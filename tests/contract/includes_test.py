@@ -33,6 +33,7 @@ MAY = {
     "runtime/exchange/cost": ["base", "topology", "sparsify", "runtime/replica"],
     "runtime/report": [*PURE, "runtime/exchange", "runtime/mpi", "runtime/transport", "runtime/replica",
                        "runtime/data"],
+    "runtime/failure": [*PURE, "runtime/exchange", "runtime/transport", "runtime/report"],
     "runtime/training": [*PURE, "runtime", "hearsay_version.hpp"],
     "hearsay": ["base", "runtime"],
     "apps/datasets": ["base", "runtime/data"],

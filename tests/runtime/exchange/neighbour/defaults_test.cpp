@@ -94,7 +94,8 @@ Extent extent_of(const Ways& ways) {
 // Optima are within [−1, 3]. A rank alone stands ηh < 2.
 TEST_CASE(
     "default settings of every exchange along a graph are stable at steps of half the inverse curvature, or 0.9 "
-    "of the bound where that is less") {
+    "of the bound where that is less" *
+    doctest::test_suite("arithmetic")) {
   for (const ExchangeEntry& exchange : exchanges()) {
     for (const std::string more : {"", ", delay: 1"}) {
       for (const std::string graph : {"ring", "star", "complete"}) {

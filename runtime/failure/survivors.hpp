@@ -5,7 +5,8 @@
 // wait for ever for a rank that dies meanwhile. So they are done among those who are alive, as one attempt: whoever
 // hears of another death gives the attempt up, and all begin it again without that rank, or with one more where a spare
 // has just replaced a dead one. An attempt is known by who takes part and who is dead, which never comes again. It has
-// succeeded when the rank that writes the summary says that it leaves.
+// succeeded when the rank that writes the summary says that it leaves. A Python loop, which goes on after an evaluation,
+// makes its attempts by itself (python/core/together.hpp).
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -39,6 +40,13 @@ class Survivors {
   void require_all_alive() const;
   /// On the communication thread: who has died until now is missed by no operation that follows.
   void forget_the_dead();
+  /// Who takes part in an attempt, and the number that it is known by.
+  struct Attempt {
+    std::vector<int> members;
+    std::uint64_t number;
+  };
+  /// From now on operations are among those who are alive and take part.
+  Attempt begin_attempt();
   /// Does `attempt` until it succeeds, each time among those who are alive. False: it has been done without this rank,
   /// which need not do anything any more.
   bool attempt_together(const std::function<void()>& attempt);

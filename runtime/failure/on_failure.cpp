@@ -1,4 +1,4 @@
-#include "runtime/training/failure/on_failure.hpp"
+#include "runtime/failure/on_failure.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-#include "runtime/training/failure/survivors.hpp"
+#include "runtime/failure/survivors.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -59,19 +59,26 @@ void Survivors::forget_the_dead() {
   attempt_ = attempt_among(failures.participants(), failures);
 }
 
+Survivors::Attempt Survivors::begin_attempt() {
+  const FailureDetector& failures = *participant_.members().failures();
+  const int changes = failures.changes();
+  const std::vector<int> members = failures.participants();
+  const std::uint64_t number = attempt_among(members, failures);
+  participant_.communication().run([&] {
+    communicator_.keep(members, number);
+    members_ = members;
+    left_at_.reset();
+    known_ = changes;
+    attempt_ = number;
+    begun_ = true;
+  });
+  return {.members = members, .number = number};
+}
+
 bool Survivors::attempt_together(const std::function<void()>& attempt) {
-  FailureDetector& failures = *participant_.members().failures();
+  const FailureDetector& failures = *participant_.members().failures();
   for (;;) {
-    const int changes = failures.changes();
-    const std::vector<int> members = failures.participants();
-    participant_.communication().run([&, number = attempt_among(members, failures)] {
-      communicator_.keep(members, number);
-      members_ = members;
-      left_at_.reset();
-      known_ = changes;
-      attempt_ = number;
-      begun_ = true;
-    });
+    const std::vector<int> members = begin_attempt().members;
     try {
       attempt();
       return true;
