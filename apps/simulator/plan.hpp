@@ -6,8 +6,8 @@
 
 #include "apps/simulator/failures.hpp"
 #include "base/config/config.hpp"
-#include "runtime/replica/parameters.hpp"
 #include "runtime/failure/on_failure.hpp"
+#include "runtime/replica/parameters.hpp"
 
 namespace hearsay {
 

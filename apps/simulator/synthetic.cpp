@@ -8,11 +8,11 @@
 #include "base/random.hpp"
 #include "hearsay_version.hpp"
 #include "runtime/exchange/participant.hpp"
+#include "runtime/failure/on_failure.hpp"
+#include "runtime/failure/survivors.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/mpi/driver.hpp"
 #include "runtime/report/diary.hpp"
-#include "runtime/failure/on_failure.hpp"
-#include "runtime/failure/survivors.hpp"
 
 namespace hearsay {
 namespace {

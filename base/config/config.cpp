@@ -133,6 +133,7 @@ void Config::Mapping::append_list(std::string& out, const std::string& indent, c
 
 void Config::Mapping::dump(std::string& out, const std::string& indent) const {
   for (const Asked& a : asked) {
+    if (std::ranges::find(disregarded, a.description.key) != disregarded.end()) continue;
     if (a.is_list) {
       append_list(out, indent, a, &Mapping::dump);
       continue;

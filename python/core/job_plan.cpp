@@ -21,10 +21,13 @@ void leave_to_the_loop(Config& root) {
     for (const std::string& key : read.unasked()) leave(read, key, section + "." + key);
   }
   for (const std::string section : {"optimizer", "simulate"}) leave(root, section, section);
-  if (Config train = root.section("train"); !train.asked("on_failure"))
-    leave(root, "train", "train");
-  else
+  Config train = root.section("train");
+  if (train.asked("on_failure")) {
     for (const std::string& key : train.unasked()) leave(train, key, "train." + key);
+  } else {
+    for (const std::string& key : train.unasked()) train.disregard(key);
+    leave(root, "train", "train");
+  }
   leave(root.section("report"), "save_model", "report.save_model");
   if (!aside.empty())
     root.note("model, data, optimizer and training are the loop's own business in Python: it does not use " + aside);
@@ -34,10 +37,7 @@ void leave_to_the_loop(Config& root) {
 OnFailure read_deaths(Config& root, const ExchangePlan& exchange) {
   Config train = root.section("train");
   if (!train.has("on_failure")) return {};
-  const OnFailure read = read_on_failure(train, exchange);
-  for (const auto& [key, number] : {std::pair{"spares", read.spares}, {"joins", read.joins}})
-    train.require(number == 0, key, "a Python loop goes on without a rank that dies, and nobody takes its place");
-  return read;
+  return read_going_on(train, exchange);
 }
 
 }  // namespace

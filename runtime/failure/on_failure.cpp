@@ -7,7 +7,7 @@
 
 namespace hearsay {
 
-OnFailure read_on_failure(Config& train, const ExchangePlan& exchange) {
+OnFailure read_going_on(Config& train, const ExchangePlan& exchange) {
   const bool go_on =
       train.choice(
           "on_failure", "abort", {"abort", "continue"},
@@ -23,6 +23,12 @@ OnFailure read_on_failure(Config& train, const ExchangePlan& exchange) {
   train.require(!go_on || exchange.survives_deaths(), "on_failure",
                 "continue needs ranks that wait for nobody: exchange dpsgd, eventgrad or gossip_outer with schedule: "
                 "asynchronous. Others end with the rank that dies: take abort, and scripts/launch --restarts");
+  return {.others_go_on = go_on, .timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9))};
+}
+
+OnFailure read_on_failure(Config& train, const ExchangePlan& exchange) {
+  OnFailure read = read_going_on(train, exchange);
+  const bool go_on = read.others_go_on;
   const auto spares =
       train.integer("spares", 0, Range::between(0, 10'000),
                     "on_failure: continue: of the processes that are started so many, the last, do not train before a "
@@ -43,11 +49,10 @@ OnFailure read_on_failure(Config& train, const ExchangePlan& exchange) {
                 "a vertex that is empty is for somebody who comes later: let train.joins be as many, or more");
   train.require(vacant == 0 || spares == 0, "vacant",
                 "spares would take the empty vertices at once: start more processes instead, or leave spares out");
-  return {.others_go_on = go_on,
-          .timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9)),
-          .spares = static_cast<int>(spares),
-          .joins = static_cast<int>(joins),
-          .vacant = static_cast<int>(vacant)};
+  read.spares = static_cast<int>(spares);
+  read.joins = static_cast<int>(joins);
+  read.vacant = static_cast<int>(vacant);
+  return read;
 }
 
 int OnFailure::ranks(int processes) const {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "runtime/exchange/participant.hpp"
-#include "runtime/report/diary.hpp"
 #include "runtime/failure/survivors.hpp"
+#include "runtime/report/diary.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/process/agreement.hpp"

@@ -34,7 +34,7 @@ class ConfigurationTest(unittest.TestCase):
                 continue  # a sweep, or a network
             with self.subTest(file=file.name):
                 yaml = plan(file).yaml
-                self.assertNotRegex(yaml, "(?m)^(train|optimizer|simulate):|save_model|batch_size|hidden")
+                self.assertNotRegex(yaml, "(?m)^(optimizer|simulate):|save_model|batch_size|hidden|epochs")
                 self.assertEqual(plan(text=yaml).yaml, yaml)
                 read += 1
         self.assertGreater(read, 25)
