@@ -58,9 +58,9 @@ struct Waiting {
   std::function<bool(int rank)> is_dead = [](int) { return false; };
 };
 
-/// Two words a rank, in a window of its own: the collective call that the rank is in, and how many the ranks have
-/// agreed that they have done. Every rank has a copy of all words. The ranks of a job share one object, over all members
-/// that they make. Communicates, but for what says something else.
+/// Two words a rank, in a window of its own: the collective call that the rank is in, and how many calls it has agreed
+/// that they are done. Every rank has a copy of all words. The ranks of a job share one object, over all members that
+/// they make. Communicates, but for what says something else.
 class Meetings {
  public:
   /// Collective.

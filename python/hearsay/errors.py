@@ -56,12 +56,12 @@ class RankLeft(CommunicationError):
 
 
 class RankDied(CommunicationError):
-    """Another rank has died where the job cannot go on without it: before training began, or while states were loaded."""
+    """Another rank has died where the job cannot go on without it: before training, or while states were loaded."""
 
 
 class TakenForDead(CommunicationError):
-    """This rank stood still for so long that the others have gone on without it (`train.failure_timeout_s`). Its program
-    ends alone."""
+    """This rank stood still for so long (`train.failure_timeout_s`) that the others have gone on without it. Its
+    program ends alone."""
 
 
 class DivergenceError(Error):

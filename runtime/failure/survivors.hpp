@@ -5,8 +5,8 @@
 // wait for ever for a rank that dies meanwhile. So they are done among those who are alive, as one attempt: whoever
 // hears of another death gives the attempt up, and all begin it again without that rank, or with one more where a spare
 // has just replaced a dead one. An attempt is known by who takes part and who is dead, which never comes again. It has
-// succeeded when the rank that writes the summary says that it leaves. A Python loop, which goes on after an evaluation,
-// makes its attempts by itself (python/core/together.hpp).
+// succeeded when the rank that writes the summary says that it leaves. A Python loop, which goes on training after an
+// evaluation, makes its attempts by itself (python/core/together.hpp).
 #include <atomic>
 #include <chrono>
 #include <optional>

@@ -69,7 +69,8 @@ suite() {
       >>"$folder/tests/CTestTestfile.cmake"
     shift 2
   done
-  PATH=$folder/bin:$PATH timeout 60 "$folder/scripts/test" ${presets[@]+"${presets[@]}"} --no-install >"$folder/out" 2>&1 || got=$?
+  PATH=$folder/bin:$PATH timeout 60 "$folder/scripts/test" ${presets[@]+"${presets[@]}"} --no-install \
+    >"$folder/out" 2>&1 || got=$?
   [[ $got -eq $code ]] || failed "scripts/test ended with $got instead of $code: $(cat "$folder/out")"
 }
 # ends LINE…: these are the last lines.

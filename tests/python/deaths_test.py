@@ -63,8 +63,9 @@ TOGETHER = """
     import json, os, signal, sys, threading, time
     import numpy as np, hearsay
     victim, after_s = int(sys.argv[1]), float(sys.argv[2])
-    member = hearsay.join({"exchange": {"name": "dpsgd", "schedule": "asynchronous"}, "report": {"directory": "run"},
-                           "train": {"on_failure": "continue", "failure_timeout_s": 1.0}}, {"x": np.zeros(7, np.float32)})
+    config = {"exchange": {"name": "dpsgd", "schedule": "asynchronous"}, "report": {"directory": "run"},
+              "train": {"on_failure": "continue", "failure_timeout_s": 1.0}}
+    member = hearsay.join(config, {"x": np.zeros(7, np.float32)})
     x = member.parameters["x"]
     if member.rank == victim:
         threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGKILL)).start()
@@ -83,8 +84,9 @@ TOGETHER = """
 AGREED = """
     import json, os, signal, sys, time
     import numpy as np, hearsay
-    member = hearsay.join({"exchange": {"name": "dpsgd", "schedule": "asynchronous"}, "report": {"directory": "run"},
-                           "train": {"on_failure": "continue", "failure_timeout_s": 8}}, {"x": np.zeros(7, np.float32)})
+    config = {"exchange": {"name": "dpsgd", "schedule": "asynchronous"}, "report": {"directory": "run"},
+              "train": {"on_failure": "continue", "failure_timeout_s": 8}}
+    member = hearsay.join(config, {"x": np.zeros(7, np.float32)})
     x = member.parameters["x"]
     open(f"pid.{member.rank}", "w").write(str(os.getpid()))
     class Core:
