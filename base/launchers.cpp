@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/error.hpp"
+#include "base/ids.hpp"
 
 namespace hearsay {
 namespace {
@@ -33,13 +34,18 @@ constexpr std::array launchers{
     Launcher{srun, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
     Launcher{"a launcher with PMIx", unknown, "PMIX_RANK"},
     Launcher{"AWS Batch", "AWS_BATCH_JOB_NUM_NODES", "AWS_BATCH_JOB_NODE_INDEX"},
+    Launcher{"HTCondor", "_CONDOR_NPROCS", "_CONDOR_PROCNO"},
     Launcher{kubernetes, unknown, "JOB_COMPLETION_INDEX"},
 };
 
-std::optional<long> number(const Variables& variables, std::string_view name) {
+/// Empty where it is not set.
+std::string value_of(const Variables& variables, std::string_view name) {
   const auto found = variables.find(name);
-  if (found == variables.end()) return std::nullopt;
-  const std::string& text = found->second;
+  return found == variables.end() ? "" : found->second;
+}
+
+std::optional<long> number(const Variables& variables, std::string_view name) {
+  const std::string text = value_of(variables, name);
   long value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
@@ -59,7 +65,14 @@ std::optional<long> rank_of_lightning(const Variables& variables) {
   const auto node = number(variables, "NODE_RANK"), here = number(variables, "LOCAL_WORLD_SIZE");
   const long rank = number(variables, "LOCAL_RANK").value_or(0);
   if (node.value_or(0) == 0) return rank;
-  return here ? std::optional(*node * *here + rank) : std::nullopt;
+  const bool can_be = here && std::max({*node, *here, rank}) <= most_ranks;  // else the product may be no number
+  return can_be ? std::optional(*node * *here + rank) : std::nullopt;
+}
+
+/// Whether somebody else has set a launcher's variables: torchrun sets Lightning's, too, and Slurm's shells srun's.
+bool says_nothing(const Launcher& launcher, const Variables& variables) {
+  if (launcher.name == lightning) return variables.contains("RANK");
+  return launcher.name == srun && is_shell_of_slurm(variables);
 }
 
 bool is_open_mpi(std::string_view library) { return library.starts_with("Open MPI"); }
@@ -72,13 +85,11 @@ bool may_start_one(const Launcher& launcher, std::string_view library) {
 }
 
 std::optional<Launch> said_by(const Launcher& launcher, const Variables& variables, std::string_view library) {
-  if (launcher.name == lightning && variables.contains("RANK")) return std::nullopt;  // torchrun sets LOCAL_RANK, too
   const auto rank = number(variables, launcher.rank), ranks = number(variables, launcher.size);
   if (!rank) return std::nullopt;
   if (ranks == 1 && may_start_one(launcher, library)) return Launch{launcher, ranks, *rank};
   const bool numbers_several = launcher.name == kubernetes;  // no pod is told how many there are, not even the first
   if (!(ranks ? *ranks > 1 : *rank > 0 || numbers_several)) return std::nullopt;
-  if (launcher.name == srun && is_shell_of_slurm(variables)) return std::nullopt;
   return Launch{launcher, ranks, *rank};
 }
 
@@ -93,30 +104,66 @@ std::size_t generations(const Lineage& lineage, std::initializer_list<std::strin
   return static_cast<std::size_t>(std::ranges::find_if_not(lineage.began_with, has_all) - lineage.began_with.begin());
 }
 
+/// "-u WORLD_SIZE -u RANK"
+std::string without(const Launcher& launcher) {
+  return (launcher.size.empty() ? "" : "-u " + std::string(launcher.size) + " ") + "-u " + std::string(launcher.rank);
+}
+
+/// What is wrong with the two numbers that a launcher has left, as a sentence; empty where nothing is.
+///
+/// Half a pair is nobody's: every launcher here that sets both sets both for each process, while a shell keeps the
+/// WORLD_SIZE of a job that is over, and scripts set it before they start processes by themselves. Such a process is
+/// alone. Hearsay's own variables are set for nothing else, so that there half a pair is a mistake. And who is told to
+/// be the only one is alone, whatever its number: `WORLD_SIZE=1 PROGRAM …` within a job is a way to ask for that.
+std::string wrong_numbers(const Launcher& launcher, const Variables& variables) {
+  const bool is_own = launcher.rank == hearsay_launcher.rank;
+  const std::string rank = value_of(variables, launcher.rank), ranks = value_of(variables, launcher.size);
+  const std::string rank_name(launcher.rank), size_name(launcher.size);
+  const std::string both = rank_name + "=" + rank + ", " + size_name + "=" + ranks + ": ";
+  if (rank.empty() != ranks.empty() && is_own)
+    return both + "a process needs both, its number from 0 and how many there are; `hearsay launch -n P …` sets them";
+  if (rank.empty() || ranks.empty()) return {};
+  const auto at = number(variables, launcher.rank), of = number(variables, launcher.size);
+  if (of == 1 && !is_own) return {};
+  if (at && of && *of >= 1 && *of <= most_ranks && *at < *of) return {};
+  return both + size_name + " is a number from 1 to " + std::to_string(most_ranks) + ", and " + rank_name +
+         " one from 0 to below it. Number the processes from 0 on; or, if no launcher has started this one, `env " +
+         without(launcher) + " PROGRAM …` is alone";
+}
+
 struct Claim {
   Launch launch;
   std::size_t generations;
+  std::string wrong;  ///< of its numbers; empty where they are right
 };
 
 /// The innermost first.
 std::vector<Claim> claims(const Lineage& lineage, std::string_view library) {
   std::vector<Claim> all;
-  for (const Launcher& launcher : launchers)
-    if (const auto launch = said_by(launcher, lineage.own, library))
-      all.push_back({*launch, generations(lineage, {launcher.size, launcher.rank})});
+  for (const Launcher& launcher : launchers) {
+    if (says_nothing(launcher, lineage.own)) continue;
+    const std::string wrong = wrong_numbers(launcher, lineage.own);
+    const auto launch = said_by(launcher, lineage.own, library);
+    if (launch || !wrong.empty())
+      all.push_back({launch.value_or(Launch{launcher, std::nullopt, 0}),
+                     generations(lineage, {launcher.size, launcher.rank}), wrong});
+  }
   std::ranges::stable_sort(all, {}, &Claim::generations);
   return all;
+}
+
+/// Throws ConfigError where the innermost has numbers that are none. Those that outer ones have handed down do not
+/// count then, and go.
+void require_numbers(std::vector<Claim>& all) {
+  for (const Claim& claim : all)
+    if (claim.generations == all.front().generations && !claim.wrong.empty()) throw ConfigError(claim.wrong);
+  std::erase_if(all, [](const Claim& claim) { return !claim.wrong.empty(); });
 }
 
 /// Whether both can be true. The number of a process on its node is none in the job.
 bool agree(const Launch& one, const Launch& other) {
   const bool same_number = one.rank == other.rank || one.by.name == lightning || other.by.name == lightning;
   return same_number && (one.ranks == other.ranks || !one.ranks || !other.ranks);
-}
-
-/// "-u WORLD_SIZE -u RANK"
-std::string without(const Launcher& launcher) {
-  return (launcher.size.empty() ? "" : "-u " + std::string(launcher.size) + " ") + "-u " + std::string(launcher.rank);
 }
 
 /// "WORLD_SIZE=2, RANK=0"
@@ -181,8 +228,9 @@ Lineage own_lineage() {
 }
 
 std::optional<Launch> launch_of(const Lineage& lineage, std::string_view library) {
-  const std::vector<Claim> all = claims(lineage, library);
+  std::vector<Claim> all = claims(lineage, library);
   if (all.empty()) return std::nullopt;
+  require_numbers(all);
   require_no_child(lineage, all.front());
   Launch launch = innermost(all, !lineage.began_with.empty());
   if (launch.by.name != lightning) return launch;
@@ -192,6 +240,12 @@ std::optional<Launch> launch_of(const Lineage& lineage, std::string_view library
         "NODE_RANK=" + lineage.own.at("NODE_RANK") + ", LOCAL_RANK=" + std::to_string(launch.rank) +
         ": that is one process of a node, and which of the job is not known. Let LOCAL_WORLD_SIZE say how "
         "many a node has, or RANK which this one is");
+  if (launch.ranks && *rank >= *launch.ranks)
+    throw ConfigError("NODE_RANK=" + lineage.own.at("NODE_RANK") +
+                      ", LOCAL_WORLD_SIZE=" + lineage.own.at("LOCAL_WORLD_SIZE") +
+                      ", LOCAL_RANK=" + std::to_string(launch.rank) + ": that is rank " + std::to_string(*rank) +
+                      " of the job, whose " + std::to_string(*launch.ranks) +
+                      " are numbered from 0 (WORLD_SIZE). Correct these, or let RANK say which this one is");
   launch.rank = *rank;
   return launch;
 }

@@ -46,7 +46,8 @@ inline constexpr const char* rank_process_variable = "HEARSAY_RANK_PROCESS";
 /// The innermost launcher that has numbered this process as one of several, or has been asked for one process only:
 /// Hearsay's, or that of this MPI. None where nobody has, as in a shell of one process inside of a larger allocation.
 /// `library`: what MPI calls itself, "Open MPI v4.1.4, …"; empty: any. Throws ConfigError where that cannot be seen and
-/// launchers contradict each other, where Lightning does not say which rank this is, and for what a rank has started.
+/// launchers contradict each other, where Lightning does not say which rank this is, for what a rank has started, and
+/// where the two numbers are none of a process in a job: not whole ones, not from 0 on, or of more than most_ranks.
 std::optional<Launch> launch_of(const Lineage& lineage, std::string_view library = {});
 
 /// Where MPI knows of one process only: the launcher that says otherwise. Throws as `launch_of`.

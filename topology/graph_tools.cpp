@@ -55,6 +55,16 @@ Graph isolated_vertices(int ranks) {
   return Graph(static_cast<std::size_t>(ranks));
 }
 
+void require_few_edges(std::string_view name, int ranks, double edges) {
+  constexpr std::int64_t most_edges = 10'000'000;  // some 3 GB with their weights, and a minute
+  const auto count = static_cast<std::int64_t>(edges);
+  if (count > most_edges)
+    throw ConfigError("topology.graph '" + std::string(name) + "': " + std::to_string(ranks) + " ranks have " +
+                      std::to_string(count) + " edges, and at most " + std::to_string(most_edges) +
+                      " are built; run on fewer ranks, or choose a graph with fewer neighbours a rank (ring, torus, "
+                      "exponential)");
+}
+
 std::vector<std::vector<int>> components(const Graph& graph) {
   std::vector<int> component_of(boost::num_vertices(graph));
   const int count = boost::connected_components(graph, component_of.data());

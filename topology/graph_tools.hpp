@@ -16,6 +16,9 @@ int degree(const Graph& graph, int vertex);
 /// P vertices, no edges. Throws ConfigError if P < 1.
 Graph isolated_vertices(int ranks);
 
+/// Throws ConfigError, before anything is built, where a graph of a family has too many edges to be held.
+void require_few_edges(std::string_view name, int ranks, double edges);
+
 /// The vertices of every connected component, ascending; one component for a connected graph.
 std::vector<std::vector<int>> components(const Graph& graph);
 bool is_connected(const Graph& graph);

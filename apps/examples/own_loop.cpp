@@ -54,9 +54,12 @@ int main(int argc, char** argv) try {
     const hearsay::LedgerTotals counts = member.ledger().totals();
     std::printf("rank %d: y = %.2f u + %.2f after %llu messages, %llu bytes\n", job->rank(), x[0], x[1],
                 static_cast<unsigned long long>(counts.messages), static_cast<unsigned long long>(counts.bytes()));
+  } catch (const hearsay::Error& error) {  // the others may wait for this rank
+    std::fprintf(stderr, "[rank %d] %s\n", job->rank(), error.what());
+    job->abort(static_cast<int>(error.code()));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "[rank %d] %s\n", job->rank(), error.what());
-    job->abort(1);  // the others may wait for this rank
+    job->abort(1);
   }
 } catch (const hearsay::Error& refused) {
   std::fprintf(stderr, "%s\n", refused.what());

@@ -25,7 +25,8 @@ std::vector<std::int64_t> output_sizes(const TensorShape& targets) {
 class MlpFactory final : public ModelFactory {
  public:
   explicit MlpFactory(Config& model)
-      : hidden_(model.integers("hidden", {128}, Range::at_least(1), "width of every hidden layer; []: linear model")),
+      : hidden_(
+            model.integers("hidden", {128}, Range::between(1, 1e6), "width of every hidden layer; []: linear model")),
         layer_norm_(model.flag("layer_norm", false, "normalise every hidden layer before its relu")) {}
   Model make(const ExampleShape& shape) const override {
     require_numbers(shape, "mlp");

@@ -15,6 +15,7 @@
 
 #include "apps/models/models.hpp"
 #include "base/error.hpp"
+#include "base/regular_file.hpp"
 #include "runtime/training/model/model.hpp"
 
 namespace hearsay {
@@ -113,8 +114,7 @@ class TorchScriptFactory final : public ModelFactory {
 
  private:
   torch::jit::Module read() const {
-    std::error_code unknown;
-    if (!fs::is_regular_file(file_, unknown)) throw DataError(file_.string() + ": there is no such file");
+    const RegularFile plain(file_, "name a file that torch.jit.script(net).save(…) has written");
     try {
       return torch::jit::load(file_.string(), torch::kCPU);
     } catch (const std::exception& error) {

@@ -44,7 +44,8 @@ double Member::average(std::span<double> more, std::vector<float>& mean) {
 void Member::note_consensus(double squares) {
   participant_.communication().run([&] { communicator_->sum({&squares, 1}); });
   if (!std::isfinite(squares)) {
-    participant_.finite().require();
+    together_.require_finite(
+        [this] { may_die() ? participant_.finite().require_here() : participant_.finite().require(); });
     throw DivergenceError("the models of the ranks, each of them finite, are too large to be averaged");
   }
   consensus_distance_ = std::sqrt(squares / together_.ranks());
@@ -86,11 +87,9 @@ void Member::require_same_metrics(std::span<const Score> scores, bool shared) {
         names + "); return the same names in the same order on every rank, all with a number of examples or none");
 }
 
-std::vector<RunQuality> Member::evaluated(std::span<const Score> scores, std::optional<double> examples,
-                                          double seconds_before) {
-  const TimePoint start = participant_.ledger().now();
+std::vector<RunQuality> Member::evaluated(std::span<const Score> scores, std::optional<double> examples) {
   require_same_metrics(scores, examples.has_value());
-  const double weight = examples.value_or(reports() ? 1.0 : 0.0);
+  const double weight = examples.value_or(together_.is_first() ? 1.0 : 0.0);
   const bool has_own = !examples || *examples > 0.0;
   std::vector<double> sums, worst;
   for (const auto& [metric, of_mean, own] : scores) {
@@ -112,9 +111,14 @@ std::vector<RunQuality> Member::evaluated(std::span<const Score> scores, std::op
                           .mean_model = sums[2 * i] / weights,
                           .rank_worst = scores[i].metric.higher_is_better ? worst[i] : -worst[i],
                           .rank_mean = sums[2 * i + 1] / judged});
-  evaluate_from(start - std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds_before)));
-  if (reports()) write_evaluation();
   return qualities_;
+}
+
+/// Once, however often the call was begun.
+void Member::note_evaluation(double seconds) {
+  const auto length = std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
+  evaluate_from(participant_.ledger().now() - length);
+  if (reports()) write_evaluation();
 }
 
 void Member::write_evaluation() {

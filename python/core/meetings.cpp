@@ -141,8 +141,10 @@ struct Meetings::Agreement {
 Meetings::Meetings(const Job& job)
     : communicator_(job.communicator([this] { idle_(); })),
       transport_(job.transport()),
-      words_(transport_->open_memory(2 * static_cast<std::size_t>(job.ranks()) * sizeof(std::uint64_t),
-                                     {.deaths = job.outlives_a_rank() ? Deaths::others_go_on : Deaths::end_the_job})),
+      words_(transport_->open_memory(
+          2 * static_cast<std::size_t>(job.ranks()) * sizeof(std::uint64_t),
+          // Deaths are the business of the members' windows; here a flush waits for nobody who may be dead.
+          {.haste = job.outlives_a_rank() ? Haste::nobody_waits : Haste::somebody_waits})),
       ranks_(static_cast<std::size_t>(job.ranks())),
       told_(ranks_.size()),
       own_(static_cast<std::size_t>(job.rank())) {
@@ -157,7 +159,9 @@ std::uint64_t Meetings::load(std::size_t at) const {
 Meetings::Word Meetings::word_of(int rank) const { return Word::unpacked(load(static_cast<std::size_t>(rank))); }
 
 void Meetings::keep(std::vector<int> ranks, std::uint64_t attempt) {
-  communicator_->keep(ranks, attempt);
+  // The call counts: whoever has given it up may have left a message that nobody has taken.
+  constexpr std::uint64_t apart = 0x9e3779b97f4a7c15ULL;
+  communicator_->keep(ranks, attempt + apart * (agreed_ + 1));
   ranks_ = std::move(ranks);
   if (!std::exchange(begun_, true)) met_before_ = met_;
   met_ = met_before_;

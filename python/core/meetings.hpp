@@ -69,6 +69,8 @@ class Meetings {
   /// From now on only these ranks meet, ascending: the others are dead. The call that has not been agreed on begins
   /// again. `attempt`: as in Communicator::keep.
   void keep(std::vector<int> ranks, std::uint64_t attempt);
+  /// This rank has left the call that it has begun, by an exception: what it enters now is the next one.
+  void give_up() { begun_ = false; }
   /// This rank enters a call, or is in a step and will not enter what others are in. Does not wait for others to come.
   void come(Presence here, const Waiting& waiting = {});
   /// Collective, after `come`: returns when every rank is in the same call of the same member; throws RankLeft where

@@ -90,12 +90,12 @@ class Member {
   /// Collective: `mean` becomes that of x over ranks, and so does `more`, as long on all of them (ConfigError). Returns
   /// the consensus distance, and keeps it for the summary.
   double average(std::span<double> more, std::vector<float>& mean);
-  /// Collective: notes how the model does, in the order of `scores`, the same on all ranks. `examples`: that this
+  /// Collective: how the model does, in the order of `scores`, the same on all ranks. `examples`: that this
   /// rank has tested on, where each has its own; the averaged model is then worth the mean over all of them. Without it
-  /// the word of the rank that reports counts. `seconds_before`: that finding it out has taken this rank until now.
-  /// Throws ConfigError on all ranks if their metrics differ or there are no examples.
-  std::vector<RunQuality> evaluated(std::span<const Score> scores, std::optional<double> examples,
-                                    double seconds_before);
+  /// the first rank's word counts. Throws ConfigError on all ranks if their metrics differ or there are no examples.
+  std::vector<RunQuality> evaluated(std::span<const Score> scores, std::optional<double> examples);
+  /// Records what was evaluated last, which has taken this rank so long.
+  void note_evaluation(double seconds);
   /// Collective: everything sent has arrived; writes the reports; summary.json's text on every rank. Training may go
   /// on.
   std::string summary();

@@ -172,6 +172,8 @@ void define_meetings(MemberClass& member) {
            })
       .def("begin", [](MemberHandle& h) { waiting(h, [](Member& m_) { m_.together().begin(); }); })
       .def("agree", [](MemberHandle& h) { waiting(h, [](Member& m_) { m_.together().agree(); }); })
+      .def("give_up", [](MemberHandle& h) { (*h).together().give_up(); })
+      .def("note_evaluation", [](MemberHandle& h, double seconds) { (*h).note_evaluation(seconds); })
       .def("is_done", [](MemberHandle& h) { return waiting(h, [](Member& m_) { return m_.together().is_done(); }); })
       .def("same_on_all",
            [](MemberHandle& h, std::optional<double> value) {
@@ -205,22 +207,21 @@ void define_meetings(MemberClass& member) {
              const double distance = waiting(h, [&](Member& m_) { return m_.average(span, mean); });
              return std::tuple(row(mean.size(), mean.data()), more, distance);
            })
-      .def("evaluated", [](MemberHandle& h, const std::vector<std::tuple<std::string, bool, bool>>& metrics,
-                           const std::vector<double>& of_mean, const std::vector<double>& own,
-                           std::optional<double> examples, double seconds) {
-        std::vector<Score> scores;
-        for (std::size_t i = 0; i < metrics.size(); ++i) {
-          const auto& [name, higher_is_better, fraction] = metrics[i];
-          scores.push_back({.metric = {.name = name, .higher_is_better = higher_is_better, .fraction = fraction},
-                            .of_mean = of_mean.at(i),
-                            .own = own.at(i)});
-        }
-        std::vector<std::tuple<double, double, double>> found;
-        for (const RunQuality& quality :
-             waiting(h, [&](Member& m_) { return m_.evaluated(scores, examples, seconds); }))
-          found.emplace_back(quality.mean_model, quality.rank_worst, quality.rank_mean);
-        return found;
-      });
+      .def("evaluated",
+           [](MemberHandle& h, const std::vector<std::tuple<std::string, bool, bool>>& metrics,
+              const std::vector<double>& of_mean, const std::vector<double>& own, std::optional<double> examples) {
+             std::vector<Score> scores;
+             for (std::size_t i = 0; i < metrics.size(); ++i) {
+               const auto& [name, higher_is_better, fraction] = metrics[i];
+               scores.push_back({.metric = {.name = name, .higher_is_better = higher_is_better, .fraction = fraction},
+                                 .of_mean = of_mean.at(i),
+                                 .own = own.at(i)});
+             }
+             std::vector<std::tuple<double, double, double>> found;
+             for (const RunQuality& quality : waiting(h, [&](Member& m_) { return m_.evaluated(scores, examples); }))
+               found.emplace_back(quality.mean_model, quality.rank_worst, quality.rank_mean);
+             return found;
+           });
 }
 
 void define_state(MemberClass& member) {
@@ -258,6 +259,7 @@ void define_facts(MemberClass& member) {
       .def_property_readonly("ranks", [](MemberHandle& h) { return (*h).ranks(); })
       .def_property_readonly("steps", [](MemberHandle& h) { return (*h).steps(); })
       .def_property_readonly("may_die", [](MemberHandle& h) { return (*h).may_die(); })
+      .def_property_readonly("is_first", [](MemberHandle& h) { return (*h).together().is_first(); })
       .def_property_readonly("reports", [](MemberHandle& h) { return (*h).reports(); })
       .def_property_readonly("layer_wise", [](MemberHandle& h) { return (*h).layer_wise(); })
       .def_property_readonly("replica_hash", [](MemberHandle& h) { return (*h).replica_hash(); })

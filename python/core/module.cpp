@@ -106,6 +106,12 @@ void add_process(py::module_& m) {
            py::arg("communicator") = py::none(), py::arg("store") = py::none())
       .def(
           "end", [](Job* job) { delete job; }, Unlocked())
+      .def(
+          "close_places",
+          [](const Job& job) {
+            if (LateMembers* const late = job.late_members()) late->close_places();
+          },
+          Unlocked())
       .def_property_readonly("rank", &Job::rank)
       .def_property_readonly("ranks", &Job::ranks)
       .def_property_readonly("ranks_on_host", &Job::ranks_on_host)
@@ -146,6 +152,7 @@ PYBIND11_MODULE(_core, m) {
       .def_property_readonly("directory", [](const JobPlan& plan) { return plan.report.directory.string(); })
       .def_property_readonly("every_iterations", [](const JobPlan& plan) { return plan.report.every_iterations; })
       .def_property_readonly("lockstep", &JobPlan::in_step)
+      .def_property_readonly("others_go_on", [](const JobPlan& plan) { return plan.on_failure.others_go_on; })
       .def_property_readonly("serves", [](const JobPlan& plan) { return plan.exchange->laws().sharded; })
       .def_property_readonly("measures_steps",
                              [](const JobPlan& plan) { return plan.exchange->laws().measures_steps; });

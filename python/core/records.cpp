@@ -49,9 +49,10 @@ std::string Member::summary() {
   diary_->write_trace();
   measure_consensus();
   const Survivors& survivors = together_.survivors();
-  Summary summary = diary_->summary("finished", progression(), reports());
+  Summary summary = diary_->summary("finished", progression(), together_.is_first());
   summary.message = survivors.parts_text();
-  summary.ranks_lost = survivors.lost(survivors.began_s(seconds()));
+  const TimePoint now = participant_.ledger().now();
+  summary.ranks_lost = survivors.lost(survivors.began_s(first_ == TimePoint{} ? 0.0 : seconds_between(first_, now)));
   summary.consensus_distance = consensus_distance_;
   for (const RunQuality& quality : qualities_) {
     summary.take(quality);
@@ -60,12 +61,13 @@ std::string Member::summary() {
   const RankResult result{.times = {.wall_s = seconds(), .evaluate_s = participant_.ledger().seconds(Phase::evaluate)},
                           .iterations = place_.done,
                           .replica_hash = replica_hash(),
-                          .shares = measures_of(participant_.exchange()).shares()};
+                          .shares = measures_of(participant_.exchange()).shares(),
+                          .rank = rank()};
   std::string text;
   participant_.communication().run([&] {
     note_steps_of_all(summary);
-    diary_->finish(summary, *communicator_, result, reports());
-    if (reports()) text = summary_text(summary);
+    diary_->finish(summary, *communicator_, result, together_.is_first());
+    if (together_.is_first()) text = summary_text(summary);
     text = shared_with_all(std::move(text));
   });
   return text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <limits>
 #include <stdexcept>
 
@@ -32,8 +33,9 @@ void Together::while_waiting() const {
 
 Waiting Together::waiting(std::function<void()> idle) const {
   const FailureDetector* const failures = participant_.members().failures();
-  return {.idle = std::move(idle),
-          .is_dead = [failures](int rank) { return failures != nullptr && !failures->alive(rank); }};
+  return {.idle = std::move(idle), .is_dead = [failures](int rank) {
+            return failures != nullptr && (!failures->alive(rank) || failures->has_left(rank));
+          }};
 }
 
 void Together::begin() {
@@ -107,10 +109,24 @@ void Together::broadcast(std::span<std::byte> bytes) {
 }
 
 void Together::settle() {
-  if (survivors_.may_die())
-    participant_.settle([this] { communicator_.barrier(); });
-  else
-    participant_.settle();
+  if (!survivors_.may_die()) return participant_.settle();
+  require_finite([this] { participant_.settle([this] { communicator_.barrier(); }); });
+}
+
+void Together::require_finite(const std::function<void()>& look) {
+  if (!survivors_.may_die()) return look();
+  std::exception_ptr own;
+  try {
+    look();
+  } catch (const DivergenceError&) {
+    own = std::current_exception();
+  }
+  std::vector<double> last{own ? participant_.edges().rank() : -1.0};
+  participant_.communication().run([&] { communicator_.maximum(last); });
+  if (own) std::rethrow_exception(own);
+  if (last[0] >= 0)
+    throw DivergenceError("rank " + std::to_string(static_cast<int>(last[0])) +
+                          " has a value that is not finite, and says which");
 }
 
 void Together::leave() {

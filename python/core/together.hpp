@@ -53,6 +53,8 @@ class Together {
   void meet(Call call);
   /// Collective: the call's work is done on every rank that takes part. Nothing where nobody may die.
   void agree();
+  /// This rank leaves the call by an exception of its own.
+  void give_up() { meetings_.give_up(); }
   /// After RankDied: whether the others have agreed that the call is done, this rank's work being so, too.
   bool is_done();
 
@@ -65,10 +67,14 @@ class Together {
   bool same_on_all(std::optional<double> value);
   /// Collective: the bytes of the first rank that lives, everywhere.
   void broadcast(std::span<std::byte> bytes);
-  /// Collective: everything that any rank has sent has arrived and is taken in.
+  /// Collective: everything that any rank has sent has arrived and is taken in. All ranks throw DivergenceError where
+  /// one has a value that is not finite.
   void settle();
-  /// How many ranks do this together.
+  /// Collective: `look` may throw DivergenceError for this rank's own values; then all ranks do.
+  void require_finite(const std::function<void()>& look);
+  /// How many ranks do this together, and whether this one is the first of them: it does what one rank does.
   int ranks() const { return communicator_.size(); }
+  bool is_first() const { return communicator_.rank() == 0; }
 
   const Survivors& survivors() const { return survivors_; }
   /// The end of this rank's part: those who go on do not miss it.

@@ -8,20 +8,23 @@ import sys
 import time
 from typing import List
 
+from hearsay_analysis.text import shown
+
 from . import _core, _launch, _reporting
 from .errors import ConfigError, DataError, Error
 
 ABOUT = "Decentralised, event-triggered training: every process trains a model and tells its neighbours what is news."
 EXIT_CODES = "Exit codes: 0 done, 2 wrong usage, 3 a run folder or a package is missing; those of `launch`: its --help."
+A_DAY_S = 86400
 
 
 def listed(options):
-    print(_core.list_text(options.kind), end="")
+    print(_core.list_text(None if options.kind is None else shown(options.kind)), end="")
 
 
 def described(options):
     text = _core.markdown_text if options.markdown else _core.describe_text
-    print(text(options.names), end="")
+    print(text(list(map(shown, options.names))), end="")
 
 
 def compared(options):
@@ -30,11 +33,11 @@ def compared(options):
 
 def reported(options):
     try:
-        print(_reporting.report(options.runs, options.output))
-    except ImportError as error:
-        raise DataError(str(error)) from error
+        print(shown(_reporting.report(options.runs, options.output)))
+    except (ImportError, DataError) as error:
+        raise DataError(shown(error)) from error
     except ValueError as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(shown(error)) from error
 
 
 def watched(options):
@@ -65,14 +68,21 @@ def versioned(options):
 
 
 def seconds(text):
-    if not float(text) >= 0.1:
-        raise argparse.ArgumentTypeError(f"{text}: must be 0.1 seconds or more")
+    if not 0.1 <= float(text) <= A_DAY_S:
+        raise argparse.ArgumentTypeError(f"{text}: must be 0.1 seconds or more, and a day ({A_DAY_S}) at most")
     return float(text)
+
+
+class Parser(argparse.ArgumentParser):
+    """One that shows the words that it complains of."""
+
+    def error(self, message):
+        super().error(shown(message))
 
 
 def parser():
     raw = argparse.RawDescriptionHelpFormatter
-    whole = argparse.ArgumentParser(
+    whole = Parser(
         prog="python3 -m hearsay", description=ABOUT, epilog=EXIT_CODES, formatter_class=raw
     )
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
@@ -108,25 +118,36 @@ def parser():
     return whole
 
 
-def main(words: List[str]) -> int:
-    """Runs the command that the words of the command line name; returns the exit code."""
+def run(words):
     if words[:1] == ["launch"]:
         return _launch.main(words[1:])
     options = parser().parse_args(words)
+    return options.work(options) or 0
+
+
+def main(words: List[str]) -> int:
+    """Runs the command that the words of the command line name; returns the exit code."""
+    command = words[0] if words and not words[0].startswith("-") else ""
+    name = f"hearsay {shown(command)}".rstrip()
     try:
-        code = options.work(options) or 0
+        try:
+            code = run(words)
+        except SystemExit as end:  # --help, or words that make no sense
+            code = end.code or 0
         sys.stdout.flush()
         return code
     except Error as error:
-        print(f"hearsay {options.command}: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return error.code
     except KeyboardInterrupt:
-        return 0 if options.command == "watch" else 130
+        return 0 if command == "watch" else 130
     except BrokenPipeError:  # the reader, e.g. head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        print(f"hearsay {options.command}: the output cannot be written: {error.strerror}", file=sys.stderr)
+        if error.filename is not None:  # of a file, and nobody has said what to do: a mistake of ours
+            raise
+        print(f"{name}: the output cannot be written: {error.strerror}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 3
 

@@ -170,6 +170,8 @@ class ArrayBlock(Block):
         if not arrays:
             raise ConfigError("hearsay.join: there is no array to train")
         for name, array in arrays.items():
+            if not isinstance(name, str):
+                raise ConfigError(f"hearsay.join: the name of an array is a text, such as '{name}', not {name!r}")
             if not isinstance(array, np.ndarray) or array.dtype != np.float32:
                 kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
                 raise ConfigError(f"the array '{name}' is {kind}; Hearsay trains numpy arrays of float32")

@@ -1,15 +1,78 @@
 """Graphs that a Python function makes, as the edge lists that the core reads."""
 from __future__ import annotations
 
-import hashlib
 import os
+import re
+import stat
+import sys
 import tempfile
+from contextlib import suppress
 
-from .errors import ConfigError
+from hearsay_analysis.text import shown
+
+from .errors import ConfigError, DataError
+
+KEPT = "graph.txt"  # beside the run's config.yaml, which names it: it gives the same run on any machine
+RUN = re.compile(r"# run hearsay-[0-9a-f]{16}\n")  # the first line of what a run has written
 
 
-def written(function, ranks):
-    """The name of a file with one edge a line. The same edges have the same name, on every host."""
+class Edges:
+    """The edges of a graph, as a file `path` until `close`. No folder has it: it is gone with the process, however that
+    ends."""
+
+    def __init__(self, function, ranks):
+        self._text = "".join(f"{i} {j}\n" for i, j in _edges_of(function, ranks))
+        try:
+            self._file = tempfile.TemporaryFile("w", encoding="utf-8")
+            self._file.write(self._text)
+            self._file.flush()
+        except OSError as error:
+            raise DataError(
+                f"the graph cannot be written to a temporary file ({error.strerror}); let TMPDIR name another folder"
+            ) from None
+        self.path = f"/proc/self/fd/{self._file.fileno()}"
+
+    def close(self):
+        self._file.close()
+
+    def keep(self, directory):
+        """Puts them into a run folder. What could not be written, a list."""
+        path = os.path.join(directory, KEPT)
+        try:
+            with open(os.path.join(directory, "config.yaml"), encoding="utf-8", errors="replace") as config:
+                _put(path, config.readline() + self._text)
+        except OSError as error:
+            words = f"cannot be written ({error.strerror})"
+            again = "config.yaml names it, and gives the same run only with graph=… again"
+            print(f"hearsay: warning: {shown(path)}: {words}; {again}", file=sys.stderr, flush=True)
+            return [words]
+        return []
+
+
+def require_own(directory):
+    """Raises ConfigError where something stands in the graph's place that no run has written."""
+    path = os.path.join(directory, KEPT)
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:  # nothing is there, or it cannot be reached: `keep` says so
+        return
+    if not stat.S_ISDIR(mode) and not (stat.S_ISREG(mode) and _is_of_a_run(path)):
+        raise ConfigError(
+            f"{shown(path)}: no run has written this, and graph=… would replace it; choose another folder with "
+            f"`report: {{directory: …}}`, or move it away"
+        )
+
+
+def _is_of_a_run(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return RUN.fullmatch(file.readline(100)) is not None
+    except OSError:
+        return False
+
+
+def _edges_of(function, ranks):
+    """Each once, in order."""
     edges = []
     for edge in function(ranks):
         try:
@@ -26,14 +89,7 @@ def written(function, ranks):
             f"the graph function's edges do not reach rank {min(alone)} from rank 0; add some, or replicas can never "
             f"agree"
         )
-    text = "".join(f"{i} {j}\n" for i, j in sorted(set(edges)))
-    name = f"hearsay-graph-{os.getuid()}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.txt"
-    path = os.path.join(tempfile.gettempdir(), name)
-    own = f"{path}.{os.getpid()}"
-    with open(own, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(own, path)
-    return path
+    return sorted(set(edges))
 
 
 def _unreached(edges, ranks):
@@ -51,17 +107,14 @@ def _unreached(edges, ranks):
     return set(range(ranks)) - reached
 
 
-KEPT = "graph.txt"  # beside the run's config.yaml, which names it: it gives the same run on any machine
-
-
-def keep(path, directory):
-    with open(path, encoding="utf-8") as file:
-        _put(os.path.join(directory, KEPT), file.read())
-
-
 def _put(path, text):
     """In one piece, and in the place of a link, not through it."""
     unfinished = f"{path}.{os.getpid()}.tmp"
-    with open(unfinished, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(unfinished, path)
+    try:
+        with open(unfinished, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(unfinished, path)
+    except OSError:
+        with suppress(OSError):
+            os.remove(unfinished)
+        raise

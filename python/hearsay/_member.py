@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import os
 import sys
 import time
@@ -10,6 +11,8 @@ from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union, cast
 
 import numpy as np
+
+from hearsay_analysis.text import shown
 
 from . import _blocks, _core, _cores, _graphs, _rates, _sharing, _watch
 from ._process import place_of, process
@@ -88,7 +91,7 @@ class Step:
         member._open_step = None
         self._forbidden.exit()
         if kind is not None:
-            member._broken = f"step {member.steps + 1} was left by {kind.__name__}: {value}"
+            member._breaks(f"step {member.steps + 1} was left by", value)
             if issubclass(kind, SystemExit):
                 code = value.code if isinstance(value.code, int) and value.code else 1
                 place = place_of(trace)
@@ -101,7 +104,7 @@ class Step:
                 self._apply()
             member._stepped(self.loss)
         except BaseException as error:
-            member._broken = f"step {member.steps + 1} was left by {type(error).__name__}: {error}"
+            member._breaks(f"step {member.steps + 1} was left by", error)
             raise
 
     def _make_without_gradient(self):
@@ -163,7 +166,7 @@ class Member:
     def __init__(self, core, meetings, plan, block, steps, log=None):
         self._core, self._meetings, self._plan, self._block, self._steps = core, meetings, plan, block, steps
         self._open_step = None
-        self._broken = None
+        self._broken = self._broken_by = None
         self._exited = None
         self._left = False
         self._optimizer = None
@@ -227,7 +230,7 @@ class Member:
 
         Anything else that can be iterated, IterableDatasets too: every P-th item, the same number for all ranks. Items
         and their order are the same on every rank, which is the caller's to see to. What can be gone through once (a
-        generator) can be so here.
+        generator) can be so here. ConfigError where there are fewer items than ranks, and `len` says so.
 
         Steps of an epoch, for densities that change by the epoch and for the reports, are those of what the first step
         is made with.
@@ -249,9 +252,11 @@ class Member:
         """The gradient of this parameter (its name, or its number in `member.parameters`) is final: layer-wise
         exchanges send it now. Optional."""
         self._require_whole()
-        if isinstance(parameter, str) and parameter not in self._block.names:
-            raise KeyError(f"there is no parameter '{parameter}'; there are {', '.join(self._block.names)}")
-        self._ready(self._block.names.index(parameter) if isinstance(parameter, str) else parameter)
+        names = self._block.names
+        if isinstance(parameter, str) and parameter not in names:
+            raise KeyError(f"there is no parameter '{parameter}'; there are {', '.join(names)}")
+        number = names.index(parameter) if isinstance(parameter, str) else parameter
+        self._ready(_whole("the parameter of member.gradient_ready, where it is no name,", number, 0, len(names)))
 
     def finish(self, learning_rate: _rates.Rate = None) -> None:
         """All gradients are ready: mixes the parameters, or replaces the gradients. In lockstep it waits.
@@ -337,7 +342,7 @@ class Member:
                 self._meet(call)
                 mean, mean_buffers, distance = self._mean()
                 with self._as(mean, mean_buffers):
-                    of_mean = own if examples is None and not self._core.reports else _checked_score(score())[0]
+                    of_mean = own if examples is None and not self._core.is_first else _checked_score(score())[0]
             names = sorted(own, key=lambda name: name == "loss")  # tables show the first one
             if set(of_mean) != set(names):
                 raise TypeError(
@@ -349,11 +354,11 @@ class Member:
                 [of_mean[name] for name in names],
                 [own[name] for name in names],
                 examples,
-                time.perf_counter() - start,
             )
             return names, found, distance
 
         names, found, distance = self._together(call, work)
+        self._core.note_evaluation(time.perf_counter() - start)
         said = {"accuracy_mean_model": NAN, "loss_mean_model": NAN, "accuracy_rank_min": NAN, "accuracy_rank_mean": NAN}
         for name, (mean_model, worst, mean) in zip(names, found):
             said[f"{name}_mean_model"], said[f"{name}_rank_mean"] = mean_model, mean
@@ -419,7 +424,8 @@ class Member:
             torch.save(state, f"checkpoint.{member.rank}.pt")
 
         Triggers, copies of the neighbours, residuals, corrections, draws, counts, steps, and how often `member.share`
-        has dealt the data out. Its size is about `memory_bytes`. Asynchronous ranks wait here until everything sent
+        has dealt the data out. Where a rank has died, its part is missing, and the others' cannot be loaded: start from
+        the models. Its size is about `memory_bytes`. Asynchronous ranks wait here until everything sent
         has arrived and is mixed in, so save the model after this. Keys: rank, ranks, steps (numbers), epochs (a list
         of numbers), state (a tensor or an array of uint8).
         """
@@ -500,6 +506,9 @@ class Member:
                 self._broken = None
                 if self._core.is_done():
                     return cast(T, found)
+            except BaseException:
+                self._core.give_up()
+                raise
 
     def _meet(self, call):
         """All ranks are in this collective call when this returns."""
@@ -510,7 +519,7 @@ class Member:
             with self._moved():
                 self._core.meet(call)
         except BaseException as error:
-            self._broken = f"{call} was left by {type(error).__name__}: {error}"
+            self._breaks(f"{call} was left by", error)
             raise
 
     @contextmanager
@@ -528,7 +537,7 @@ class Member:
         self._left = True
         process.members.remove(self)
         self._block.release()
-        process.outlives = process.outlives or self._core.may_die
+        process.note_leaving(self._core)
         self._core.leave()
         if self._meetings is not process.meetings and not process.outlives:
             self._meetings.close()
@@ -593,11 +602,15 @@ class Member:
         if self._log is not None and self._core.reports:
             self._log({name: value for name, value in numbers.items() if math.isfinite(value)}, step=self.steps)
 
+    def _breaks(self, words, error):
+        self._broken, self._broken_by = f"{words} {type(error).__name__}: {error}", error
+
     def _require_whole(self):
         if process.child:
             process.require_parent()
         if self._broken:
-            raise RuntimeError(f"{self._broken}; the ranks do not agree any more, and this member cannot be used")
+            words = f"{self._broken}; the ranks do not agree any more, and this member cannot be used"
+            raise RuntimeError(words) from self._broken_by
 
     def _serve_with(self, optimizer):
         """What applies the gradients that a server is sent after its own last step."""
@@ -719,16 +732,22 @@ def join(
                   the section (measure, warmup_iterations, maximum_silence …) stay in force
     graph         a function of your own instead of `topology.graph`: gets the number of ranks and returns pairs (i, j)
                   of ranks that are neighbours. Called once on every rank, where it must return the same
-    log           called on rank 0 as log({"loss": …, "messages": …, "bytes_sent": …}, step=…): `wandb.log` or
-                  `mlflow.log_metrics`. Every `report.every_iterations` steps with the step's loss and what rank 0 has
-                  sent until then, and by `Member.evaluate` with what that returns. Numbers that are not known are left
-                  out
+    log           called on rank 0, or the first rank that lives, as log({"loss": …, "messages": …, "bytes_sent": …},
+                  step=…): `wandb.log` or `mlflow.log_metrics`. Every `report.every_iterations` steps with the step's
+                  loss and what that rank has sent until then, and by `Member.evaluate` with what that returns. Numbers
+                  that are not known are left out
 
     All ranks begin with rank 0's parameters, frozen or not, and buffers. Returns a `Member`. Raises ConfigError with
     file, line and column of everything that is wrong, CommunicationError, DataError. From here on an
     exception that nobody catches ends the whole job.
     """
     process.start()
+    for what, function in (("trigger", trigger), ("graph", graph), ("log", log)):
+        if function is not None and not callable(function):
+            raise TypeError(f"{what} is a function, not {function!r}")
+    if iterations_per_epoch is not None:
+        iterations_per_epoch = _whole("iterations_per_epoch", iterations_per_epoch, 1)
+    iterations = _whole("iterations", iterations, 0)
     from_file = not hasattr(config, "items")
     settings = [_setting(key, value, f"set={{{key!r}: {value!r}}}") for key, value in (set or {}).items()]
     if name is not None:
@@ -739,8 +758,8 @@ def join(
         settings.append(_setting("trigger.name", "own", "trigger=…"))
     if graph is not None:
         ranks = process.job.ranks if communicator is None else communicator.Get_size()
-        edges = _graphs.written(graph, ranks)
-        settings.append(_setting("topology.graph", {"name": "edge_list", "path": edges}, "graph=…"))
+        edges = _graphs.Edges(graph, ranks)
+        settings.append(_setting("topology.graph", {"name": "edge_list", "path": edges.path}, "graph=…"))
     plan = _core.Plan(
         file=os.fspath(cast("os.PathLike[str]", config)) if from_file else None,
         text="" if from_file else _yaml(config),
@@ -750,7 +769,10 @@ def join(
         trigger=trigger,
     )
     if graph is not None:
-        plan.yaml = plan.yaml.replace(edges, _graphs.KEPT)
+        plan.yaml = plan.yaml.replace(edges.path, _graphs.KEPT)
+        _graphs.require_own(plan.directory)
+    if plan.others_go_on and process.members:
+        raise ConfigError("train.on_failure: continue is for the only member of a program, and this one has another")
     block = _blocks.made_of(model)
     steps = _rates.Steps(plan, block, optimizer, learning_rate, of_use=trigger is not None or plan.serves)
     job = process.job if communicator is None else _core.Job(communicator.py2f())
@@ -760,7 +782,7 @@ def join(
         meetings,
         plan,
         block.replica,
-        command=" ".join([os.path.basename(sys.executable), *sys.argv]),
+        command=shown(" ".join([os.path.basename(sys.executable), *sys.argv])),
         versions=_versions(),
         iterations_per_epoch=iterations_per_epoch or 1,
         iterations=iterations,
@@ -775,13 +797,26 @@ def join(
     member._epoch_known = iterations_per_epoch is not None
     if optimizer is not None and hasattr(optimizer, "step"):
         member._serve_with(optimizer)
-    if graph is not None and member.rank == 0:
-        _graphs.keep(edges, member.directory)
+    if graph is not None:
+        if member.rank == 0:
+            process.not_written[os.path.join(member.directory, _graphs.KEPT)] = edges.keep(member.directory)
+        edges.close()
     if member.rank == 0:
         for sentence in core.warnings():
-            print(f"hearsay: {sentence}", file=sys.stderr)
+            print(f"hearsay: {shown(sentence)}", file=sys.stderr)
     _cores.share(member.rank, process.job.ranks_on_host)
     return member
+
+
+def _whole(what, value, least, end=2**63):
+    """A whole number of any type; `end` is the first that is too large, by default for the core."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} is a whole number, not {value!r}") from None
+    if not least <= number < end:
+        raise ValueError(f"{what} is a whole number from {least} to {end - 1}, not {number}")
+    return number
 
 
 def _setting(key, value, place):

@@ -45,6 +45,7 @@ class _Process:
         self.members = []  # in the order in which they have joined
         self.not_written = {}  # what a run folder lacks at last, by its name: the same on every rank
         self.meetings = None  # of all ranks, from the first `join` of all of them on
+        self.speaks = False  # the rank that reports has left: it was this one
         self.outlives = False  # a member was one whose ranks may die: what all ranks end together is not ended
         self.child = False  # forked: MPI and the communication thread belong to the parent
         self.pid = os.getpid()
@@ -130,8 +131,8 @@ class _Process:
             kind, value, trace = type(value.__context__), value.__context__, value.__context__.__traceback__
         code, status = _ending(kind, value)
         sentence = f"{place_of(trace)}{describe(kind, value)}"
-        if issubclass(kind, TakenForDead):
-            self.end_alone(code, sentence)
+        if (alone := _taken_for_dead(value)) is not None:
+            self.end_alone(alone.code, f"{place_of(alone.__traceback__)}{alone}")
         interrupted = status == "stopped" and code > FIRST_SIGNAL_CODE
         if self.job.rank != 0 and (interrupted or issubclass(kind, (ConfigError, DataError, RankLeft))):
             time.sleep(TIME_FOR_RANK_0_S)  # rank 0's words are the same, and its abort ends this rank
@@ -160,6 +161,17 @@ class _Process:
         if self.job is None and os.getpid() == self.pid and _mpi4py_in_a_job() is not None:
             _core.Job().tell_of_end()
 
+    def note_leaving(self, core):
+        """A member leaves: what of it stands when the program ends."""
+        self.outlives = self.outlives or core.may_die
+        self.speaks = core.reports
+
+    def is_speaker(self):
+        """Whether this rank says what one rank says: rank 0, or the first that lives."""
+        if not self.members:
+            return self.speaks or self.job.rank == 0
+        return any(member._core.reports for member in self.members)
+
     def end_alone(self, code, sentence):
         """The others go on without this rank. Never returns."""
         print(f"hearsay: [rank {self.job.rank}] {sentence}", file=sys.stderr)
@@ -172,11 +184,12 @@ class _Process:
         where = f"[rank {self.job.rank}] " if self.job.ranks > 1 else ""
         signalled = code > FIRST_SIGNAL_CODE  # comes to all ranks, and after another rank's end, too: rank 0 speaks
         told = any(_has_ended(member.directory) for member in self.members)
-        if not signalled or (self.job.rank == 0 and not told):
+        speaks = self.is_speaker()
+        if not signalled or (speaks and not told):
             print(f"hearsay: {'' if signalled else where}{sentence}", file=sys.stderr)
         for member in self.members:
             try:
-                if not told and (self.job.rank == 0 or not signalled):
+                if not told and (speaks or not signalled):
                     member._core.write_ending(status, sentence if signalled else f"{where}{sentence}")
             except Exception as error:  # the disk may be what has failed
                 print(f"hearsay: {where}the reports could not be written: {error}", file=sys.stderr)
@@ -204,22 +217,28 @@ class _Process:
                 self.meetings.close()
         except BaseException as error:
             self.exception(type(error), error, error.__traceback__)
-        rank = self.job.rank
-        if not self.outlives:
+        speaks = self.is_speaker()
+        if self.outlives:
+            self.job.close_places()
+        else:
             self.job.end()
-        elif mpi is not None and mpi.Is_initialized():  # its own end would wait for the dead
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(DataError.code if any(self.not_written.values()) else 0)
         lacking = [f"\n  {folder}: {line}" for folder, lines in self.not_written.items() for line in lines]
-        if not lacking:
+        waits = self.outlives and mpi is not None and mpi.Is_initialized()  # mpi4py's own end, for the dead
+        if not lacking and not waits:
             return
-        if rank == 0:
+        if lacking and speaks:
             text = "the run has ended, but not all of its files could be written:" + "".join(lacking)
             print(f"hearsay: {text}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(DataError.code)  # nothing else gives the interpreter an exit code by now
+        os._exit(DataError.code if lacking else 0)  # nothing else gives the interpreter an exit code by now
+
+
+def _taken_for_dead(error):
+    """The TakenForDead that has led to this exception, if one has."""
+    while error is not None and not isinstance(error, TakenForDead):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _require_whole_job(ranks):

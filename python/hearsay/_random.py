@@ -6,6 +6,8 @@ import sys
 
 import numpy as np
 
+MOST_HELD = 1000  # samplers in a list: longer ones are of indices
+
 
 class _Source:
     """Where a program draws random numbers: its state can be read, replaced and seeded."""
@@ -15,13 +17,14 @@ class _Source:
 
 
 def _sources_of(thing):
-    """Those of the process, and those that `thing` holds: generators of torch, numpy and Python's random."""
+    """Those of the process, and those that `thing` and the samplers in it hold: generators of torch, numpy and Python's
+    random."""
     torch = sys.modules.get("torch")
     found = [
         _Source(random.getstate, random.setstate, random.seed),
         _Source(np.random.get_state, np.random.set_state, lambda n: np.random.seed(n % 2**32)),
     ]
-    held = [value for value in getattr(thing, "__dict__", {}).values() if value is not None]
+    held = _held_by(thing)
     if torch is not None:
         held.append(torch.default_generator)
     for value in held:
@@ -34,6 +37,29 @@ def _sources_of(thing):
         elif isinstance(value, random.Random):
             found.append(_Source(value.getstate, value.setstate, value.seed))
     return found
+
+
+def _held_by(thing):
+    """What `thing` holds, and what is held by what it goes through, such as the sampler in a sampler of batches. In the
+    same order on every rank."""
+    held, seen, left = [], set(), [thing]
+    while left:
+        holder = left.pop(0)
+        if id(holder) in seen:
+            continue
+        seen.add(id(holder))
+        for value in _parts_of(holder):
+            held.append(value)
+            if hasattr(type(value), "__iter__"):
+                left.append(value)
+    return held
+
+
+def _parts_of(holder):
+    if isinstance(holder, (list, tuple, dict)):
+        parts = holder.values() if isinstance(holder, dict) else holder
+        return parts if len(parts) <= MOST_HELD else ()
+    return getattr(holder, "__dict__", {}).values()
 
 
 def _of_numpy(bits):

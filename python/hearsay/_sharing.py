@@ -126,10 +126,20 @@ class Deals:
             self._watch(share, share)
         else:
             share = EveryPth(loader, self.rank, self.ranks)
+            self._require_rounds(loader)
             self._watch(share, share)
         if self.epoch_length is None:
             self._begins(share)
         return share
+
+    def _require_rounds(self, items):
+        """As far as their number is known: where it is not, or 0, nobody is given less than there is."""
+        known = length_of(items) or self.ranks
+        if known < self.ranks:
+            raise ConfigError(
+                f"member.share was given {known} item{'s' if known > 1 else ''} for {self.ranks} ranks, of which every "
+                f"rank gets equally many, none: give it at least one a rank, or start fewer ranks"
+            )
 
     def epochs(self):
         """That have begun, of every loader whose examples are drawn here."""

@@ -56,8 +56,9 @@ class Summary(Mapping[str, Any]):
         step, wait = 1e3 * n["time_per_iteration_s"], 1e3 * n["wait_s"] / steps
         lines.append(f"  time      {step:.2f} ms a step, {wait:.2f} ms of it waiting")
         if n["accuracy_mean_model"] is not None:
-            mean, worst = 100 * n["accuracy_mean_model"], 100 * n["accuracy_rank_min"]
-            lines.append(f"  accuracy  {mean:.2f} % averaged, {worst:.2f} % worst rank")
+            worst = n["accuracy_rank_min"]  # None where it is no number
+            words = "" if worst is None else f", {100 * worst:.2f} % worst rank"
+            lines.append(f"  accuracy  {100 * n['accuracy_mean_model']:.2f} % averaged{words}")
         if n["message"]:
             lines.append(f"  {n['message']}")
         return "\n".join(lines)

@@ -74,7 +74,7 @@ class Gossip(SingleDeviceStrategy):
             packed = np.frombuffer(pickle.dumps(obj), np.uint8).copy()
             length = np.array([len(packed)], np.int64)
             member._core.broadcast(length.view(np.uint8))
-            if not member._core.reports:
+            if not member._core.is_first:
                 packed = np.empty(int(length[0]), np.uint8)
             member._core.broadcast(packed)
             return pickle.loads(packed.tobytes())

@@ -16,7 +16,7 @@ OnFailure read_going_on(Config& train, const ExchangePlan& exchange) {
           "its work (asynchronous dpsgd, eventgrad and gossip_outer; started by scripts/launch, which asks for mpirun "
           "--enable-recovery, or by hearsay launch --recover)") == "continue";
   const double timeout_s =
-      train.real("failure_timeout_s", 60.0, Range::at_least(0.5),
+      train.real("failure_timeout_s", 60.0, Range::between(0.5, 1e6),
                  "a rank that was silent for so long is dead (continue), or ends the job for which "
                  "it stands still (abort); longer than the longest time for which a rank may be "
                  "stopped or starved");

@@ -16,8 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/gpu/device_events.hpp"
 #include "runtime/gpu/device_selection.hpp"
 #include "runtime/gpu/kernels/entries_algorithm.hpp"
+#include "runtime/gpu/kernels/events_algorithm.hpp"
 #include "runtime/gpu/kernels/mixing_algorithm.hpp"
 #include "runtime/gpu/kernels/momentum_algorithm.hpp"
 #include "runtime/gpu/kernels/norms_algorithm.hpp"
@@ -80,6 +82,16 @@ class DeviceOf final : public Device {
           bring(plan->found, norms);
         };
   }
+  ChangeNorms largest_changes(const Layout& layout) override {
+    const auto use = backend_.use();
+    auto plan = std::make_shared<LargestPlan>(
+        LargestPlan{device::Events<Machine>(ranges_of(layout)), Buffer<double>(layout.count())});
+    return [this, plan](std::span<const float> x, std::span<const float> y, std::span<double> largest) {
+      const auto used = backend_.use();
+      plan->events.largest(backend_.machine(), x.data(), y.data(), plan->found.data());
+      bring(plan->found, largest);
+    };
+  }
   void mix_row(float self_weight, std::span<const MixEdge> edges, std::span<float> x) override {
     const auto use = backend_.use();
     std::vector<device::WeightedCopy> copies;
@@ -121,15 +133,17 @@ class DeviceOf final : public Device {
   }
 
   bool selects_changes(const Sparsifier& sparsifier) const override {
-    const bool by_values = sparsifier.codec && sparsifier.codec->step_rule();
-    return (sparsifier.dense || sparsifier.name == "topk") && !by_values;
+    return sparsifier.dense || sparsifier.name == "topk";
   }
   /// One selection looks at one run of values: small segments cannot be left out of the middle of it.
   bool selects_sums(const Sparsifier& sparsifier) const override {
-    return selects_changes(sparsifier) && (sparsifier.per_segment || sparsifier.dense_below == 0);
+    return selects_changes(sparsifier) && !counts_in_steps(sparsifier) &&
+           (sparsifier.per_segment || sparsifier.dense_below == 0);
   }
   std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) override {
     const auto use = backend_.use();
+    if (sparsifier.dense && counts_in_steps(sparsifier))
+      return std::make_unique<DeviceEvents<Backend>>(*this, backend_, staging_, layout, ranges_of(layout));
     return std::make_unique<DeviceChanges<Backend>>(*this, backend_, staging_, layout, sparsifier);
   }
   std::unique_ptr<SumSelection> select_sums(const Layout& layout, const Sparsifier& sparsifier) override {
@@ -165,15 +179,28 @@ class DeviceOf final : public Device {
   template <class T>
   using Buffer = typename Machine::template Buffer<T>;
 
+  /// Changes count in steps of one length, and those within the dead zone are no news.
+  static bool counts_in_steps(const Sparsifier& sparsifier) {
+    return sparsifier.codec && sparsifier.codec->step_rule();
+  }
+
+  struct LargestPlan {
+    device::Events<Machine> events;
+    Buffer<double> found;
+  };
   struct NormsPlan {
     device::Norms<Machine> norms;
     Buffer<double> found;
   };
   std::shared_ptr<NormsPlan> norms_plan(const Layout& layout) {
     const auto use = backend_.use();
+    const std::vector<device::SegmentRange> ranges = ranges_of(layout);
+    return std::make_shared<NormsPlan>(NormsPlan{device::Norms<Machine>(ranges), Buffer<double>(ranges.size())});
+  }
+  static std::vector<device::SegmentRange> ranges_of(const Layout& layout) {
     std::vector<device::SegmentRange> ranges;
     for (const Segment& s : layout.segments()) ranges.push_back({s.offset, s.length});
-    return std::make_shared<NormsPlan>(NormsPlan{device::Norms<Machine>(ranges), Buffer<double>(ranges.size())});
+    return ranges;
   }
   /// Waits for it.
   void bring(Buffer<double>& found, std::span<double> here) {

@@ -118,10 +118,10 @@ class DeviceChanges final : public ChangeSelection {
   DeviceChanges(const DeviceChanges&) = delete;
   DeviceChanges& operator=(const DeviceChanges&) = delete;
 
-  void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k, float) override {
+  void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k, float zone) override {
     const auto use = backend_.use();
     Asked& asked = runs_[s];
-    asked.x = x, asked.copy = copy;
+    asked.x = x, asked.copy = copy, asked.zone = zone;
     if (!asked.run) {
       const std::size_t most = kept_count(sparsifier_.largest_density(), x.size());
       asked.run = std::make_unique<DeviceRun<Backend>>(x.size(), most);
@@ -134,15 +134,28 @@ class DeviceChanges final : public ChangeSelection {
   void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
     Asked& asked = runs_[s];
     if (const auto bad = asked.run->first_bad()) refuse(asked, *bad);
+    if (asked.zone > 0.0F) leave_out_below(asked.zone, *asked.run);
     positions.swap(asked.run->positions);
     values.swap(asked.run->values);
   }
 
  private:
+  /// What is smaller is no news.
+  static void leave_out_below(float zone, DeviceRun<Backend>& run) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < run.positions.size(); ++i) {
+      if (std::abs(run.values[i]) < zone) continue;
+      run.positions[kept] = run.positions[i];
+      run.values[kept++] = run.values[i];
+    }
+    run.positions.resize(kept), run.values.resize(kept);
+  }
+
   using Buffer = typename Backend::Machine::template Buffer<float>;
   struct Asked {
     std::unique_ptr<DeviceRun<Backend>> run;
     std::span<const float> x, copy;
+    float zone = 0.0F;
   };
   [[noreturn]] void refuse(const Asked& asked, std::size_t at) {
     const float x = fetched(device_, asked.x.subspan(at, 1)).front();

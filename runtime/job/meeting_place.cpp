@@ -5,28 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <string_view>
-
-#include "base/error.hpp"
-#include "base/ids.hpp"
 
 namespace hearsay {
 namespace {
 
-constexpr std::string_view own_rank = hearsay_launcher.rank, own_ranks = hearsay_launcher.size;
-
 std::string value(const Variables& variables, std::string_view name) {
   const auto found = variables.find(name);
   return found == variables.end() ? "" : found->second;
-}
-
-/// None where it is no number of a process.
-std::optional<int> rank_number(const std::string& text) {
-  int read = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && read >= 0 && read <= most_ranks ? std::optional(read) : std::nullopt;
 }
 
 /// What a launcher has for its jobs, one after the other; what is not there is left out.
@@ -58,7 +44,7 @@ bool is_loopback(const std::string& address) {
 
 /// Whether all processes are on this host, as far as the launcher says it.
 bool is_on_one_host(const Launch& launch, const Variables& variables) {
-  if (launch.by.rank == own_rank) return true;  // who spans hosts names a folder, as the guide says
+  if (launch.by.rank == hearsay_launcher.rank) return true;  // who spans hosts names a folder, as the guide says
   if (value(variables, "LOCAL_WORLD_SIZE") == std::to_string(*launch.ranks)) return true;
   if (launch.by.size == "WORLD_SIZE") return is_loopback(value(variables, "MASTER_ADDR"));
   if (launch.by.rank == "SLURM_PROCID") return value(variables, "SLURM_STEP_NUM_NODES") == "1";
@@ -84,19 +70,6 @@ std::optional<MeetingPlace> meeting_place(const Launch& launch, const Variables&
   else if (is_on_one_host(launch, variables))
     place.folder = folder_of_host();
   return place;
-}
-
-void require_own_pair(const Variables& variables) {
-  const std::string rank = value(variables, own_rank), ranks = value(variables, own_ranks);
-  if (rank.empty() && ranks.empty()) return;
-  const std::string both = "HEARSAY_RANK=" + rank + ", HEARSAY_RANKS=" + ranks + ": ";
-  if (rank.empty() || ranks.empty())
-    throw ConfigError(both +
-                      "a process needs both, its number from 0 and how many there are; `hearsay launch -n P …` "
-                      "sets them");
-  const auto of = rank_number(ranks), at = rank_number(rank);
-  if (!of || !at || *of < 1 || *at >= *of)
-    throw ConfigError(both + "HEARSAY_RANKS is a number from 1 on, and HEARSAY_RANK one from 0 to below it");
 }
 
 }  // namespace hearsay

@@ -16,13 +16,11 @@ struct MeetingPlace {
   bool folder_is_named = false;  ///< HEARSAY_RENDEZVOUS; else it is this user's own on this host
 };
 
-/// The place of a launcher's processes; none where the launcher does not say how many there are.
+/// The place of a launcher's processes; none where the launcher does not say how many there are. `launch`: launch_of's,
+/// whose numbers are those of a process in a job.
 std::optional<MeetingPlace> meeting_place(const Launch& launch, const Variables& variables);
 
 /// This user's own on this host.
 std::filesystem::path folder_of_host();
-
-/// Throws ConfigError where only one of HEARSAY_RANK and HEARSAY_RANKS is there, or they are no rank and no number.
-void require_own_pair(const Variables& variables);
 
 }  // namespace hearsay

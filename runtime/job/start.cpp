@@ -104,7 +104,6 @@ std::unique_ptr<Job> started_by(const std::optional<Launch>& launch, const Varia
 
 std::unique_ptr<Job> start_job(const StartOptions& options) {
   const Lineage lineage = own_lineage();
-  require_own_pair(lineage.own);
   const auto launch = launch_of(lineage, mpi::Environment::library_version());
   auto job = started_by(launch, lineage.own, options);
   constexpr int replace = 1;

@@ -34,6 +34,8 @@ class ChangeSelection {
   /// Asks for k positions of segment s, of as many values as it has, by the changes x − copy; of these only for
   /// changes of at least `zone`. Both must stay as they are until `take`.
   virtual void begin(SegmentId s, std::span<const float> x, std::span<const float> copy, std::size_t k, float zone) = 0;
+  /// After the last `begin`, before `Device::wait`: what was asked for is on its way.
+  virtual void launch() {}
   /// After `Device::wait`: the positions that `begin` asked for, ascending within the segment, and what is there: of x
   /// if the codec is exact, else of the changes. Throws DivergenceError (position and value) if one is not finite.
   virtual void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -259,6 +260,8 @@ std::vector<Member> Meeting::members() {
 }  // namespace
 
 Met meet_and_stay(Rendezvous& rendezvous, const Seat& seat, const Identity& identity, const MeetingOptions& options) {
+  if (seat.rank < 0 || seat.rank >= seat.ranks)
+    throw std::logic_error("no seat of " + std::to_string(seat.ranks) + " is number " + std::to_string(seat.rank));
   return Meeting(rendezvous, seat, identity, options).run();
 }
 

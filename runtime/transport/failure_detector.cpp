@@ -106,13 +106,13 @@ bool FailureDetector::progress() {
   return any;
 }
 
-/// By the transport's own word. What a rank has said before it went is in its row.
+/// By the transport's own word. What a rank has said before it went is in its row, also that this one is dead.
 bool FailureDetector::bury_gone(std::chrono::nanoseconds now) {
   const std::vector<int> gone = memory_.gone();
   const bool any = gone_ < gone.size();
   for (; gone_ < gone.size(); ++gone_) {
     const int process = gone[gone_];
-    if (alive(process)) listen(process, now);
+    if (alive(process)) listen(process, now), believe(process, now);
     if (alive(process) && !has_left(process)) bury(process, now);
   }
   return any;

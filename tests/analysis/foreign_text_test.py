@@ -1,11 +1,13 @@
 """Text of others commands a terminal nothing, marks that nobody sees change nothing, and a full disk is said."""
 import json
+import os
 import subprocess
 import sys
 import unittest
+import urllib.parse
 
 from run_folders import make_run, make_sweep
-from support import PROGRAM, FolderTest
+from support import PROGRAM, FolderTest, Page, run_process
 
 from hearsay_analysis.text import shown, shown_lines
 
@@ -53,6 +55,36 @@ class ForeignText(FolderTest):
             file.write_bytes(text)
             self.expect(3, str(file), "report", self.folder / "run", "-o", self.folder / "report.html")
             file.write_bytes(before)
+
+    def test_a_page_of_what_is_no_character(self):
+        """Names of files that are no UTF-8, and half a pair in JSON, are shown; nothing unfinished is left."""
+        make_run(self.folder / "run")
+        run = (self.folder / "run").rename(self.folder / "r\udcff\x1b")
+        for name in ("manifest.json", "summary.json", "metrics.rank0000.jsonl"):
+            text = (run / name).read_text()
+            for word in ("conv.weight", "tiny"):
+                text = text.replace(f'"{word}', f'"\\ud800{word}')
+            (run / name).write_text(text)
+        page = self.folder / "p\udcff.html"
+        self.expect(0, r"p\xff.html", "report", run, "-o", page)
+        read = Page(page.read_text(encoding="utf-8"))
+        self.assertEqual(read.faults, [])
+        self.assertIn(r"r\xff\x1b", read.row("run", r"r\xff\x1b")["run"])
+        self.assertIn(r"\xed\xa0\x80", page.read_text(encoding="utf-8"))
+        links = [address for address in read.addresses if address.endswith(".csv")]
+        self.assertTrue(links)
+        for link in links:
+            file = os.path.join(os.fsencode(self.folder), urllib.parse.unquote_to_bytes(link))
+            self.assertTrue(os.path.isfile(file), link)
+        self.assertEqual(list(self.folder.glob("*.unfinished")), [])
+
+    def test_a_page_that_cannot_be_written_leaves_nothing(self):
+        make_run(self.folder / "run")
+        limit = ["sh", "-c", 'trap "" XFSZ; ulimit -f 1; exec "$@"', "sh", sys.executable, PROGRAM]
+        words = ["report", self.folder / "run", "-o", self.folder / "page.html", "--no-files"]
+        code, _, err = run_process(*limit, *words)
+        self.assertEqual((code, "page.html: File too large" in err), (3, True), err)
+        self.assertEqual(list(self.folder.glob("page*")), [])
 
     def test_as_many_ranks_as_a_job_can_have(self):
         make_run(self.folder / "run")

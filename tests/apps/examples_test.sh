@@ -23,7 +23,9 @@ for exchange in '{name: dpsgd}' '{name: allreduce}' '{name: eventgrad, mixing: {
     END { if (sum < 7.6 || sum > 8.4) wrong("mean slope " sum / 4); exit bad }' output
 done
 echo 'exchange: {name: dpsgd, epochs: 3}' >wrong.yaml
-if run 2 "$own_loop" wrong.yaml >output 2>&1; then fail "a wrong key is taken"; fi
+code=0
+run 2 "$own_loop" wrong.yaml >output 2>&1 || code=$?
+[[ $code == 2 ]] || fail "a wrong key ends with $code, expected 2"
 grep -q 'wrong.yaml:1:.*exchange.epochs: unknown key' output || fail "the message of a wrong key"
 # The guide's lines, but for their indentation and the comment beside #include, are the example's.
 sed -n '/<!-- own_loop -->/,/<!-- own_loop -->/p' "$source_dir/docs/guide/extending.md" | grep -v '^<!--\|^```\|^$' |

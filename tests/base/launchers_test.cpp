@@ -32,6 +32,7 @@ const std::vector<std::pair<std::string, Variables>>& jobs_of_two() {
       {"an indexed job of Kubernetes", {{"JOB_COMPLETION_INDEX", "0"}}},  // its first pod is not told of the others
       {"a launcher with PMIx", {{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "7"}}},
       {"AWS Batch", {{"AWS_BATCH_JOB_NUM_NODES", "2"}, {"AWS_BATCH_JOB_NODE_INDEX", "0"}}},
+      {"HTCondor", {{"_CONDOR_NPROCS", "2"}, {"_CONDOR_PROCNO", "0"}}},
   };
   return jobs;
 }
@@ -78,8 +79,9 @@ TEST_CASE("one process is one process") {
       {},
       {{"RANK", "0"}, {"LOCAL_RANK", "0"}, {"WORLD_SIZE", "1"}},
       {{"RANK", "3"}, {"WORLD_SIZE", "1"}},
-      {{"WORLD_SIZE", "4"}},                    // no number of its own: nobody has started this process
-      {{"WORLD_SIZE", "many"}, {"RANK", "0"}},  // not a number
+      {{"WORLD_SIZE", "4"}},  // no number of its own: nobody has started this process
+      {{"WORLD_SIZE", "4"}, {"MASTER_ADDR", "localhost"}, {"RANK", ""}},
+      {{"RANK", "one"}},
       {{"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}, {"SLURM_PROCID", "0"}},  // a shell of salloc, a batch script
       {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}},
       {{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "4294967290"}},  // interactive step
@@ -215,6 +217,41 @@ TEST_CASE("the number of a process on its node is none in the job") {
   const std::string said = refusal({{{"LOCAL_RANK", "1"}, {"WORLD_SIZE", "4"}, {"NODE_RANK", "1"}}});
   CHECK(said.find("NODE_RANK=1, LOCAL_RANK=1: ") == 0);
   CHECK(said.find("LOCAL_WORLD_SIZE") != std::string::npos);
+  const auto refused_on = [](const std::string& node) {
+    return refusal({{{"LOCAL_RANK", "1"}, {"WORLD_SIZE", "4"}, {"NODE_RANK", node}, {"LOCAL_WORLD_SIZE", "2"}}});
+  };
+  CHECK(refused_on("5").find("NODE_RANK=5, LOCAL_WORLD_SIZE=2, LOCAL_RANK=1: that is rank 11 of the job, whose 4 ") ==
+        0);
+  CHECK(refused_on("9000000000000000000").find("which of the job is not known") != std::string::npos);
+}
+
+TEST_CASE("numbers that are none of a process in a job are refused by name; those of an outer launcher do not count") {
+  const std::vector<std::pair<std::string, Variables>> wrong{
+      {"RANK=2, WORLD_SIZE=2: ", {{"RANK", "2"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"}}},
+      {"RANK=one, WORLD_SIZE=2: ", {{"RANK", "one"}, {"WORLD_SIZE", "2"}}},
+      {"RANK=-1, WORLD_SIZE=2: ", {{"RANK", "-1"}, {"WORLD_SIZE", "2"}}},
+      {"RANK=0, WORLD_SIZE=many: ", {{"RANK", "0"}, {"WORLD_SIZE", "many"}}},
+      {"RANK=0, WORLD_SIZE=0: ", {{"RANK", "0"}, {"WORLD_SIZE", "0"}}},
+      {"RANK=0, WORLD_SIZE=1000001: ", {{"RANK", "0"}, {"WORLD_SIZE", "1000001"}}},
+      {"RANK=0, WORLD_SIZE=99999999999: ", {{"RANK", "0"}, {"WORLD_SIZE", "99999999999"}}},
+      {"LOCAL_RANK=2, WORLD_SIZE=2: ", {{"LOCAL_RANK", "2"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"}}},
+      {"SLURM_PROCID=2, SLURM_STEP_NUM_TASKS=2: ",
+       {{"SLURM_PROCID", "2"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_STEP_NUM_NODES", "1"}}},
+      {"OMPI_COMM_WORLD_RANK=2, OMPI_COMM_WORLD_SIZE=2: ",
+       {{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "2"}}},
+      {"HEARSAY_RANK=1, HEARSAY_RANKS=1: ", {{"HEARSAY_RANK", "1"}, {"HEARSAY_RANKS", "1"}}},
+  };
+  for (const auto& [begin, variables] : wrong) {
+    const std::string said = refusal({variables});
+    CAPTURE(said);
+    CHECK(said.find(begin) == 0);
+    CHECK(said.find("one from 0 to below it. Number the processes from 0 on; or, if no") != std::string::npos);
+    CHECK(said.find("`env -u ") != std::string::npos);
+    CHECK(refusal(nested(one_by_mpirun, variables)).empty());
+  }
+  const Variables half{{"HEARSAY_RANKS", "2"}};
+  CHECK(refusal({half}).find("HEARSAY_RANK=, HEARSAY_RANKS=2: a process needs both") == 0);
+  CHECK(refusal(nested(one_by_mpirun, half)).empty());
 }
 
 TEST_CASE("a process sees its own generations") {

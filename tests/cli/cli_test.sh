@@ -98,6 +98,8 @@ holds "the DOT file" grep -q -- "--" ring.dot
 expect 3 "DOT to nowhere" "none/x.dot: cannot be written" -- "$hearsay" topology small.yaml -n 4 --dot none/x.dot
 expect 2 "a torus of 7" "^hearsay: .*torus.*7" -- "$hearsay" topology small.yaml -n 7 --set topology.graph.name=torus
 expect 2 "no ranks" "-n 0" -- "$hearsay" topology small.yaml -n 0
+expect 2 "more edges than can be held" "'complete': 100000 ranks have 4999950000 edges, .*fewer ranks" -- \
+  "$hearsay" topology small.yaml -n 100000 --set topology.graph.name=complete
 printf '0 1\n2 3\n' >two-pairs.txt
 expect 2 "a disconnected edge list" "two-pairs.txt.*connected" -- "$hearsay" topology small.yaml -n 4 \
   --set 'topology.graph={name: edge_list, path: two-pairs.txt}'
@@ -113,6 +115,10 @@ expect 2 "horizon 0" "--set trigger.horizon=0: .*must be in \(0, .*got 0" -- "${
 expect 2 "horizon below 0" "must be in \(0, .*got -1" -- "${train[@]}" --set trigger.horizon=-1
 expect 2 "a rate that is no float" "optimizer.learning_rate: must be in \(0, 1.0?e\+30\], got 1e40" -- \
   "${train[@]}" --set optimizer.learning_rate=1e40
+expect 2 "more images than can be held" "data.train_size: must be in \[1, .*got 4000000000" -- \
+  "${train[@]}" --set 'data={name: synthetic_images, train_size: 4000000000}'
+expect 2 "a layer of more than a million" "model.hidden\[0\]: must be in .*got 9000000000000000000" -- \
+  "${train[@]}" --set 'model.hidden=[9000000000000000000]'
 expect 2 "density 0" "must be in \(0, 1\], got 0" -- "${train[@]}" --set 'sparsify.selector={name: topk, density: 0}'
 expect 2 "density above 1" "must be in \(0, 1\], got 1.5" -- \
   "${train[@]}" --set 'sparsify.selector={name: topk, density: 1.5}'

@@ -197,6 +197,9 @@ expect 2 "pairs without a translator" "transformer takes sequences of tokens and
   "${bad_pairs[@]}" 'model={name: transformer}'
 expect 3 "no number" "bad.csv: line 3, column 'y': 'z' is no finite number" -- \
   "${data[@]}" 'data={name: csv, path: bad.csv, test_fraction: 0.5}' --set model.name=mlp
+printf 'x,y\n1,2\n3,1e300\n' >huge.csv
+expect 3 "a target that no float holds" "huge.csv: line 3, column 'y': 1.0e.300 is too large for a target" -- \
+  "${data[@]}" 'data={name: csv, path: huge.csv, test_fraction: 0.5}' --set model.name=mlp
 expect 2 "no file of rows" "data.path is empty" -- "${data[@]}" 'data={name: csv}' --set model.name=mlp
 expect 2 "no documents to deal" "data.partition: .*use iid or contiguous" -- \
   "${data[@]}" 'data={name: words, generated_size: 12000, partition: {name: shards}}'

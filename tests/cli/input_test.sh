@@ -31,6 +31,11 @@ expect 3 "a FIFO as a file of images" "train-images-idx3-ubyte: is a FIFO" -- \
   "$hearsay" train small.yaml --progress off --output runs/fifo --set "data={name: mnist, path: data}"
 expect 3 "a FIFO as an edge list" "pipe: is a FIFO" -- \
   "$hearsay" topology small.yaml -n 2 --set "topology.graph={name: edge_list, path: $work/pipe}"
+expect 3 "a FIFO as a model to start from" "pipe: is a FIFO, a file was expected; name the model.pt of a run" -- \
+  "$hearsay" train small.yaml --progress off --output runs/fifo-model --set "train.initial_model=$work/pipe"
+expect 3 "a FIFO as a scripted module" "pipe: is a FIFO, a file was expected; .*torch.jit.script" -- \
+  "$hearsay" train small.yaml --progress off --output runs/fifo-module \
+  --set "model={name: torchscript, path: $work/pipe}"
 expect 3 "a FIFO as a network file" "pipe: is a FIFO" -- "$hearsay" plan small.yaml -n 2 --network pipe
 
 # ---------------------------------------------------------------- files as other programs write them

@@ -26,10 +26,24 @@ expect 5 "diverged" "^hearsay: .*diverged at iteration [0-9]+" "last finite loss
 holds "its summary says so" grep -q '"status": "diverged"' runs/diverged/summary.json
 expect 5 "diverged in a job" "^hearsay: \[rank [01]\] .*diverged at iteration" -- \
   "${two_ranks[@]}" "${train[@]}" --set optimizer.learning_rate=1e20 --output runs/diverged-2
+# Parameters that are numbers, and a loss that is none: the last iteration's, and one on the way.
+huge=("${train[@]}" --set optimizer.learning_rate=1e30)
+none="averaged model diverged at iteration 1: its loss on the test set is (not a number|infinite); lower optimizer"
+expect 5 "an averaged model without a loss" "^hearsay: the $none" "!finished" -- \
+  "${huge[@]}" --set train.iterations=1 --output runs/no-loss
+holds "its summary says so" grep -q '"status": "diverged"' runs/no-loss/summary.json
+expect 5 "the same in a job" "^hearsay: \[rank [01]\] the $none" "!finished" -- \
+  "${two_ranks[@]}" "${huge[@]}" --set train.iterations=1 --output runs/no-loss-2
+expect 5 "the same at an evaluation" "^hearsay: the $none" -- \
+  "${huge[@]}" --set data.batch_size=256 --output runs/no-loss-3
 
 expect 0 "no model is saved that is not wanted" "!averaged model +runs" -- \
   "${train[@]}" --set report.save_model=false --output runs/unsaved
 holds "none is there" test ! -e runs/unsaved/model.pt
+expect 3 "nor can it be evaluated" "model.pt: cannot be read: No such file.*report.save_model" "!as many" -- \
+  "$hearsay" evaluate runs/unsaved
+expect 3 "nor be started from" "runs/none.pt: cannot be read: No such file" "!as many" -- \
+  "${train[@]}" --set train.initial_model=runs/none.pt --output runs/from-none
 expect 0 "asynchronous, evaluated on the way" "evaluation at iter 16 · epoch 1 " "evaluation at iter 3[2-9] " -- \
   "$hearsay" train small.yaml --set exchange.schedule=asynchronous --output runs/asynchronous
 holds "models that were left on the way are gone" test ! -e runs/asynchronous/snapshots.rank0000.bin

@@ -136,6 +136,10 @@ class DeathsTest(JobCase):
         self.assertEqual(summary["status"], "finished", job)
         self.assertEqual([lost["rank"] for lost in summary["ranks_lost"]], [victim], job)
         self.assertEqual(len(summary["replica_hash"]), RANKS - 1, job)
+        rows = [row.split(",")[0] for row in (self.folder / "run/ranks.csv").read_text().splitlines()[1:]]
+        self.assertEqual(sorted(rows), [str(rank) for rank in range(RANKS) if rank != victim], job)
+        records = "".join(file.read_text() for file in (self.folder / "run").glob("metrics.rank*.jsonl"))
+        self.assertLessEqual(records.count('"record":"evaluation"'), 1, "an evaluation is recorded once")
         for one in told:
             for key, same in (("mean", told[0]["mean"]), ("evaluated", told[0]["evaluated"])):
                 self.assertEqual(one[key], same, job)
@@ -183,6 +187,9 @@ class DeathsTest(JobCase):
 
     def test_a_rank_that_stands_still_for_too_long_ends_alone(self):
         (self.folder / "program.py").write_text(textwrap.dedent(LOOP), encoding="utf-8")
+        ends = '\ntry: trained(60)\nfinally: member.summary()\n'  # which says so again, and harms nobody
+        (self.folder / "program.py").write_text(
+            (self.folder / "program.py").read_text().replace("\ntrained(60)\n", ends), encoding="utf-8")
         words = [*LAUNCHERS["without MPI"], "program.py", "1", "stands still", "asynchronous"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(words, cwd=self.folder, env={**os.environ, **ENVIRONMENT}, **pipes) as job:
@@ -196,6 +203,50 @@ class DeathsTest(JobCase):
         self.assertRegex(err, r"hearsay: \[rank 1\] .*program.py:\d+: .*(without|stopped|stood)")
         self.assertFalse((self.folder / "told.1").exists(), err)
         self.assertEqual([lost["rank"] for lost in self.summary()["ranks_lost"]], [1], err)
+
+    def ended(self, program, code, sentence, *arguments):
+        """Without MPI, by a launcher that ends nobody: every rank ends by itself, and soon."""
+        (self.folder / "program.py").write_text(textwrap.dedent(program), encoding="utf-8")
+        began = time.monotonic()
+        job = self.command(*LAUNCHERS["without MPI"], "program.py", *arguments)
+        self.assertLess(time.monotonic() - began, 40, job)
+        self.assertEqual(job.code, code, job)
+        self.assertRegex(job.err, sentence)
+
+    def test_without_the_word_a_death_ends_the_job(self):
+        for schedule in ("asynchronous", "lockstep"):
+            program = LOOP.replace('"on_failure": "continue", "failure_timeout_s": 1.5, ', "")
+            with self.subTest(schedule):
+                self.ended(program, 137, "rank 1 .*is gone|rank 1 has ended the job", 1, "step", schedule)
+            self.setUp()
+
+    def test_a_death_in_join_ends_the_job(self):
+        dies = 'if os.environ["HEARSAY_RANK"] == "2": hearsay._core.Member = lambda *_, **__: os.kill(os.getpid(), 9)'
+        program = LOOP.replace("    x = np.zeros", f"    {dies}\n    x = np.zeros")
+        self.ended(program, 137, "rank 2 .*is gone|died before", RANKS, "", "asynchronous")
+
+    def test_who_leaves_a_call_by_an_exception_is_not_waited_for(self):
+        """Its score fails, the loop catches that, and the program ends: in another call than the others are."""
+        program = TOGETHER + """
+    try: member.evaluate(lambda: ({"loss": 1.0} if member.rank != 2 else {}, 1))
+    except TypeError: pass
+    """
+        self.ended(program, 4, "rank 2 is (at|in) (the program's end|member)", RANKS, "0")
+
+    def test_a_value_that_is_no_number_is_told_by_all(self):
+        for call in ("member.averaged().__enter__()", "member.end()", "member.summary()"):
+            program = TOGETHER + f"""
+    if member.rank == 1: x[0] = np.nan
+    try: {call}
+    except hearsay.errors.DivergenceError: print("told", flush=True); raise
+    """
+            with self.subTest(call):
+                (self.folder / "program.py").write_text(textwrap.dedent(program), encoding="utf-8")
+                job = self.command(*LAUNCHERS["without MPI"], "program.py", RANKS, "0")
+                self.assertEqual(job.code, 5, job)
+                self.assertRegex(job.err, "not finite|nan")
+                self.assertNotIn("each of them finite", job.err)
+            self.setUp()
 
     def test_lockstep_ranks_cannot_go_on(self):
         job = self.job(LOOP, RANKS, "", "lockstep", ranks=2)

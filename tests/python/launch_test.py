@@ -5,6 +5,8 @@ import sys
 import textwrap
 import unittest
 
+from hearsay import _launch
+from hearsay.errors import ConfigError
 from support import MPIRUN, JobCase, needs_mpi4py, needs_torch
 
 LOOP = """
@@ -213,6 +215,51 @@ class LaunchTest(JobCase):
         job = self.command(*launch, "--without-mpi", "--tag-output", "-n", "2", "program.py")
         self.assertEqual(job.code, 2, job)
         self.assertIn("'--tag-output' is an option of mpirun", job.err)
+
+    def test_what_python_refuses_to_launch(self):
+        """Before mpirun is started; and nothing of it commands a terminal."""
+        hosts = self.folder / "hosts"
+        for words, code, said in (
+            (["--hostfile", hosts], 2, "hosts': '-oProxyCommand=x' is no name of a host"),
+            (["-machinefile", hosts], 2, "hosts': '-oProxyCommand=x' is no name of a host"),
+            (["--hostfile", "absent"], 3, "the host file 'absent' cannot be read: No such file or directory"),
+            (["--hostfile", "/dev/null"], 3, "'/dev/null' is no plain file"),
+            (["--host", "-oProxyCommand=x"], 2, "--host -oProxyCommand=x: '-oProxyCommand=x' is none of NAME"),
+            (["-H", "node01,-ox:2"], 2, "'-ox:2' is none of NAME, NAME:SLOTS"),
+            (["\x1b]0;X\x07", "-n", "\x1b[2J"], 2, r"not '\x1b[2J'"),
+            (["-n", "1000001"], 2, "-n 1000001: a job has at most 1,000,000 ranks"),
+            (["--without-mpi", "-n", "99999999999"], 2, "a job has at most 1,000,000 ranks"),
+            (["-n", "9" * 5000], 2, "a job has at most 1,000,000 ranks"),
+            (["-n", "000"], 2, "-n must be a whole number from 1 up, not '000'"),
+        ):
+            hosts.write_text("node01 slots=4\n  -oProxyCommand=x slots=2\n", encoding="utf-8")
+            job = self.command(sys.executable, "-m", "hearsay", "launch", *words, "-n", "2", "true")
+            self.assertEqual(job.code, code, job)
+            self.assertIn(said, job.err)
+            self.assertFalse("Traceback" in job.err or "\x1b" in job.err, job)
+
+    def test_hosts_that_are_names(self):
+        """By the rule of scripts/launch."""
+        hosts = self.folder / "hosts"
+        for text in ("node01 slots=4\n# -ox\n\n\tuser@node-2.example # far\nnode03", "fe80::1%eth0\r\n", ""):
+            hosts.write_text(text, encoding="utf-8")
+            _launch.require_hosts(["--tag-output", "--hostfile", str(hosts), "-x", "-o"])
+        for text in ("node01;x\n", "\ufeffnode01\n", "node01\xa0-ox\n", "a@-ox\n", "-\n", "\udcff\n"):
+            hosts.write_text(text, encoding="utf-8", errors="surrogateescape")
+            with self.assertRaisesRegex(ConfigError, "is no name of a host"):
+                _launch.require_hosts(["--hostfile", str(hosts)])
+        for option in ("--host", "-host", "-H"):
+            _launch.require_hosts([option, "node01:4,b@node02:*,c:auto,d"])
+            for wrong in ("node01:0", "node01,", "a b", "$x", "node01:-1", "-ox"):
+                with self.assertRaisesRegex(ConfigError, "is none of NAME"):
+                    _launch.require_hosts([option, wrong])
+        with self.assertRaisesRegex(ConfigError, "is none of NAME"):
+            _launch.require_hosts(["--host=-ox"])
+
+    def test_words_that_are_no_utf_8_are_handed_on_without_mpi(self):
+        job = self.command(sys.executable, "-m", "hearsay", "launch", "--without-mpi", "-n", "1", "sh", "-c",
+                           'printf %s "$1" | od -An -tx1', "sh", "\udcff")
+        self.assertEqual((job.code, job.out.split()), (0, ["ff"]), job)
 
 
 if __name__ == "__main__":

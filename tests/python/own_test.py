@@ -152,12 +152,58 @@ class OwnTest(JobCase):
             """
         for _ in range(2):
             self.good_job(program, ranks=3)
-        self.assertEqual(len((self.folder / "run/graph.txt").read_text().splitlines()), 3)
+        run, *edges = (self.folder / "run/graph.txt").read_text().splitlines()
+        self.assertEqual(run, (self.folder / "run/config.yaml").read_text().splitlines()[0])
+        self.assertEqual(edges, ["0 1", "0 2", "1 2"])
         with open(self.folder / "run/config.yaml", "a", encoding="utf-8") as config:
             config.write("# mine\n")
         job = self.job(program, ranks=3)
         self.assertEqual(job.code, 2, job)
         self.assertRegex(job.err, "run/config.yaml: no run has written this, or it was changed since")
+
+    def test_a_graph_is_kept_where_it_replaces_nothing_of_others(self):
+        """Only a run's own is replaced; what cannot be written is warned of, and the run goes on."""
+        ring = """
+            import numpy as np, hearsay
+            plan = {"topology": {}, "report": {"directory": "run", "overwrite": True}}
+            ring = lambda ranks: [(i, (i + 1) % ranks) for i in range(ranks)]
+            member = hearsay.join(plan, {"x": np.zeros(9, np.float32)}, graph=ring)
+            with member.step(): pass
+            member.summary()
+            print("steps", member.steps)
+            """
+        graph = self.folder / "run/graph.txt"
+        graph.parent.mkdir()
+        for text in ("0 1\n", "# mine\n", "# run hearsay-mine\n0 1\n"):
+            graph.write_text(text)
+            job = self.job(ring, ranks=3)
+            self.assertEqual(job.code, 2, job)
+            self.assertIn("run/graph.txt: no run has written this, and graph=… would replace it", job.err)
+            self.assertEqual((graph.read_text(), list(graph.parent.iterdir())), (text, [graph]))
+        graph.unlink()
+        graph.mkdir()
+        job = self.job(ring, ranks=3)
+        self.assertEqual(job.code, 3, job)
+        self.assertEqual([text.strip() for text in job.outputs], ["steps 1"] * 3, job)
+        self.assertEqual(job.err.count("warning: run/graph.txt: cannot be written (Is a directory)"), 1, job)
+        self.assertIn("not all of its files could be written:\n  run/graph.txt: cannot be written (Is", job.err)
+        self.assertEqual([file.name for file in graph.parent.iterdir() if "tmp" in file.name], [])
+        self.assertEqual(self.summary()["status"], "finished")
+
+    def test_a_graph_leaves_nothing_in_the_temporary_folder(self):
+        """Whether the job begins or is refused."""
+        temporary = self.folder / "temporary"
+        temporary.mkdir()
+        for plan, code in (({"exchange": {"name": "dpsgd"}}, 0), ({"exchange": {"name": "allreduce"}}, 2)):
+            job = self.job(
+                f"""
+                import numpy as np, hearsay
+                hearsay.join({plan}, [np.zeros(3, np.float32)], graph=lambda ranks: [])
+                """,
+                ranks=None, environment={"TMPDIR": str(temporary)},
+            )
+            self.assertEqual(job.code, code, job)
+            self.assertEqual([file for file in temporary.iterdir() if "graph" in file.name], [])
 
     def test_a_graph_that_is_none_is_refused_in_the_functions_words(self):
         job = self.job(

@@ -16,6 +16,8 @@ class ShareTest(JobCase):
             n, numbers = 10, d.TensorDataset(torch.arange(10.0))
             class Stream(d.IterableDataset):
                 def __iter__(self): return iter(torch.arange(10.0))
+            class One(Stream):
+                def __len__(self): return 1
             class Mine(d.RandomSampler): pass
             class NoLength(d.Dataset):
                 def __getitem__(self, i): return i
@@ -72,6 +74,8 @@ class ShareTest(JobCase):
                 ("no length", lambda r: d.DataLoader(NoLength()), 0, "NoLength without a length.*IterableDataset"),
                 ("a loader of one's own", lambda r: Own(numbers), 0, "Own.*way of its own"),
                 ("a set", is_(set(range(10))), 0, "sort it"),
+                ("one item", is_([0]), 0, "was given 1 item for 2 ranks"),
+                ("one batch of a stream", lambda r: d.DataLoader(One()), 0, "was given 1 item for 2 ranks"),
             ):
                 epochs = {0: [], 1: []}
                 for rank in range(2):
@@ -127,6 +131,14 @@ class ShareTest(JobCase):
                 def __init__(self): pass
                 def __iter__(self):
                     while True: yield int(torch.randint(n, ()))
+            class Pairs(d.Sampler):  # of what the samplers in it draw
+                def __init__(self, *inner): self.inner = inner
+                def __iter__(self): return zip(*self.inner)
+                def __len__(self): return min(map(len, self.inner))
+            class Bare:  # is no Sampler of torch's, and goes through one
+                def __init__(self, inner): self.settings = {"inner": inner}
+                def __iter__(self): return iter(self.settings["inner"])
+                def __len__(self): return 300
             most = 1100  # draws that are looked at
             seeded = lambda rank: torch.Generator().manual_seed(rank)
             for make in (
@@ -143,6 +155,9 @@ class ShareTest(JobCase):
                 lambda r: Held(np.random.RandomState(r), lambda g: int(g.randint(n))),
                 lambda r: Held(random.Random(r), lambda g: g.randrange(n)),
                 lambda r: Endless(),
+                lambda r: Pairs(d.SubsetRandomSampler(range(300), generator=seeded(r)),
+                                Held(np.random.default_rng(r), lambda g: int(g.integers(n)))),
+                lambda r: Pairs(Bare(d.SubsetRandomSampler(range(300), generator=seeded(r)))),
             ):
                 def draws(ranks):
                     parts, marks = [], []

@@ -6,11 +6,14 @@ import sys
 import unittest
 from pathlib import Path
 
+import numpy as np
+
 import hearsay
 from hearsay import _core, errors
-from support import JobCase, needs_mpi4py, needs_program
+from support import JobCase, have, needs_mpi4py, needs_program
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+EVIL, SHOWN = "o\x1b]0;X\x07\udcff", r"o\x1b]0;X\x07\xff"
 PROGRAMS_WORDS = ("--set", "--resume", "--overwrite", "--output", "ParticipantOptions", "Participant::", "segment")
 
 
@@ -71,13 +74,60 @@ class ConfigurationTest(unittest.TestCase):
             self.assertIn(problem, str(refused.exception))
             self.assertFalse([word for word in PROGRAMS_WORDS if word in str(refused.exception)], refused.exception)
 
+    def test_an_argument_of_another_type_is_named(self):
+        array = np.zeros(3, np.float32)
+        for arguments, kind, words in (
+            ({"iterations_per_epoch": 2.5}, TypeError, "iterations_per_epoch is a whole number, not 2.5"),
+            ({"iterations_per_epoch": "3"}, TypeError, "iterations_per_epoch is a whole number, not '3'"),
+            ({"iterations_per_epoch": -5}, ValueError, "iterations_per_epoch is a whole number from 1 to .*, not -5"),
+            ({"iterations_per_epoch": 0}, ValueError, "iterations_per_epoch is a whole number from 1 to .*, not 0"),
+            ({"iterations": 1e3}, TypeError, "iterations is a whole number, not 1000.0"),
+            ({"iterations": None}, TypeError, "iterations is a whole number, not None"),
+            ({"iterations": 2**63}, ValueError, f"iterations is a whole number from 0 to {2**63 - 1}, not {2**63}"),
+            ({"trigger": 5}, TypeError, "trigger is a function, not 5"),
+            ({"graph": [(0, 1)]}, TypeError, r"graph is a function, not \[\(0, 1\)\]"),
+            ({"log": "wandb"}, TypeError, "log is a function, not 'wandb'"),
+            ({"model": {1: array}}, errors.ConfigError, "the name of an array is a text, such as '1', not 1"),
+        ):
+            with self.assertRaisesRegex(kind, f"^.*{words}$") as refused:
+                hearsay.join(**{"config": {}, "model": [array], **arguments})
+            self.assertNotIn("incompatible", str(refused.exception))
 
     def test_a_page_of_no_runs_is_refused_in_python(self):
         with self.assertRaisesRegex((ValueError, ImportError), "hearsay.report needs"):
             hearsay.report([])
 
 
+    def test_a_summary_without_a_worst_rank_is_printed(self):
+        known = {"exchange": "dpsgd", "schedule": "lockstep", "ranks": 2, "iterations": 3, "messages": 6, "message": "",
+                 "messages_possible": 6, "messages_fraction": 1.0, "bytes_sent": 900, "bytes_fraction": 0.5,
+                 "staleness_max_iterations": None, "time_per_iteration_s": 0.001, "wait_s": 0.0}
+        for accuracies, said in (((0.5, None), "50.00 % averaged$"), ((0.5, 0.25), "50.00 % averaged, 25.00 % worst")):
+            numbers = {**known, **dict(zip(("accuracy_mean_model", "accuracy_rank_min"), accuracies))}
+            self.assertRegex(str(hearsay.Summary(numbers, 0, {}, "run")), said)
+
+
 class WordsTest(JobCase):
+    def test_a_parameter_that_is_ready_has_a_name_or_a_number(self):
+        self.good_job(
+            """
+            import sys, numpy as np, hearsay
+            arrays = {name: np.zeros(3, np.float32) for name in "ab"}
+            member = hearsay.join({"report": {"directory": "run"}}, arrays, iterations_per_epoch=np.int64(2))
+            wrong = {1.5: TypeError, -1: ValueError, 2: ValueError, None: TypeError, "c": KeyError}
+            with member.step():
+                for parameter, kind in wrong.items():
+                    try: member.gradient_ready(parameter)
+                    except kind as error: said = str(error)
+                    else: assert False, parameter
+                    assert str(parameter) in said and "incompatible" not in said, said
+                member.gradient_ready("b"); member.gradient_ready(np.int64(0))
+            """,
+            "\udcff",  # in the command that the run folder has
+            ranks=None,
+        )
+        self.assertIn(r"\xff", json.loads((self.folder / "run/manifest.json").read_text(encoding="utf-8"))["command"])
+
     def test_a_second_start_says_what_to_do_in_python(self):
         """Also numbers of numpy and paths in a configuration."""
         self.good_job(
@@ -219,18 +269,46 @@ class CommandsTest(JobCase):
             (["compare", "nowhere"], 3, "not a run folder"),
             (["watch", "--once", "nowhere"], 3, "nowhere"),
             (["watch", "--every", "0", "nowhere"], 2, "0.1 seconds"),
+            (["watch", "--every", "inf", "nowhere"], 2, "a day (86400) at most"),
+            (["watch", "--every", "1e300", "nowhere"], 2, "a day (86400) at most"),
+            (["watch", "--every", "nan", "nowhere"], 2, "a day (86400) at most"),
+            (["list", "r\udcff"], 2, r"'r\xff'"),
+            (["describe", "r\udcff"], 2, r"'r\xff'"),
+            (["describe", "--markdown", "r\udcff"], 2, r"'r\xff'"),
+            (["compare", EVIL], 3, SHOWN),
+            (["watch", "--once", EVIL], 3, SHOWN),
+            (["report", EVIL], 3, SHOWN),
+            (["list", "trigger", EVIL], 2, SHOWN),
+            (["watch", "--every", EVIL, "nowhere"], 2, r"o\x1b]0;X\x07"),
             (["report", "nowhere"], 3, "nowhere"),
             (["launch", "-n", "2"], 2, "-n P PROGRAM"),
         ):
             done = hearsay_command(*words, cwd=self.folder)
             self.assertEqual(done.returncode, code, done)
             self.assertIn(expected, done.stderr)
-            self.assertNotIn("Traceback", done.stderr)
-        with open("/dev/full", "w", encoding="utf-8") as full:
-            command = [sys.executable, "-m", "hearsay", "list"]
-            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        self.assertEqual(done.returncode, 3)
-        self.assertEqual(done.stderr, "hearsay list: the output cannot be written: No space left on device\n")
+            self.assertFalse("Traceback" in done.stderr or "\x1b" in done.stderr, done)
+        for words, name in ((["list"], "hearsay list"), (["list", "--help"], "hearsay list"), (["--help"], "hearsay"),
+                            (["launch", "--help"], "hearsay launch")):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                command = [sys.executable, "-m", "hearsay", *words]
+                done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 3, done)
+            self.assertEqual(done.stderr, f"{name}: the output cannot be written: No space left on device\n")
+
+    @unittest.skipUnless(all(map(have, ("pandas", "matplotlib", "yaml"))), "pandas, matplotlib or yaml is missing")
+    def test_a_page_whose_name_is_no_utf_8(self):
+        self.good_job(
+            """
+            import numpy as np, hearsay
+            hearsay.join({"report": {"directory": "r\x1b"}}, {"x": np.zeros(9, np.float32)}).leave()
+            """,
+            ranks=None,
+        )
+        (self.folder / "r\x1b").rename(self.folder / "r\x1b\udcff")
+        done = hearsay_command("report", "r\x1b\udcff", "-o", "p\udcff.html", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(done.stdout.splitlines()[-1], r"p\xff.html")
+        self.assertIn(r"Hearsay: r\x1b\xff", (self.folder / "p\udcff.html").read_text(encoding="utf-8"))
 
     def test_launch_starts_ranks_and_hands_on_their_exit_code(self):
         program = self.folder / "program.py"

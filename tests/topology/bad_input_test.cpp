@@ -51,6 +51,13 @@ TEST_CASE("sizes that a family does not have") {
   check_refused<ConfigError>(-1, "ring", "uniform", {"-1 ranks"});
 }
 
+TEST_CASE("graphs of more edges than can be held are refused before they are built") {
+  check_refused<ConfigError>(100'000, "complete", "uniform",
+                             {"'complete': 100000 ranks have 4999950000 edges", "at most 10000000", "ring"});
+  check_refused<ConfigError>(100'000, "{name: erdos_renyi, probability: 0.5}", "metropolis",
+                             {"'erdos_renyi': 100000 ranks have 2499975000 edges", "at most 10000000"});
+}
+
 TEST_CASE("keys out of range") {
   check_refused<ConfigError>(9, "{name: torus, rows: 2}", "uniform", {"graph.rows: must be 0 or >= 3, got 2"});
   check_refused<ConfigError>(9, "{name: grid, rows: 1}", "uniform", {"graph.rows: must be 0 or >= 2, got 1", "path"});

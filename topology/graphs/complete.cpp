@@ -13,6 +13,7 @@ namespace {
 class Complete final : public GraphFamily {
  public:
   Graph build(int ranks) const override {
+    require_few_edges("complete", ranks, 0.5 * ranks * (ranks - 1.0));
     Graph graph = isolated_vertices(ranks);
     for (int i = 0; i < ranks; ++i)
       for (int j = i + 1; j < ranks; ++j) boost::add_edge(i, j, graph);

@@ -26,6 +26,7 @@ class ErdosRenyi final : public GraphFamily {
 
   Graph build(int ranks) const override {
     const double p = probability_ > 0.0 ? probability_ : default_probability(ranks);
+    require_few_edges("erdos_renyi", ranks, p * 0.5 * ranks * (ranks - 1.0));  // on average
     for (std::uint64_t draw = 0; draw < most_draws; ++draw) {
       Graph graph = sample(ranks, p, stream_seed(seed_, "erdos_renyi", draw));
       if (is_connected(graph)) return graph;

@@ -11,6 +11,7 @@ thresholds and events are there for runs that were trained with --set report.seg
 from pathlib import Path
 
 from hearsay_analysis.errors import UsageError
+from hearsay_analysis.text import shown
 
 PACKAGES = ("numpy", "pandas", "matplotlib", "yaml")
 
@@ -58,4 +59,4 @@ def run(options):
     else:
         text = report_page.report(run_folder.read_runs(options.runs), options, folder)
     output.write_page(options.output, text)
-    print(f"{options.output} ({options.output.stat().st_size / 1e6:.1f} MB)")
+    print(f"{shown(options.output)} ({options.output.stat().st_size / 1e6:.1f} MB)")

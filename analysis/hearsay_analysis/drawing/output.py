@@ -1,11 +1,14 @@
 """Writing the page and, beside it, every figure as SVG and PDF and its data as CSV."""
+import contextlib
 import os
+import urllib.parse
 
 import matplotlib
 
 from hearsay_analysis.drawing import style
 from hearsay_analysis.errors import DataError, UsageError
 from hearsay_analysis.drawing.figure import Absent
+from hearsay_analysis.text import shown
 
 
 class FigureFolder:
@@ -40,7 +43,7 @@ class FigureFolder:
         """[(kind, address relative to the page)]"""
         if self._folder is None:
             return []
-        below = os.path.relpath(self._folder, self._page.parent)
+        below = urllib.parse.quote(os.fsencode(os.path.relpath(self._folder, self._page.parent)))
         return [(kind.upper(), f"{below}/{figure.name}.{kind}") for kind in ("svg", "pdf", "csv")]
 
 
@@ -62,6 +65,9 @@ def write_page(path, text):
         os.replace(unfinished, path)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
 
 
 def require_picture(path):
@@ -76,7 +82,7 @@ def write_picture(path, plot):
     dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with matplotlib.rc_context({"svg.hashsalt": path.name}):
+        with matplotlib.rc_context({"svg.hashsalt": shown(path.name)}):
             plot.savefig(path, facecolor=style.PAPER, dpi=160, metadata=dated.get(path.suffix))
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror}") from None

@@ -113,7 +113,7 @@ def inline_svg(text, name, description):
         text = re.sub(light, var(light), text, flags=re.IGNORECASE)
     text = re.sub(
         r"<svg [^>]*?viewBox=\"([^\"]*)\"[^>]*>",
-        rf'<svg viewBox="\1" role="img" aria-label="{description}">',
+        lambda match: f'<svg viewBox="{match[1]}" role="img" aria-label="{description}">',
         text,
         count=1,
     )

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from hearsay_analysis.drawing import style
 from hearsay_analysis.drawing.figure import Absent
-from hearsay_analysis.text import listed
+from hearsay_analysis.text import listed, shown
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_OBEYED = re.compile(r"[^\t\n]+")  # what `shown` may change: a page's own line breaks stay
 
 
 def escaped(text):
-    """For content and attributes; control characters, which HTML forbids, go."""
-    return html.escape(_CONTROL.sub("", str(text)), quote=True)
+    """For content and attributes; control characters, which HTML forbids, and what is no character are shown."""
+    return html.escape(_OBEYED.sub(lambda match: shown(match[0]), str(text)), quote=True)
 
 
 def element(tag, content, css_class=""):

@@ -1,10 +1,13 @@
 """Files whose absence or damage is the user's to know about."""
 import json
 import os
+import re
 import stat
 
 from hearsay_analysis.errors import DataError
+from hearsay_analysis.text import shown
 
+_NO_CHARACTER = re.compile("[\ud800-\udfff]")  # half of a pair, such as "\\ud800": no file can hold it
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
 
@@ -31,10 +34,26 @@ def rank_files(folder, pattern, ranks):
     return sorted((rank, path) for rank, path in there if rank < ranks)
 
 
+def _parsed(text):
+    """Of a JSON text; strings with what is no character are shown."""
+    value = json.loads(text)
+    return _with_characters(value) if "\\ud" in text or "\\uD" in text else value
+
+
+def _with_characters(value):
+    if isinstance(value, str):
+        return shown(value) if _NO_CHARACTER.search(value) else value
+    if isinstance(value, list):
+        return list(map(_with_characters, value))
+    if isinstance(value, dict):
+        return {_with_characters(key): _with_characters(one) for key, one in value.items()}
+    return value
+
+
 def read_object(path):
     """The JSON object in the file. Throws DataError naming the file."""
     try:
-        value = json.loads(read_text(path))
+        value = _parsed(read_text(path))
     except (ValueError, RecursionError) as error:
         raise DataError(
             f"{path} is not whole JSON ({error}); it was damaged after the run, which writes it in one "
@@ -56,7 +75,7 @@ def read_lines(path):
     records = []
     for number, line in enumerate([*whole, rest] if rest else whole, 1):
         try:
-            record = json.loads(line)
+            record = _parsed(line)
             if not isinstance(record, dict):
                 raise ValueError
         except (ValueError, RecursionError):

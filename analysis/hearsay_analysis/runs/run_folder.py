@@ -11,6 +11,7 @@ from hearsay_analysis.errors import DataError
 from hearsay_analysis.runs.json_files import read_object, read_text
 from hearsay_analysis.runs.metrics import COUNTERS, Metrics, read_metrics
 from hearsay_analysis.runs.quality import ACCURACY, Quality, metric_of, quality_of, value_in
+from hearsay_analysis.text import shown
 
 SCHEMA_VERSION = 1
 MOST_RANKS = 1_000_000
@@ -195,7 +196,7 @@ def names_of(folders):
 
 
 def read_runs(folders):
-    return [read_run(folder, name) for folder, name in zip(folders, names_of(folders))]
+    return [read_run(folder, shown(name)) for folder, name in zip(folders, names_of(folders))]
 
 
 def _flat(value, prefix):

@@ -234,6 +234,13 @@ class Csv final : public DatasetSource {
                                    yaml_real(value));
   }
 
+  static void require_float(double value, const Rows& rows, std::size_t row, std::size_t column) {
+    if (!fits_float(value))
+      throw DataError(rows.origin() + ": line " + std::to_string(rows.line_of(row)) + ", column '" +
+                      rows.names()[column] + "': " + yaml_real(value) +
+                      " is too large for a target, which is a float of 4 bytes; scale this column down");
+  }
+
   DataSet data_set(const std::shared_ptr<const Rows>& rows, const std::shared_ptr<const Rows>& other,
                    std::vector<std::uint32_t> training, std::vector<std::uint32_t> testing) const {
     constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
@@ -251,6 +258,7 @@ class Csv final : public DatasetSource {
     for (const std::uint32_t row : training) {
       rows->read(row, values);
       for (std::size_t j = 0; j < meaning.inputs.size(); ++j) moments.add(j, values[meaning.inputs[j]]);
+      if (!classes_) require_float(values[meaning.target], *rows, row, meaning.target);
       if (classes_) classes = std::max(classes, whole(values[meaning.target], *rows, row, "class") + 1);
       if (group != nowhere) {
         shares.groups.push_back(whole(values[group], *rows, row, "group"));
@@ -260,6 +268,7 @@ class Csv final : public DatasetSource {
     meaning.scaling = Scaling(moments);
     for (const std::uint32_t row : testing) {
       other->read(row, values);
+      if (!classes_) require_float(values[meaning.target], *other, row, meaning.target);
       if (classes_ && whole(values[meaning.target], *other, row, "class") >= classes)
         throw DataError(other->origin() + ": line " + std::to_string(other->line_of(row)) +
                         ": this class does not occur among the training rows, which have " + std::to_string(classes));

@@ -190,6 +190,15 @@ class Array {
       throw DataError(origin() + ": row " + std::to_string(row) + " has a number that is not finite");
     return number;
   }
+  /// The same of a target. Throws DataError, naming the row and the column, if no float holds it either.
+  double target(std::size_t row, std::size_t j) const {
+    const double number = at(row, j);
+    if (!fits_float(number))
+      throw DataError(origin() + ": row " + std::to_string(row) + ", column " + std::to_string(j) + ": " +
+                      yaml_real(number) +
+                      " is too large for a target, which is a float of 4 bytes; scale targets down");
+    return number;
+  }
 
  private:
   void require_size() {
@@ -256,7 +265,7 @@ class NpyExamples final : public Examples {
       for (std::size_t j = 0; j < n; ++j) in[i * n + j] = (*scaling_)(j, x.at(row, j));
       const auto copy = [&](auto out) {
         for (std::size_t j = 0; j < m; ++j)
-          out[i * m + j] = static_cast<std::remove_cvref_t<decltype(out[j])>>(y.at(row, j));
+          out[i * m + j] = static_cast<std::remove_cvref_t<decltype(out[j])>>(y.target(row, j));
       };
       std::visit(copy, targets);
     }

@@ -1,9 +1,14 @@
 #pragma once
 // Columns of numbers, shifted and scaled to mean 0 and deviation 1.
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 namespace hearsay {
+
+/// Whether a float holds it, which is what a target is learnt as; inputs are scaled first.
+inline bool fits_float(double number) { return std::abs(number) <= double{std::numeric_limits<float>::max()}; }
 
 /// Mean and variance of every column, row by row, by Welford's update (1962): the sum of squares less the square of the
 /// sum has no digit left where the mean is large beside the deviation.

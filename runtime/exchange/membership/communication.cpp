@@ -1,6 +1,9 @@
 #include "runtime/exchange/membership/communication.hpp"
 
+#include <string>
 #include <utility>
+
+#include "base/error.hpp"
 
 namespace hearsay {
 
@@ -41,6 +44,7 @@ Transport::Hooks Communication::hooks() {
 void Communication::serve() {
   progress();
   if (options_.interrupted()) throw WaitInterrupted();
+  if (begins_) require_founders();
 }
 
 bool Communication::progress() {
@@ -58,8 +62,21 @@ void Communication::flush() {
   engine_->wait_until([this] { return !mailbox_.sending(); });
 }
 
+// Whoever goes on without the dead has nobody yet to go on from.
 void Communication::broadcast(std::span<std::byte> bytes, int root) {
-  engine_->run([&] { transport_->broadcast(bytes, root); });
+  engine_->run([&] {
+    begins_ = true;
+    transport_->broadcast(bytes, root);
+    begins_ = false;
+  });
+}
+
+void Communication::require_founders() const {
+  if (members_.failures() == nullptr) return;
+  for (const FailureDetector::Death& death : members_.failures()->deaths())
+    if (death.was_there)
+      throw CommunicationError("rank " + std::to_string(death.process) +
+                               " has died before training began; start the job again");
 }
 
 void Communication::uncounted(const std::function<void()>& job) {

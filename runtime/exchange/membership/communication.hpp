@@ -70,13 +70,15 @@ class Communication {
 
  private:
   Transport::Hooks hooks();
+  void require_founders() const;
 
   std::unique_ptr<Transport> transport_;
   const Edges& edges_;
   const Options options_;
   const Seats seats_;
   Ledger ledger_;
-  bool counts_messages_ = true;  // the communication thread's
+  bool counts_messages_ = true;  // the communication thread's, as the next
+  bool begins_ = false;          // a broadcast, without which a rank has no model
   Peers& peers_;
   RemoteMemory* memory_;
   std::shared_ptr<void> memory_pin_;  // null: no device reads it by itself

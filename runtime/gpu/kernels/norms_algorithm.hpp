@@ -31,6 +31,16 @@ struct Piece {
   std::uint64_t first, end;
 };
 
+inline std::vector<Piece> pieces_of(const SegmentRange& segment) {
+  std::vector<Piece> pieces;
+  const std::uint64_t end = segment.offset + segment.length;
+  for (std::uint64_t first = segment.offset; first < end; first = pieces.back().end) {
+    const std::uint64_t boundary = (first / piece_size + 1) * piece_size;
+    pieces.push_back({first, boundary < end ? boundary : end});
+  }
+  return pieces;
+}
+
 /// Relative error of a segment's norm, by the longest chain of rounded additions: a thread's values, the tree, a
 /// thread's pieces, the tree again, and the root.
 inline double norm_error(std::uint64_t length) {
@@ -136,12 +146,7 @@ class Norms {
     std::vector<Piece> pieces;
     std::vector<std::uint32_t> ends;
     for (const SegmentRange& segment : segments) {
-      const std::uint64_t end = segment.offset + segment.length;
-      for (std::uint64_t first = segment.offset; first < end;) {
-        const std::uint64_t boundary = (first / piece_size + 1) * piece_size;
-        pieces.push_back({first, boundary < end ? boundary : end});
-        first = pieces.back().end;
-      }
+      for (const Piece& piece : pieces_of(segment)) pieces.push_back(piece);
       ends.push_back(static_cast<std::uint32_t>(pieces.size()));
     }
     pieces_ = Buffer<Piece>(pieces.size());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "base/error.hpp"
 #include "base/regular_file.hpp"
@@ -79,6 +80,18 @@ Inventory take_inventory(const torch::nn::Module& module, bool with_buffers) {
     }
   }
   return found;
+}
+
+/// Of a saved model, which has at most so many bytes.
+std::string saved_bytes(const std::filesystem::path& file, std::size_t most) {
+  RegularFile saved(file,
+                    "name the model.pt of a run, which is there from its end on unless report.save_model is false");
+  if (saved.size() > most)
+    throw DataError(file.string() + ": has " + std::to_string(saved.size()) + " bytes, at most " +
+                    std::to_string(most) + " are read; no model of this kind has as many");
+  std::string bytes(saved.size(), '\0');
+  saved.read(std::as_writable_bytes(std::span(bytes)));
+  return bytes;
 }
 
 }  // namespace
@@ -228,7 +241,7 @@ void Model::load(const std::filesystem::path& file) {
   std::size_t most = std::size_t{1} << 28;  // of names and texts
   for (const auto& tensors : {module_->parameters(), module_->buffers()})
     for (const torch::Tensor& tensor : tensors) most += 2 * tensor.numel() * tensor.element_size();
-  const std::string bytes = file_text(file, most, "no model of this kind has as many");
+  const std::string bytes = saved_bytes(file, most);
   if (!is_sealed(bytes)) throw wrong("is damaged, or no model that Hearsay has saved");
   std::vector<std::vector<std::int64_t>> sizes;
   for (const torch::Tensor& parameter : module_->parameters()) sizes.push_back(parameter.sizes().vec());

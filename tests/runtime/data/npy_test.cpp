@@ -183,6 +183,12 @@ TEST_CASE("npy: what is wrong is named by file and row") {
   refused(npy<float>("<f4", "(2, 1)", {1, 2}), "x.npy has 2 rows, and ");
   refused(npy<float>("<f4", "(4, 1)", {1, 2, NAN, 4}), "row 2 has a number that is not finite");
   files.write("x", good);
+  files.write("y", npy<double>("<f8", "(4, 2)", {1, 2, 3, 4, 5, 1e300, 7, 8}));
+  const DataSet large = files.load(", test_fraction: 0.25");
+  CHECK_NOTHROW(row<float>(large, *large.train, 1));
+  CHECK(contains(message_of<DataError>([&] { row<float>(large, *large.train, 2); }),
+                 "y.npy: row 2, column 1: 1.0e+300 is too large for a target"));
+  files.write("y", good);
   CHECK(contains(files.error<DataError>(", test_fraction: 0.01"), "too few to train on some and test on others"));
   files.write("y", npy<float>("<f4", "(4,)", {0, 1.5, 1, 0}));
   CHECK(contains(files.error<DataError>(", task: classes, test_fraction: 0.25"),

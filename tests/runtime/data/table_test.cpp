@@ -115,6 +115,12 @@ TEST_CASE("csv: a column is scaled alike wherever its zero is, and however large
   as_plain(inputs(1e12, 1));
   as_plain(inputs(0, 1e200));  // whose squares are no numbers
   CHECK(inputs(1'700'000'000, 0) == std::vector<float>(plain.size(), 0.0F));
+  // Times in nanoseconds, which are 256 apart as doubles.
+  const auto nanoseconds = inputs(1.7e18, 20 * 256);
+  for (std::size_t i = 0; i < plain.size(); ++i) CHECK(nanoseconds[i] == doctest::Approx(plain[i]).epsilon(1e-3));
+  // One number, rounded in two ways.
+  const DataSet rounded = csv.load("x,y\n0.3,1\n0.30000000000000004,1\n0.3,1\n0.3,1\n", "test_fraction: 0.25");
+  for (std::uint32_t i = 0; i < 3; ++i) CHECK(std::abs(row(rounded, *rounded.train, i).inputs.front()) < 1e-15F);
 }
 
 TEST_CASE("csv: a byte order mark, CRLF line ends and blank lines at the end change nothing") {
@@ -177,6 +183,10 @@ TEST_CASE("csv: what is wrong is named by file, line and column") {
                  "line 5: this class does not occur"));
   CHECK(contains(csv.error<ConfigError>("a,b\n1,2\n3,4\n", "target: c, test_fraction: 0.5"),
                  "has no column 'c'; it has a, b"));
+  CHECK(contains(csv.error<DataError>("a,b\n1,2\n3,-1e300\n4,5\n5,6\n", "test_fraction: 0.25"),
+                 "rows.csv: line 3, column 'b': -1.0e+300 is too large for a target"));
+  CHECK(contains(csv.error<DataError>("a,b\n1,2\n3,4\n4,5\n5,1e39\n", "test_fraction: 0.25"), "line 5, column 'b': "));
+  CHECK_NOTHROW(csv.load("a,b\n1e300,2\n3,3e38\n4,5\n5,6\n", "test_fraction: 0.25"));
   CHECK_THROWS_AS(csv.load("a,b\n1,2\n", "separator: ab"), ConfigError);
   CHECK(contains(message_of<ConfigError>([] { load_set("csv", "{}"); }), "data.path is empty"));
 }
@@ -201,6 +211,8 @@ TEST_CASE("synthetic images: drawn by index, the same for every batch, of the cl
   };
   for (std::uint32_t i = 2; i < 40; ++i) CHECK(energy(i) == doctest::Approx(energy(i % 2)).epsilon(0.2));
   CHECK_THROWS_AS(load_set("synthetic_images", "{side: 7}"), ConfigError);
+  CHECK(contains(message_of<ConfigError>([] { load_set("synthetic_images", "{train_size: 4000000000}"); }),
+                 "train_size: must be in [1, "));
 }
 
 }  // namespace table_test

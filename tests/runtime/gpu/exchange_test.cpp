@@ -95,6 +95,16 @@ TEST_CASE("eventgrad is the same on a device: every kind of body, in lockstep an
               4);
 }
 
+TEST_CASE("events of single values are the same on a device") {
+  const std::string by_values = "trigger: {name: value_events}\nsparsify: {quantiser: {name: dead_zone, step: 0.05}}\n";
+  for (const std::string more : {"lockstep", "lockstep, copies: edge", "lockstep, correction: {name: drift}",
+                                 "asynchronous", "asynchronous, correction: {name: drift, strength: 0.2}"}) {
+    const std::string yaml = ring + eventgrad("{name: difference, gamma: 1}", more) + by_values;
+    REQUIRE(runs_there(Plan(yaml).exchange()));
+    compare(yaml, 4);
+  }
+}
+
 TEST_CASE("what a device cannot choose runs on a mirror, which is the same") {
   const std::string sampled =
       ring + eventgrad("{name: stale}") + "sparsify: {selector: {name: sampled, density: 0.1}}\n";

@@ -69,12 +69,12 @@ TEST_CASE("Hearsay's own variables come in pairs that fit") {
     return variables;
   };
   for (const auto& [rank, ranks] : std::vector<std::pair<std::string, std::string>>{{"", ""}, {"0", "1"}, {"3", "4"}})
-    CHECK_NOTHROW(require_own_pair(pair(rank, ranks)));
+    CHECK_NOTHROW(place_of(pair(rank, ranks)));
   CHECK(place_of(pair("0", "1"))->ranks == 1);
   CHECK(place_of(pair("3", "4"))->rank == 3);
   for (const auto& [rank, ranks] : std::vector<std::pair<std::string, std::string>>{
            {"0", ""}, {"", "2"}, {"2", "2"}, {"-1", "2"}, {"0", "0"}, {"x", "2"}, {"0", "2x"}, {"0", "99999999999"}})
-    CHECK_THROWS_AS(require_own_pair(pair(rank, ranks)), ConfigError);
+    CHECK_THROWS_AS(place_of(pair(rank, ranks)), ConfigError);
   CHECK(place_of(pair("1", "3"))->folder);
 }
 

@@ -268,6 +268,8 @@ TEST_CASE("a saved model of which a byte is another one, or missing, is refused"
   for (std::size_t left = 0; left < whole.size(); left += 7) CHECK_FALSE(loads(whole.substr(0, left)));
   CHECK_FALSE(loads(whole + '\0'));
   std::filesystem::remove(file);
+  CHECK_THROWS_WITH_AS(model.load(file), doctest::Contains("cannot be read: No such file or directory; name the model"),
+                       DataError);
 }
 
 TEST_CASE("batches are the sampler's images, normalised, with their labels, in a buffer that is used again") {

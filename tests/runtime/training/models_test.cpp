@@ -107,6 +107,7 @@ TEST_CASE("images that a model cannot take are an error of the configuration tha
 TEST_CASE("keys out of range are errors") {
   CHECK_THROWS_AS(model_named("{name: mnist_cnn, dropout: 1}", 1, 28), ConfigError);
   CHECK_THROWS_AS(model_named("{name: mlp, hidden: [0]}", 1, 28), ConfigError);
+  CHECK_THROWS_AS(model_named("{name: mlp, hidden: [9000000000000000000]}", 1, 28), ConfigError);
   CHECK_THROWS_AS(model_named("{name: lenet5, dropout: 0.5}", 1, 28), ConfigError);
 }
 

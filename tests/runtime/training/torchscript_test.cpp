@@ -129,7 +129,7 @@ TEST_CASE("what cannot be trained is an error that names the file and says what 
 
   std::ofstream(file.path) << "no module";
   CHECK_THROWS_WITH_AS(model_of(file.path, images), doctest::Contains("is no scripted module"), DataError);
-  CHECK_THROWS_WITH_AS(model_of("/nowhere.pt", images), doctest::Contains("/nowhere.pt: there is no such file"),
+  CHECK_THROWS_WITH_AS(model_of("/nowhere.pt", images), doctest::Contains("/nowhere.pt: cannot be read: No such"),
                        DataError);
   Config section = Config::from_text("{name: torchscript}");
   const auto factory = chosen_entry(models(), section, "mlp", "the model").make(section);

@@ -44,6 +44,7 @@ class DeafMemory final : public RemoteMemory {
     return memory_.flush(target);
   }
   void sync() override { memory_.sync(); }
+  std::vector<int> gone() const override { return ended; }
   /// The oldest of what was kept back for `target` arrives, and nothing else.
   void deliver_oldest(int target) {
     const auto oldest = std::ranges::find(kept_, target, &Put::target);
@@ -51,6 +52,8 @@ class DeafMemory final : public RemoteMemory {
     memory_.put(oldest->bytes, target, oldest->offset);
     kept_.erase(oldest);
   }
+
+  std::vector<int> ended{};  // as the transport knows
 
  private:
   struct Put {
@@ -201,6 +204,16 @@ TEST_CASE("a rank that was stopped until the others had ended does not go on alo
   Job job(4);
   end_without_rank_2(job);
   CHECK_THROWS_WITH_AS(job.pass(3 * timeout, {0, 1, 3}), doctest::Contains("hears of nobody since"), TakenForDead);
+  CHECK(job[2].dead() == 0);
+}
+
+TEST_CASE("a rank that was stopped, and hears that the others are gone, looks first at what they said of it") {
+  Job job(4);
+  job.pass(5s);
+  job.pass(2 * timeout, {2});
+  REQUIRE(!job[0].alive(2));
+  job.memories[2]->ended = {0, 1, 3};
+  CHECK_THROWS_WITH_AS(job.pass(10ms, {0, 1, 3}), doctest::Contains("was taken for dead by rank 0"), TakenForDead);
   CHECK(job[2].dead() == 0);
 }
 

@@ -163,6 +163,7 @@ SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> se
       selected.push_back(s);
     }
   }
+  if (changes_) changes_->launch();
   device_.wait();
   std::size_t bodies = packet->records.size();
   if (rule) {
