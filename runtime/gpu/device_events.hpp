@@ -1,7 +1,7 @@
 #pragma once
 // Events of single values on a device, with the kernels of runtime/gpu/kernels/events_algorithm.hpp. What is news comes
 // to the processor, where the code writes it; nothing else does.
-// Cost: 3 launches a packet, 16 bytes a value; a second wait where there are many more events than in the packet before.
+// Cost: 3 launches a packet, 16 bytes a value; a second wait where events are many more than in the packet before.
 #include <algorithm>
 #include <cstdint>
 #include <span>

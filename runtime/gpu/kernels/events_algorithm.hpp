@@ -1,6 +1,6 @@
 #pragma once
 // Events of single values on the GPU: of all segments of a packet together, the positions whose change has left the
-// dead zone, |x_i − x̂_i| ≥ θΔ, in their order, and the changes there. As ProcessorSelection, bit for bit: magnitudes are
+// dead zone, |x_i − x̂_i| ≥ θΔ, in their order, and the changes there. As the processor's, bit for bit: magnitudes are
 // compared by their bits. And max |x_i − x̂_i| of every segment, by which the trigger decides.
 //
 // The replica is cut into pieces, as norms_algorithm.hpp does. The first pass counts the news of each piece; its last
