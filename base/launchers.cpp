@@ -135,6 +135,7 @@ struct Claim {
   Launch launch;
   std::size_t generations;
   std::string wrong;  ///< of its numbers; empty where they are right
+  bool has_numbers;   ///< from 0, and a size from 1: LOCAL_RANK=-1 says that there is no such launcher
 };
 
 /// The innermost first.
@@ -144,19 +145,23 @@ std::vector<Claim> claims(const Lineage& lineage, std::string_view library) {
     if (says_nothing(launcher, lineage.own)) continue;
     const std::string wrong = wrong_numbers(launcher, lineage.own);
     const auto launch = said_by(launcher, lineage.own, library);
-    if (launch || !wrong.empty())
-      all.push_back({launch.value_or(Launch{launcher, std::nullopt, 0}),
-                     generations(lineage, {launcher.size, launcher.rank}), wrong});
+    if (!launch && wrong.empty()) continue;
+    const bool has_numbers = number(lineage.own, launcher.rank) && number(lineage.own, launcher.size).value_or(0) > 0;
+    all.push_back({launch.value_or(Launch{launcher, std::nullopt, 0}),
+                   generations(lineage, {launcher.size, launcher.rank}), wrong, has_numbers});
   }
   std::ranges::stable_sort(all, {}, &Claim::generations);
   return all;
 }
 
-/// Throws ConfigError where the innermost has numbers that are none. Those that outer ones have handed down do not
-/// count then, and go.
+/// Throws ConfigError where the innermost has numbers that cannot be. Those that outer ones have handed down do not
+/// count then, and go; so do those that are none at all, where another launcher's are right.
 void require_numbers(std::vector<Claim>& all) {
-  for (const Claim& claim : all)
-    if (claim.generations == all.front().generations && !claim.wrong.empty()) throw ConfigError(claim.wrong);
+  const bool another_is_right = std::ranges::any_of(all, [](const Claim& claim) { return claim.wrong.empty(); });
+  for (const Claim& claim : all) {
+    const bool counts = claim.generations == all.front().generations && (claim.has_numbers || !another_is_right);
+    if (counts && !claim.wrong.empty()) throw ConfigError(claim.wrong);
+  }
   std::erase_if(all, [](const Claim& claim) { return !claim.wrong.empty(); });
 }
 

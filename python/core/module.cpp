@@ -112,6 +112,7 @@ void add_process(py::module_& m) {
             if (LateMembers* const late = job.late_members()) late->close_places();
           },
           Unlocked())
+      .def_property_readonly("outlives_a_rank", [](const Job& job) { return job.ranks() > 1 && job.outlives_a_rank(); })
       .def_property_readonly("rank", &Job::rank)
       .def_property_readonly("ranks", &Job::ranks)
       .def_property_readonly("ranks_on_host", &Job::ranks_on_host)

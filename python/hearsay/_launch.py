@@ -15,6 +15,9 @@ from .errors import ConfigError, DataError, Error
 
 MOST_RANKS = 1_000_000  # as base/ids.hpp
 HOST = re.compile(r"([a-z0-9][a-z0-9._-]*@)?[a-z0-9][a-z0-9._:%-]*", re.IGNORECASE | re.ASCII)
+RELATIVE_HOST = re.compile(r"[+](n[0-9]+|e)")  # of Open MPI
+HOSTS = ("--host", "-host", "-H", "-hosts", "--hosts")
+HOST_FILES = ("--hostfile", "-hostfile", "--machinefile", "-machinefile", "-machine", "-f", "--default-hostfile")
 SLOTS = re.compile(r"[1-9][0-9]*|[*]|auto")
 FIRST_WORD = re.compile(r"[ \t\f\v]*([^ \t\f\v\r\n#]*)")  # of a line of a host file
 
@@ -69,12 +72,12 @@ def require_hosts(options: List[str]) -> None:
     for given, following in zip(options, [*options[1:], ""]):
         option, is_whole, value = given.partition("=")
         value = value if is_whole else following
-        if option in ("--hostfile", "-hostfile", "--machinefile", "-machinefile"):
+        if option in HOST_FILES:
             require_names(value)
-        if option in ("--host", "-host", "-H"):
+        if option in HOSTS:
             for item in value.split(","):
                 host, counts, slots = item.partition(":")
-                if not HOST.fullmatch(host) or (counts and not SLOTS.fullmatch(slots)):
+                if not (HOST.fullmatch(host) or RELATIVE_HOST.fullmatch(host)) or (counts and not SLOTS.fullmatch(slots)):
                     raise ConfigError(
                         f"{option} {value}: '{item}' is none of NAME, NAME:SLOTS and NAME:*; a comma between hosts: "
                         f"--host node01:4,node02:4"

@@ -771,7 +771,7 @@ def join(
     if graph is not None:
         plan.yaml = plan.yaml.replace(edges.path, _graphs.KEPT)
         _graphs.require_own(plan.directory)
-    if plan.others_go_on and process.members:
+    if plan.others_go_on and process.job.outlives_a_rank and process.members:
         raise ConfigError("train.on_failure: continue is for the only member of a program, and this one has another")
     block = _blocks.made_of(model)
     steps = _rates.Steps(plan, block, optimizer, learning_rate, of_use=trigger is not None or plan.serves)

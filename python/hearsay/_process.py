@@ -43,7 +43,7 @@ class _Process:
         self.job = None
         self.refused = False  # `join` did not begin: there is no job
         self.members = []  # in the order in which they have joined
-        self.not_written = {}  # what a run folder lacks at last, by its name: the same on every rank
+        self.not_written = {}  # what a run folder lacks at last, by its name
         self.meetings = None  # of all ranks, from the first `join` of all of them on
         self.speaks = False  # the rank that reports has left: it was this one
         self.outlives = False  # a member was one whose ranks may die: what all ranks end together is not ended

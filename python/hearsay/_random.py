@@ -1,6 +1,7 @@
 """Random numbers that all ranks have in common, for a while: a sampler then draws the same on each of them."""
 from __future__ import annotations
 
+import collections
 import random
 import sys
 
@@ -42,9 +43,9 @@ def _sources_of(thing):
 def _held_by(thing):
     """What `thing` holds, and what is held by what it goes through, such as the sampler in a sampler of batches. In the
     same order on every rank."""
-    held, seen, left = [], set(), [thing]
-    while left:
-        holder = left.pop(0)
+    held, seen, left = [], set(), collections.deque([thing])
+    while left and len(held) <= 100 * MOST_HELD:  # a data set may hold anything
+        holder = left.popleft()
         if id(holder) in seen:
             continue
         seen.add(id(holder))

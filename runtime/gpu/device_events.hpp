@@ -80,7 +80,7 @@ class DeviceEvents final : public ChangeSelection {
     if (found > positions_.size()) {
       const auto use = backend_.use();
       if (found > capacity()) {
-        there_ = DeviceEntries<Machine>(found + found / 4);
+        there_ = DeviceEntries<Machine>(std::min<std::size_t>(found + std::size_t{found} / 4, layout_.size()));
         emit();
       }
       bring(found);

@@ -56,6 +56,7 @@ Summary Endings::finish() {
     membership_.record.diary.write(
         [&] { evaluator_.save_mean_model(folder / "model.pt", folder / "state_dict.pt", run_.id); });
   }
+  evaluations_.require_finite_loss(done);
   checkpoints_.wait();
   evaluations_.forget_snapshots();
   Summary summary = summary_of_run(done);

@@ -7,20 +7,6 @@
 #include "base/error.hpp"
 
 namespace hearsay {
-namespace {
-
-/// The parameters may be numbers, and what they make of the test set none. All who evaluate have the same loss, and
-/// throw alike.
-void require_finite_loss(double loss, double job_done) {
-  if (std::isfinite(loss)) return;
-  const std::string remedy = "lower optimizer.learning_rate, or exchange.mixing.gamma if the rule has one";
-  throw DivergenceError("the averaged model diverged at iteration " + std::to_string(static_cast<Iteration>(job_done)) +
-                            ": its loss on the test set is " + (std::isnan(loss) ? "not a number" : "infinite"),
-                        DivergenceError::Place::said, {remedy, remedy});
-}
-
-}  // namespace
-
 void Evaluations::keep_snapshots() {
   if (!run_.lockstep()) snapshots_.emplace(model_, run_.plan.report().directory, run_.process, run_.id);
 }
@@ -49,7 +35,8 @@ void Evaluations::after(double job_done) {
     if (snapshots_)
       leave_snapshot(static_cast<double>(due));
     else
-      evaluate(static_cast<double>(due), membership_.record.log->seconds());
+      evaluate(static_cast<double>(due), membership_.record.log->seconds()),
+          require_finite_loss(static_cast<double>(due));
   }
 }
 
@@ -124,11 +111,22 @@ void Evaluations::at_end(double job_done, double time_s) {
   evaluate(job_done, time_s);
 }
 
+/// The parameters may be numbers, and what they make of the test set none. All who evaluate have the same loss, and
+/// throw alike.
+void Evaluations::require_finite_loss(double job_done) const {
+  const double loss = mean_model_.loss;
+  if (std::isfinite(loss)) return;
+  evaluator_.require_finite_inputs();
+  const std::string remedy = "lower optimizer.learning_rate, or exchange.mixing.gamma if the rule has one";
+  throw DivergenceError("the averaged model diverged at iteration " + std::to_string(static_cast<Iteration>(job_done)) +
+                            ": its loss on the test set is " + (std::isnan(loss) ? "not a number" : "infinite"),
+                        DivergenceError::Place::said, {remedy, remedy});
+}
+
 void Evaluations::evaluate(double job_done, double time_s) {
   membership_.participant.communication().flush();  // in a simulation nobody sends while a rank is in a collective
   mean_model_ = evaluator_.mean_model();
   if (!std::isfinite(mean_model_.consensus_distance)) membership_.participant.finite().require();
-  require_finite_loss(mean_model_.loss, job_done);
   if (!membership_.reports()) return;
   membership_.record.log->evaluation(job_done, time_s, mean_model_.metrics, mean_model_.loss,
                                      mean_model_.consensus_distance);

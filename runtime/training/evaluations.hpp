@@ -37,6 +37,9 @@ class Evaluations {
   void of_snapshots(double job_done);
   /// After it, collective: the model at the end.
   void at_end(double job_done, double time_s);
+  /// Throws DivergenceError if the loss of the model that was evaluated last is not finite; DataError, if the test set
+  /// is why.
+  void require_finite_loss(double job_done) const;
   /// The last evaluation of the averaged model.
   const Evaluator::MeanModel& mean_model() const { return mean_model_; }
 

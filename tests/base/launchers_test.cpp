@@ -249,6 +249,10 @@ TEST_CASE("numbers that are none of a process in a job are refused by name; thos
     CHECK(said.find("`env -u ") != std::string::npos);
     CHECK(refusal(nested(one_by_mpirun, variables)).empty());
   }
+  // Whoever wraps mpirun may say so that there is no other launcher.
+  const Variables wrapped{
+      {"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"RANK", "-1"}, {"WORLD_SIZE", "-1"}};
+  CHECK(refusal({wrapped}).empty());
   const Variables half{{"HEARSAY_RANKS", "2"}};
   CHECK(refusal({half}).find("HEARSAY_RANK=, HEARSAY_RANKS=2: a process needs both") == 0);
   CHECK(refusal(nested(one_by_mpirun, half)).empty());

@@ -63,11 +63,12 @@ def write_page(path, text):
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished.write_text(text, encoding="utf-8")
         os.replace(unfinished, path)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror}") from None
-    finally:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             unfinished.unlink()
+        if isinstance(error, OSError):
+            raise DataError(f"cannot write {path}: {error.strerror}") from None
+        raise
 
 
 def require_picture(path):

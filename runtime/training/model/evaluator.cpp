@@ -136,6 +136,16 @@ Evaluator::MeanModel Evaluator::mean_model() {
           .consensus_distance = std::sqrt(sums_[count + 2] / static_cast<double>(ranks))};
 }
 
+void Evaluator::require_finite_inputs() const {
+  for (std::size_t first = 0; first < test_.size; first += test_.batch_size) {
+    const std::size_t count = std::min(test_.batch_size, test_.size - first);
+    if (test_.batch(first, count).inputs.isfinite().all().item<bool>()) continue;
+    throw DataError("of the test examples " + std::to_string(first) + " to " + std::to_string(first + count - 1) +
+                    " inputs are NaN or infinite, so that the loss is, too; mend the data, or the mean and stddev that "
+                    "normalise them");
+  }
+}
+
 Evaluator::Ranks Evaluator::every_rank() {
   const PhaseTimer timer(ledger_, Phase::evaluate);
   const Untouched untouched(model_);

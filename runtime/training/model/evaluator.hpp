@@ -30,6 +30,8 @@ class Evaluator {
   /// Floating-point buffers are averaged like parameters. Every rank tests x̄ on its part of the test set; the same
   /// numbers come out on every rank. Cost: one allreduce of the replica, one forward pass over |test|/P examples.
   MeanModel mean_model();
+  /// Throws DataError if an input of the test set is NaN or infinite, on all ranks alike.
+  void require_finite_inputs() const;
 
   struct Ranks {
     std::vector<MetricValue> worst{}, mean{};  ///< over ranks; one a measure

@@ -176,7 +176,9 @@ Score Model::score(const Batch& batch) const {
   const auto targets =
       static_cast<double>(classes ? batch.targets.ge(0).sum().item<std::int64_t>() : batch.targets.numel());
   const auto& loss = objective_.test_loss ? objective_.test_loss : objective_.loss;
-  Score score{.loss_sum = loss(output, here.targets).item<double>() * targets, .targets = targets};
+  // The mean over none is no number.
+  const double mean = targets > 0.0 ? loss(output, here.targets).item<double>() : 0.0;
+  Score score{.loss_sum = mean * targets, .targets = targets};
   for (const Measure& measure : objective_.measures) {
     if (measure.writing) {
       score.sums.resize(score.sums.size() + measure.sums(), 0.0);

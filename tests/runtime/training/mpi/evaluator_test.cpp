@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/error.hpp"
 #include "runtime/mpi/communicator.hpp"
 #include "runtime/training/model/evaluator.hpp"
 #include "tests/support/mpi_environment.hpp"
@@ -100,6 +101,23 @@ TEST_CASE("the averaged model's accuracy, loss and distance are those that one p
   }
   CHECK(result.consensus_distance == doctest::Approx(std::sqrt(squares / f.ranks)).epsilon(1e-6));
   CHECK((f.ranks == 1) == (result.consensus_distance == 0.0));
+}
+
+TEST_CASE("inputs of the test set that are no numbers are told as such") {
+  Fixture f;
+  f.evaluator.require_finite_inputs();
+  TestSet wrong = test_set(image_classification(f.data));
+  wrong.batch = [whole = wrong.batch](std::size_t first, std::size_t count) {
+    constexpr std::size_t at = 321;
+    Batch batch = whole(first, count);
+    if (first > at || first + count <= at) return batch;
+    batch.inputs = batch.inputs.clone();
+    batch.inputs[static_cast<std::int64_t>(at - first)].fill_(std::nan(""));
+    return batch;
+  };
+  const Evaluator evaluator(f.model, wrong, f.communicator, f.engine, f.ledger);
+  CHECK_THROWS_WITH_AS(evaluator.require_finite_inputs(), doctest::Contains("test examples 200 to 399 inputs are NaN"),
+                       DataError);
 }
 
 TEST_CASE("minimum and mean over ranks are those of every rank's own model") {
