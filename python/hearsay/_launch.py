@@ -77,7 +77,8 @@ def require_hosts(options: List[str]) -> None:
         if option in HOSTS:
             for item in value.split(","):
                 host, counts, slots = item.partition(":")
-                if not (HOST.fullmatch(host) or RELATIVE_HOST.fullmatch(host)) or (counts and not SLOTS.fullmatch(slots)):
+                is_name = HOST.fullmatch(host) or RELATIVE_HOST.fullmatch(host)
+                if not is_name or (counts and not SLOTS.fullmatch(slots)):
                     raise ConfigError(
                         f"{option} {value}: '{item}' is none of NAME, NAME:SLOTS and NAME:*; a comma between hosts: "
                         f"--host node01:4,node02:4"

@@ -44,7 +44,7 @@ Transport::Hooks Communication::hooks() {
 void Communication::serve() {
   progress();
   if (options_.interrupted()) throw WaitInterrupted();
-  if (begins_) require_founders();
+  require_root();
 }
 
 bool Communication::progress() {
@@ -62,21 +62,21 @@ void Communication::flush() {
   engine_->wait_until([this] { return !mailbox_.sending(); });
 }
 
-// Whoever goes on without the dead has nobody yet to go on from.
 void Communication::broadcast(std::span<std::byte> bytes, int root) {
   engine_->run([&] {
-    begins_ = true;
+    broadcasts_ = root;
     transport_->broadcast(bytes, root);
-    begins_ = false;
+    broadcasts_.reset();
   });
 }
 
-void Communication::require_founders() const {
-  if (members_.failures() == nullptr) return;
-  for (const FailureDetector::Death& death : members_.failures()->deaths())
-    if (death.was_there)
-      throw CommunicationError("rank " + std::to_string(death.process) +
-                               " has died before training began; start the job again");
+/// Whoever goes on without the dead has nothing to go on from before this. What the root had sent before it died comes
+/// with the next look.
+void Communication::require_root() {
+  if (!broadcasts_ || members_.failures() == nullptr || members_.failures()->alive(*broadcasts_)) return;
+  if (std::exchange(root_is_dead_, true))
+    throw CommunicationError("rank " + std::to_string(*broadcasts_) +
+                             " has died before training began; start the job again");
 }
 
 void Communication::uncounted(const std::function<void()>& job) {

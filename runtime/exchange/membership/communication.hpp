@@ -70,15 +70,16 @@ class Communication {
 
  private:
   Transport::Hooks hooks();
-  void require_founders() const;
+  void require_root();
 
   std::unique_ptr<Transport> transport_;
   const Edges& edges_;
   const Options options_;
   const Seats seats_;
   Ledger ledger_;
-  bool counts_messages_ = true;  // the communication thread's, as the next
-  bool begins_ = false;          // a broadcast, without which a rank has no model
+  bool counts_messages_ = true;      // the communication thread's, as the next
+  std::optional<int> broadcasts_{};  // the root of a broadcast that goes on
+  bool root_is_dead_ = false;        // and has been so at a look before
   Peers& peers_;
   RemoteMemory* memory_;
   std::shared_ptr<void> memory_pin_;  // null: no device reads it by itself
