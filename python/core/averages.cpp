@@ -111,7 +111,18 @@ std::vector<RunQuality> Member::evaluated(std::span<const Score> scores, std::op
                           .mean_model = sums[2 * i] / weights,
                           .rank_worst = scores[i].metric.higher_is_better ? worst[i] : -worst[i],
                           .rank_mean = sums[2 * i + 1] / judged});
+  require_finite_loss();
   return qualities_;
+}
+
+/// The parameters may be numbers, and what they make of the test set none. All ranks have the same loss.
+void Member::require_finite_loss() const {
+  const auto loss =
+      std::ranges::find(qualities_, loss_metric().name, [](const RunQuality& of) { return of.metric.name; });
+  if (loss == qualities_.end() || std::isfinite(loss->mean_model)) return;
+  throw DivergenceError("the averaged model diverged after " + std::to_string(place_.done) +
+                        " steps: score() gives it a loss that is " +
+                        (std::isnan(loss->mean_model) ? "not a number" : "infinite") + "; lower the learning rate");
 }
 
 /// Once, however often the call was begun.

@@ -189,8 +189,7 @@ std::vector<std::string> Member::warnings() const {
   if (plan_->on_failure.others_go_on && ranks() > 1 && !may_die())
     sentences.emplace_back(
         "train.on_failure: continue needs a launcher that leaves the others alone when a rank dies: `python3 -m "
-        "hearsay launch --without-mpi --recover`, torchrun with --max-restarts 0 does not, or mpirun "
-        "--enable-recovery");
+        "hearsay launch --without-mpi --recover -n P …`, or `mpirun --enable-recovery`");
   return sentences;
 }
 

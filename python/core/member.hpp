@@ -92,7 +92,8 @@ class Member {
   double average(std::span<double> more, std::vector<float>& mean);
   /// Collective: how the model does, in the order of `scores`, the same on all ranks. `examples`: that this
   /// rank has tested on, where each has its own; the averaged model is then worth the mean over all of them. Without it
-  /// the first rank's word counts. Throws ConfigError on all ranks if their metrics differ or there are no examples.
+  /// the first rank's word counts. Throws ConfigError on all ranks if their metrics differ or there are no examples,
+  /// DivergenceError if the averaged model's loss is not finite.
   std::vector<RunQuality> evaluated(std::span<const Score> scores, std::optional<double> examples);
   /// Records what was evaluated last, which has taken this rank so long.
   void note_evaluation(double seconds);
@@ -134,6 +135,7 @@ class Member {
   Progression progression() const;
   double epoch(Iteration k) const { return epoch_length_.epoch(k); }
   void measure_consensus();
+  void require_finite_loss() const;
   void require_same_metrics(std::span<const Score> scores, bool shared);
   void note_consensus(double squares);
   void evaluate_from(TimePoint start);

@@ -329,6 +329,7 @@ class Member:
         The numbers go into the run folder (`metrics` in its summary) and are returned, for every NAME NAME_mean_model,
         NAME_rank_mean and NAME_rank_worst, or accuracy_rank_min; further consensus_distance. accuracy_… and
         loss_mean_model are always there, NaN where the score has none. Tables show the first name that is not the loss.
+        Raises DivergenceError, on all ranks, if the averaged model's `loss` is not finite.
 
         lower_is_better  names of which less is better; known are loss, perplexity, rmse, mse, mae, bits_per_…, …_loss
                          and …_error

@@ -19,7 +19,7 @@
 #include "runtime/gpu/device_events.hpp"
 #include "runtime/gpu/device_selection.hpp"
 #include "runtime/gpu/kernels/entries_algorithm.hpp"
-#include "runtime/gpu/kernels/events_algorithm.hpp"
+#include "runtime/gpu/kernels/largest_algorithm.hpp"
 #include "runtime/gpu/kernels/mixing_algorithm.hpp"
 #include "runtime/gpu/kernels/momentum_algorithm.hpp"
 #include "runtime/gpu/kernels/norms_algorithm.hpp"
@@ -85,10 +85,10 @@ class DeviceOf final : public Device {
   ChangeNorms largest_changes(const Layout& layout) override {
     const auto use = backend_.use();
     auto plan = std::make_shared<LargestPlan>(
-        LargestPlan{device::Events<Machine>(ranges_of(layout)), Buffer<double>(layout.count())});
+        LargestPlan{device::LargestChanges<Machine>(ranges_of(layout)), Buffer<double>(layout.count())});
     return [this, plan](std::span<const float> x, std::span<const float> y, std::span<double> largest) {
       const auto used = backend_.use();
-      plan->events.largest(backend_.machine(), x.data(), y.data(), plan->found.data());
+      plan->changes.compute(backend_.machine(), x.data(), y.data(), plan->found.data());
       bring(plan->found, largest);
     };
   }
@@ -185,7 +185,7 @@ class DeviceOf final : public Device {
   }
 
   struct LargestPlan {
-    device::Events<Machine> events;
+    device::LargestChanges<Machine> changes;
     Buffer<double> found;
   };
   struct NormsPlan {

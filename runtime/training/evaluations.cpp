@@ -32,11 +32,12 @@ void Evaluations::after(double job_done) {
   for (Iteration due = (done_ + 1) * every; static_cast<double>(due) <= job_done && due < run_.length.iterations;
        due = (done_ + 1) * every) {
     ++done_;
-    if (snapshots_)
+    if (snapshots_) {
       leave_snapshot(static_cast<double>(due));
-    else
-      evaluate(static_cast<double>(due), membership_.record.log->seconds()),
-          require_finite_loss(static_cast<double>(due));
+    } else {
+      evaluate(static_cast<double>(due), membership_.record.log->seconds());
+      require_finite_loss(static_cast<double>(due));
+    }
   }
 }
 

@@ -95,6 +95,23 @@ class EndingsTest(JobCase):
         self.ends("nan", "asynchronous", 5, r"\[rank 1\] .*diverged in step 11: the loss is nan")
         self.assertEqual(self.summary()["status"], "diverged")
 
+    def test_an_averaged_model_whose_loss_is_no_number(self):
+        for loss, words in (("nan", "not a number"), ("inf", "infinite")):
+            with self.subTest(loss):
+                job = self.job(
+                    f"""
+                    import numpy as np, hearsay
+                    config = {{"exchange": {{"name": "dpsgd"}}, "report": {{"directory": "run", "overwrite": True}}}}
+                    member = hearsay.join(config, {{"x": np.zeros(3, np.float32)}})
+                    with member.step(): pass
+                    member.evaluate(lambda: {{"loss": float("{loss}"), "accuracy": 0.5}})
+                    member.summary()
+                    """
+                )
+                self.assertEqual(job.code, 5, job)
+                self.assertRegex(job.err, f"averaged model diverged after 1 steps: .* a loss that is {words}; lower")
+                self.assertEqual(self.summary()["status"], "diverged")
+
     def test_a_gradient_that_is_no_number_is_told_with_rank_iteration_and_segment(self):
         job = self.job(
             """

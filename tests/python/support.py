@@ -1,5 +1,6 @@
 """What the tests of the Python package share: jobs of several ranks, each a program of a few lines."""
 import atexit
+import contextlib
 import functools
 import gzip
 import json
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 from pathlib import Path
 
@@ -75,10 +77,50 @@ class ForkServer:
 fork_server = functools.cache(ForkServer)
 
 
-class Job:
-    """What a job has left behind."""
+def has_children(pid):
+    """Whether a process that this one has started lives."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            state, parent = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[:2]
+            if parent == str(pid) and state != "Z":
+                return True
+    return False
 
-    def __init__(self, done, outputs):
+
+class LauncherFails(Exception):
+    """All ranks have ended, and their launcher stands still or crashes: where processors are busy, that of Open MPI 4.1
+    can do so then, in PMIx_server_finalize."""
+
+
+def ended(line, launches, **options):
+    """A command's end. Raises TimeoutExpired; where it `launches` ranks, LauncherFails, if none of them has lived for 5
+    seconds."""
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options) as process:
+        end, started, alone_s = time.monotonic() + LONGEST_S, False, 0
+        try:
+            while True:
+                try:
+                    said = process.communicate(timeout=1)
+                    if launches and process.returncode < 0 and "PMIx_server_finalize" in said[1]:
+                        raise LauncherFails(line)
+                    return subprocess.CompletedProcess(line, process.returncode, *said)
+                except subprocess.TimeoutExpired:
+                    lives = not launches or has_children(process.pid)
+                started, alone_s = started or lives, 0 if lives else alone_s + 1
+                if started and alone_s >= 5:
+                    raise LauncherFails(line)
+                if time.monotonic() > end:
+                    raise subprocess.TimeoutExpired(line, LONGEST_S)
+        except BaseException:
+            process.kill()
+            raise
+
+
+class Job:
+    """What a job has left behind, and how long it took."""
+
+    def __init__(self, done, outputs, seconds=None):
+        self.seconds = seconds
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
         self.outputs = outputs  # a text a rank; mpirun mixes them up
 
@@ -104,9 +146,17 @@ class JobCase(unittest.TestCase):
         line = [*mpirun, *map(str, command)]
         variables = {**os.environ, "OMP_NUM_THREADS": "1", **ENVIRONMENT, **(environment or {})}
         variables = {key: value for key, value in variables.items() if value is not None}
-        options = {"capture_output": True, "text": True, "timeout": LONGEST_S, "check": False}
-        done = subprocess.run(line, cwd=cwd or self.folder, env=variables, **options)
-        return Job(done, [file.read_text(encoding="utf-8") for file in sorted(outputs.glob("*/rank.*/stdout"))])
+        before = set(self.folder.rglob("*"))
+        while True:
+            start = time.monotonic()
+            try:
+                done = ended(line, launches=bool(ranks), cwd=cwd or self.folder, env=variables)
+                break
+            except LauncherFails:
+                if {file for file in self.folder.rglob("*") if outputs not in file.parents} != before:
+                    raise  # begun again it would be another job
+        texts = [file.read_text(encoding="utf-8") for file in sorted(outputs.glob("*/rank.*/stdout"))]
+        return Job(done, texts, time.monotonic() - start)
 
     def run_file(self, file, *arguments, ranks=2, **options):
         words = (sys.executable, file, *arguments)

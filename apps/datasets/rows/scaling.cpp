@@ -12,8 +12,8 @@ void Moments::add(std::size_t column, double value) {
 }
 
 Scaling::Scaling(const Moments& moments) {
-  // Of the mean: what is less is rounding. Doubles near m are 1.1e-16 to 2.2e-16 of m apart, and one number that was
-  // computed in several ways differs by a few of these steps. Of times in nanoseconds, 1.7e18, it is 2 microseconds.
+  // What is less, as a part of the mean, is rounding. Doubles near m are 1.1e-16 to 2.2e-16 of m apart, and one number
+  // that was computed in several ways differs by a few of these steps. For times in nanoseconds it is 2 microseconds.
   constexpr long double least = 1e-15L;
   for (const Moments::Column& of : moments.columns_) {
     const long double deviation = of.rows == 0 ? 0.0L : std::sqrt(of.squares / static_cast<long double>(of.rows));

@@ -1,9 +1,9 @@
 #pragma once
 // Events of single values on the GPU: of all segments of a packet together, the positions whose change has left the
 // dead zone, |x_i − x̂_i| ≥ θΔ, in their order, and the changes there. As the processor's, bit for bit: magnitudes are
-// compared by their bits. And max |x_i − x̂_i| of every segment, by which the trigger decides.
+// compared by their bits.
 //
-// The replica is cut into pieces, as norms_algorithm.hpp does. The first pass counts the news of each piece; its last
+// The first pass counts the news of each piece; its last
 // block adds the counts up, which says where each piece's entries go; the second pass writes them. Nobody waits for the
 // processor in between. Where entries do not fit the memory, they are counted all the same, and the second pass is run
 // again with more of it: x and x̂ stay as they are until then.
@@ -12,17 +12,14 @@
 #include <span>
 #include <vector>
 
-#include "runtime/gpu/kernels/norms_algorithm.hpp"
+#include "runtime/gpu/kernels/changes.hpp"
 #include "runtime/gpu/kernels/selection.hpp"
 
 namespace hearsay::device {
 
 /// What the kernels of one selection share; passed by value. Pointers are the GPU's.
 struct EventsView {
-  const float* x;
-  const float* copy;
-  bool aligned;         // both
-  const Piece* pieces;  // one a block
+  Changes changes;
   std::uint32_t piece_count;
   const std::uint32_t* owner;  // the segment of each piece
   const std::uint64_t* begin;  // of each segment in the block
@@ -32,25 +29,7 @@ struct EventsView {
   std::uint32_t* counts;      // of each piece; later how many come before it
   std::uint32_t* ends;        // of each segment's entries
   std::uint32_t* first_bad;   // of each segment: the first position whose change is not finite
-
-  /// x − copy at [first, first + 4), with 0 for what is not of the piece.
-  template <class Block>
-  HEARSAY_DEVICE Float4 changes(const Piece& piece, std::uint64_t first) const {
-    const bool whole = aligned && piece.first <= first && first + 4 <= piece.end;
-    Float4 found;
-    if (whole) {
-      found = Block::load(x + first);
-      const Float4 minus = Block::load(copy + first);
-      for (unsigned c = 0; c < 4; ++c) found.at[c] -= minus.at[c];
-      return found;
-    }
-    for (unsigned c = 0; c < 4; ++c)
-      found.at[c] = piece.first <= first + c && first + c < piece.end ? x[first + c] - copy[first + c] : 0.0F;
-    return found;
-  }
 };
-
-constexpr std::uint64_t event_row = 4 * norm_threads;  // values that a block looks at together: four a thread
 
 /// Which of the four values from `first` on are news, a bit each; `least` > 0, so what is not of the piece is none.
 constexpr std::uint32_t news_among(const Float4& changes, std::int32_t least) {
@@ -94,7 +73,7 @@ struct CountEvents {
     const std::int32_t least = block.read(view.least + segment);
     typename Block::template PerThread<std::uint32_t> counts;
     if (least != no_level) {
-      const Piece piece = block.read(view.pieces + block.index());
+      const Piece piece = block.read(view.changes.pieces + block.index());
       const std::uint64_t begin = block.read(view.begin + segment);
       block.phase([&](unsigned t) { counts[t] = count<Block>(piece, segment, begin, least, t); });
     } else {
@@ -112,8 +91,8 @@ struct CountEvents {
   HEARSAY_DEVICE std::uint32_t count(const Piece& piece, std::uint32_t segment, std::uint64_t begin, std::int32_t least,
                                      unsigned t) const {
     std::uint32_t found = 0;
-    for (std::uint64_t row = piece.first / piece_size * piece_size; row < piece.end; row += event_row) {
-      const Float4 changes = view.changes<Block>(piece, row + 4 * t);
+    for (std::uint64_t row = piece.first / piece_size * piece_size; row < piece.end; row += change_row) {
+      const Float4 changes = view.changes.at<Block>(piece, row + 4 * t);
       for (unsigned c = 0; c < 4; ++c) {
         const std::int32_t bits = magnitude_bits(changes.at[c]);
         if (bits < least) continue;
@@ -159,14 +138,14 @@ struct EmitEvents {
     const std::uint32_t segment = block.read(view.owner + block.index());
     const std::int32_t least = block.read(view.least + segment);
     if (least == no_level) return;
-    const Piece piece = block.read(view.pieces + block.index());
+    const Piece piece = block.read(view.changes.pieces + block.index());
     const std::uint64_t begin = block.read(view.begin + segment);
     std::uint32_t at = block.read(view.counts + block.index());
     typename Block::template PerThread<Float4> changes;
     typename Block::template PerThread<std::uint32_t> before;
-    for (std::uint64_t row = piece.first / piece_size * piece_size; row < piece.end; row += event_row) {
+    for (std::uint64_t row = piece.first / piece_size * piece_size; row < piece.end; row += change_row) {
       block.phase([&](unsigned t) {
-        changes[t] = view.changes<Block>(piece, row + 4 * t);
+        changes[t] = view.changes.at<Block>(piece, row + 4 * t);
         before[t] = ones(news_among(changes[t], least));
       });
       const std::uint32_t sum = block.exclusive_scan(before);
@@ -190,65 +169,6 @@ struct EmitEvents {
   }
 };
 
-/// largest ← magnitude bits of the largest change of each piece.
-struct LargestOfPieces {
-  static constexpr unsigned threads = norm_threads;
-  struct Shared {
-    std::int32_t largest[norm_threads];
-  };
-  EventsView view;
-  std::int32_t* largest;
-
-  template <class Block>
-  HEARSAY_DEVICE void operator()(Block& block, Shared& shared) const {
-    const Piece piece = block.read(view.pieces + block.index());
-    typename Block::template PerThread<std::int32_t> most;
-    block.phase([&](unsigned t) {
-      most[t] = 0;
-      for (std::uint64_t row = piece.first / piece_size * piece_size; row < piece.end; row += event_row) {
-        const Float4 changes = view.changes<Block>(piece, row + 4 * t);
-        for (unsigned c = 0; c < 4; ++c) {
-          const std::int32_t bits = magnitude_bits(changes.at[c]);
-          if (bits > most[t]) most[t] = bits;
-        }
-      }
-    });
-    const std::int32_t found =
-        reduce(block, shared.largest, most, [](std::int32_t a, std::int32_t b) { return a > b ? a : b; });
-    block.phase([&](unsigned t) {
-      if (t == 0) largest[block.index()] = found;
-    });
-  }
-};
-
-/// largest_of_segments ← that of its pieces.
-struct LargestOfSegments {
-  static constexpr unsigned threads = norm_threads;
-  struct Shared {
-    std::int32_t largest[norm_threads];
-  };
-  const std::int32_t* of_pieces;
-  const std::uint32_t* end;
-  double* of_segments;
-
-  template <class Block>
-  HEARSAY_DEVICE void operator()(Block& block, Shared& shared) const {
-    const std::uint32_t first = block.index() == 0 ? 0 : block.read(end + block.index() - 1);
-    const std::uint32_t last = block.read(end + block.index());
-    typename Block::template PerThread<std::int32_t> most;
-    block.phase([&](unsigned t) {
-      most[t] = 0;
-      for (std::uint32_t piece = first + t; piece < last; piece += Block::threads)
-        if (of_pieces[piece] > most[t]) most[t] = of_pieces[piece];
-    });
-    const std::int32_t found =
-        reduce(block, shared.largest, most, [](std::int32_t a, std::int32_t b) { return a > b ? a : b; });
-    block.phase([&](unsigned t) {
-      if (t == 0) of_segments[block.index()] = float_of(found);
-    });
-  }
-};
-
 /// The events of a replica with these segments, of fewer than 2³² values each and together. Machine: Gpu or Emulator.
 template <class Machine>
 class Events {
@@ -267,7 +187,6 @@ class Events {
     }
     upload(pieces_, pieces), upload(owner_, owner), upload(begin_, begin), upload(end_, end);
     counts_ = Buffer<std::uint32_t>(pieces.size());
-    largest_ = Buffer<std::int32_t>(pieces.size());
     ends_ = Buffer<std::uint32_t>(segments.size());
     first_bad_ = Buffer<std::uint32_t>(segments.size());
     arrivals_ = Buffer<std::uint32_t>(1);
@@ -285,12 +204,6 @@ class Events {
             float* values, std::uint32_t capacity) {
     machine.run(blocks(), EmitEvents{view_of(x, copy, least), positions, values, capacity});
   }
-  /// largest: one a segment, in the machine's memory.
-  void largest(Machine& machine, const float* x, const float* copy, double* largest) {
-    machine.run(blocks(), LargestOfPieces{view_of(x, copy, nullptr), largest_.data()});
-    machine.run(static_cast<unsigned>(end_.size()), LargestOfSegments{largest_.data(), end_.data(), largest});
-  }
-
   /// Where the machine keeps what `count` has found, one a segment: the end of its entries, and the first position that
   /// is not finite.
   const std::uint32_t* ends() const { return ends_.data(); }
@@ -307,10 +220,7 @@ class Events {
   }
   unsigned blocks() const { return static_cast<unsigned>(pieces_.size()); }
   EventsView view_of(const float* x, const float* copy, const std::int32_t* least) {
-    return {.x = x,
-            .copy = copy,
-            .aligned = can_vectorise(x, copy),
-            .pieces = pieces_.data(),
+    return {.changes = changes_of(x, copy, pieces_.data()),
             .piece_count = static_cast<std::uint32_t>(pieces_.size()),
             .owner = owner_.data(),
             .begin = begin_.data(),
@@ -325,7 +235,6 @@ class Events {
   Buffer<Piece> pieces_;
   Buffer<std::uint32_t> owner_, end_;
   Buffer<std::uint64_t> begin_;
-  Buffer<std::int32_t> largest_;
   Buffer<std::uint32_t> counts_, ends_, first_bad_, arrivals_;
 };
 

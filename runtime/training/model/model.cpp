@@ -82,7 +82,7 @@ Inventory take_inventory(const torch::nn::Module& module, bool with_buffers) {
   return found;
 }
 
-/// Of a saved model, which has at most so many bytes.
+/// The bytes of a saved model, at most so many.
 std::string saved_bytes(const std::filesystem::path& file, std::size_t most) {
   RegularFile saved(file,
                     "name the model.pt of a run, which is there from its end on unless report.save_model is false");

@@ -61,7 +61,7 @@ struct Found {
   bool operator==(const Found&) const = default;
 };
 
-/// Of the segments in `asked`.
+/// What is news in the segments `asked`.
 std::vector<Found> found_by(Device& device, ChangeSelection& selection, const Layout& layout, const Blocks& here,
                             float zone, const std::vector<SegmentId>& asked) {
   const FloatBlock x = on(device, here.x), copy = on(device, here.copy);
