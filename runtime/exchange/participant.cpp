@@ -158,8 +158,9 @@ void Participant::stepped(Iteration k) {
 void Participant::settle(const std::function<void()>& barrier) {
   if (!barrier) service_.await_all();
   take_in(barrier);
+  if (!barrier) service_.finish_serving([this] { take_in({}); });
+  service_.note_settled();
   if (barrier) return finite_.require_here();
-  service_.finish_serving([this] { take_in({}); });
   finite_.require();
 }
 

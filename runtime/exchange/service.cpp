@@ -10,6 +10,7 @@ namespace hearsay {
 Iteration Service::begin(Iteration k) {
   if (!began_) began_ = parts_.communication.ledger().now();
   ++begun_;
+  settled_ = false;
   now_ = k;
   next_ = k + served_ + 1;
   return k + served_;
@@ -64,7 +65,7 @@ void Service::accompany(const std::function<bool()>& others_work) {
   const double worked = began_ ? std::chrono::duration<double>(now() - *began_).count() : 0.0;
   const double step = std::clamp(worked / static_cast<double>(std::max<Iteration>(1, begun_)), least_s, most_s);
   constexpr int looks = 8;
-  bool serves = true;
+  bool serves = !settled_ || parts_.sharded;
   for (int look = 1; others_work(); ++look) {
     if (parts_.interrupted()) throw WaitInterrupted();
     parts_.communication.pass_time(step / looks);

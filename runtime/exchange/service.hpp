@@ -42,7 +42,8 @@ class Service {
   /// serving. True where the gradient holds something for the optimizer now: its step and `stepped` follow.
   bool idle(Iteration k);
   /// After this rank's own iterations: one of `idle` after the other, as long ones as its own were, while
-  /// `others_work`. Throws WaitInterrupted.
+  /// `others_work`. Where it has made none since all have settled, it only waits: what it knows, the others have, and
+  /// replicas stay what they were told to be. Throws WaitInterrupted.
   void accompany(const std::function<bool()>& others_work);
   /// Asynchronous: accompanies the others until all have come here equally often. In lockstep, and where ranks may die,
   /// it returns at once. Throws CommunicationError where a rank has left that did not come.
@@ -65,6 +66,8 @@ class Service {
   /// All that the others have pushed is applied, in rounds of `take_in`, and x is the servers' model on all ranks.
   /// Collective.
   void finish_serving(const std::function<void()>& take_in);
+  /// All ranks have taken in what any has sent.
+  void note_settled() { settled_ = true; }
   void state(Archive& archive);
 
  private:
@@ -80,6 +83,7 @@ class Service {
   Iteration served_ = 0;                             // iterations of the exchange in which this rank has only served
   std::optional<std::chrono::nanoseconds> began_{};  // the first iteration
   Iteration begun_ = 0;                              // iterations since
+  bool settled_ = false;                             // and no iteration since
 };
 
 }  // namespace hearsay

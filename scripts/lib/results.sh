@@ -4,6 +4,9 @@
 # total_of RESULTS ATTRIBUTE: tests, failures or skipped. They stand a line each at the file's beginning.
 total_of() { sed -nE "s/^[[:space:]]*$2=\"([0-9]+)\".*/\1/p" "$1" | head -n 1; }
 
+# failures_of RESULTS: the names of the tests that failed, a line each.
+failures_of() { sed -nE 's/^[[:space:]]*<testcase name="([^"]*)".* status="fail".*/\1/p' "$1"; }
+
 # skips_of RESULTS: a line "NAME: REASON" for each test that was skipped, and "NAME, in part: REASON" for each that
 # passed without a part of itself. The reason is what the test says after "skipped: " or, in a program of doctest
 # cases, "MESSAGE: not checked: "; else what CTest says.

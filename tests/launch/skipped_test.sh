@@ -93,6 +93,16 @@ suite 0 good 'exit 0'
 ends '' '1 passed, 0 failed, 0 skipped'
 passed "a failure, and a suite of which nothing was run, end it with 1"
 
+suite 0 good 'exit 0' odd 'test -e second || { touch second; exit 1; }'
+ends 'UNSTEADY: ci, odd failed beside others and passed alone' '2 passed, 0 failed, 0 skipped'
+rm "$folder/tests/second"
+suite 1 bad 'exit 1' odd 'test -e second || { touch second; exit 1; }'
+ends 'FAILED: tests of ci' '0 passed, 2 failed, 0 skipped'
+suite 1 good 'exit 0' a 'test -e a || { touch a; exit 1; }' b 'test -e b || { touch b; exit 1; }' \
+  c 'test -e c || { touch c; exit 1; }' d 'test -e d || { touch d; exit 1; }'
+ends 'FAILED: tests of ci' '1 passed, 4 failed, 0 skipped'
+passed "a few tests that fail beside others are run again, and named where they pass alone"
+
 presets=()
 CANNOT_BUILD=asan suite 1 good 'exit 0'
 grep -q '^FAILED: asan does not build$' "$folder/out" || failed "what does not build is not said: $(cat "$folder/out")"
