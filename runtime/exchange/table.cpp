@@ -11,6 +11,9 @@ ExchangeEntry eventgrad_exchange();
 ExchangeEntry quasi_global_momentum_exchange();
 ExchangeEntry gradient_tracking_exchange();
 ExchangeEntry momentum_tracking_exchange();
+ExchangeEntry beer_exchange();
+ExchangeEntry motef_exchange();
+ExchangeEntry cedas_exchange();
 ExchangeEntry push_sum_exchange();
 ExchangeEntry allreduce_exchange();
 ExchangeEntry topk_exchange();
@@ -35,6 +38,9 @@ std::span<const ExchangeEntry> exchanges() {
                                   quasi_global_momentum_exchange(),
                                   gradient_tracking_exchange(),
                                   momentum_tracking_exchange(),
+                                  beer_exchange(),
+                                  motef_exchange(),
+                                  cedas_exchange(),
                                   push_sum_exchange(),
                                   allreduce_exchange(),
                                   topk_exchange(),

@@ -20,8 +20,8 @@ import time
 MODELS = ["resnet50", "vgg16", "alexnet"]
 EXCHANGES = [
     "allreduce", "topk", "gtopk", "gtopk_naive", "lkgs", "hitopk", "powersgd", "demo", "gradient_dropping", "dpsgd",
-    "eventgrad", "quasi_global_momentum", "gradient_tracking", "momentum_tracking", "push_sum", "diloco", "sparseloco",
-    "noloco", "gasloc", "sparta", "fda", "gossip_outer",
+    "eventgrad", "quasi_global_momentum", "gradient_tracking", "momentum_tracking", "beer", "motef", "cedas",
+    "push_sum", "diloco", "sparseloco", "noloco", "gasloc", "sparta", "fda", "gossip_outer",
 ]  # fmt: skip
 UNITS = {"kB": 1e3, "MB": 1e6, "GB": 1e9}
 

@@ -137,7 +137,7 @@ class EndingsTest(JobCase):
             import numpy as np, hearsay
             graph = {"topology": {"graph": {"name": "ring"}}}
             models = ["dpsgd", "eventgrad", "quasi_global_momentum", "gradient_tracking", "momentum_tracking",
-                      "push_sum", "gasloc", "gossip_outer"]
+                      "beer", "motef", "cedas", "push_sum", "gasloc", "gossip_outer"]
             cases = [({"name": name}, graph) for name in models]
             cases += [({"name": name}, {}) for name in ("sparta", "allreduce", "topk", "diloco", "gradient_dropping")]
             cases += [({"name": name, "schedule": "asynchronous"}, graph) for name in ("dpsgd", "push_sum")]

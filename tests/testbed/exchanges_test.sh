@@ -36,7 +36,7 @@ short_rounds() {
 
 # What `hearsay list` calls exchanges, without the neighbours'. Of all ranks these end with unlike replicas.
 unlike='noloco sparta fda'
-neighbours='quasi_global_momentum gradient_tracking momentum_tracking push_sum gasloc gossip_outer'
+neighbours='quasi_global_momentum gradient_tracking momentum_tracking beer motef cedas push_sum gasloc gossip_outer'
 global=$("$program" list exchange | sed -nE 's/^  ([a-z_]+) .*/\1/p' | grep -vxE "dpsgd|eventgrad|${neighbours// /|}")
 [[ $(wc -w <<<"$global") -ge 7 ]] || failed "hearsay list knows few exchanges: $global"
 for rate in 1gbit 100mbit; do

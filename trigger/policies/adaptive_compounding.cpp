@@ -66,17 +66,16 @@ std::unique_ptr<Trigger> make_adaptive_compounding(Config& config) {
 }  // namespace
 
 TriggerEntry adaptive_compounding_trigger() {
-  return {
-      .name = "adaptive_compounding",
-      .summary = "the threshold of EventGraD's released code: multiplied by horizon at every iteration",
-      .equation =
-          "at an event: mean = Σ(slopes of the last `history` events) / history;  "
-          "threshold_k = horizon^(k − k_sent) · mean",
-      .cost =
-          "one power a segment and iteration, O(history) an event; history + 2 words a segment. A tensor that never "
-          "changes has threshold 0 and is sent in every iteration: a frozen layer saves nothing",
-      .citation = "ghosh2021eventgrad, released code, dmnist/event/event.cpp",
-      .make = make_adaptive_compounding};
+  return {.name = "adaptive_compounding",
+          .summary = "the threshold of EventGraD's released code: multiplied by horizon at every iteration",
+          .equation =
+              "at an event: mean = Σ(slopes of the last `history` events) / history;  "
+              "threshold_k = horizon^(k − k_sent) · mean",
+          .cost =
+              "one power a segment and iteration, O(history) an event; history + 2 words a segment; a frozen layer as "
+              "under adaptive",
+          .citation = "ghosh2021eventgrad, released code, dmnist/event/event.cpp",
+          .make = make_adaptive_compounding};
 }
 
 }  // namespace hearsay

@@ -15,7 +15,7 @@ class NeighbourPlan final : public ExchangePlan {
     for (const Segment& s : layout.segments())
       if (!travels_whole(sparsifier(), s.length)) require_positions(s.length, "parameter '" + s.name + "'");
     if (counts_in_steps(sparsifier())) require_positions(layout.size(), "a model whose values are events");
-    return hearsay::packet_bound(sparsifier(), block(layout), std::vector<std::uint8_t>(layout.count(), 1));
+    return its_.links * packet_of_link(layout);
   }
   std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                    const CostAssumptions& assumptions) const override {
@@ -23,11 +23,12 @@ class NeighbourPlan final : public ExchangePlan {
     if (!its_.by_events) of_link.event_fraction = 1.0;
     const double moved = of_link.event_fraction;
     // Where values are events, the fraction is of them, and a packet is as long as they make it.
-    std::size_t packet = packet_bound(layout, topology.ranks());
+    std::size_t packet = packet_of_link(layout);
     if (counts_in_steps(sparsifier()))
       packet = static_cast<std::size_t>(packet_of_events(layout, std::exchange(of_link.event_fraction, 1.0)));
     ExchangeCost cost =
         link_cost(block(layout), topology, packet, selection(layout), its_.link.keep_own_copies, of_link);
+    cost = of_links(cost);
     cost.local = cost.local + its_.correction.work(layout, topology, moved) +
                  LocalWork{.moved_bytes = its_.words * sizeof(float) * static_cast<double>(layout.size())};
     cost.waits = its_.link.waits();
@@ -37,10 +38,10 @@ class NeighbourPlan final : public ExchangePlan {
   std::unique_ptr<Exchange> build(const ExchangeContext& context) const override { return its_.build(context); }
   std::size_t kept_bytes(const Layout& layout, std::size_t neighbours, int ranks) const override {
     const Layout sent = block(layout);
-    const std::size_t packet = packet_bound(layout, ranks),
+    const std::size_t packet = packet_bound(layout, ranks) / its_.links,
                       own = its_.blocks * layout.size() + (its_.beside ? sent.size() : 0);
     return own * sizeof(float) + its_.correction.kept_bytes(layout) +
-           (its_.keeps_copies ? link_bytes(sent, its_.link, sparsifier(), neighbours, packet)
+           (its_.keeps_copies ? its_.links * link_bytes(sent, its_.link, sparsifier(), neighbours, packet)
                               : neighbours * its_.link.in_flight * packet);
   }
   Schedule schedule() const override { return its_.link.schedule; }
@@ -62,6 +63,21 @@ class NeighbourPlan final : public ExchangePlan {
   const Sparsifier& sparsifier() const {
     static const Sparsifier nothing_selected{};
     return its_.sparsifier ? *its_.sparsifier : nothing_selected;
+  }
+  /// What a link sends to a neighbour, at most.
+  std::size_t packet_of_link(const Layout& layout) const {
+    return hearsay::packet_bound(sparsifier(), block(layout), std::vector<std::uint8_t>(layout.count(), 1));
+  }
+  /// One link's cost, as often as there are links.
+  ExchangeCost of_links(ExchangeCost cost) const {
+    const ExchangeCost one = cost;
+    for (std::size_t more = 1; more < its_.links; ++more) {
+      cost.inside = cost.inside + one.inside;
+      cost.between = cost.between + one.between;
+      cost.sent_bytes += one.sent_bytes;
+      cost.local = cost.local + one.local;
+    }
+    return cost;
   }
   /// What travels.
   Layout block(const Layout& layout) const { return its_.beside ? augmented(layout, its_.beside) : layout; }

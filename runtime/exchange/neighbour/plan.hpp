@@ -19,6 +19,7 @@ struct NeighbourAlgorithm {
   std::shared_ptr<const Sparsifier> sparsifier{};  ///< null: segments travel whole
   Beside beside{};                                 ///< what travels beside x; empty: nothing
   CorrectionPlan correction{};
+  std::size_t links = 1;         ///< of n values each, with the same options: a packet each in an iteration
   std::size_t blocks = 0;        ///< of n floats that it keeps, beside the link's and the correction's
   double words = 0.0;            ///< floats that it reads or writes in an iteration for each of the n, as well
   bool by_events = false;        ///< only a part of the segments travels: CostAssumptions::event_fraction

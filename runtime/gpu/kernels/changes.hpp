@@ -1,6 +1,6 @@
 #pragma once
-// The changes of a replica against a copy, x − x̂, as kernels see them that look at all segments together: in the pieces
-// of norms_algorithm.hpp, one a block, row by row.
+// The changes of a replica against a copy, x − x̂, as kernels see them that look at all segments together: in the
+// pieces of norms_algorithm.hpp, one a block, row by row.
 #include <cstdint>
 
 #include "runtime/gpu/kernels/norms_algorithm.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// max |x_i − x̂_i| of every segment in one pass, by which the trigger of single values decides. Magnitudes are compared by
-// their bits, so the order does not matter: the same as largest_difference on the processor, NaN above ∞ above all else.
+// max |x_i − x̂_i| of every segment in one pass, by which the trigger of single values decides. Magnitudes are compared
+// by their bits, so the order does not matter: the same as largest_difference on the processor, NaN above ∞ above all.
 // Cost: 8 bytes a value; 2 launches, however many segments there are.
 #include <cstdint>
 #include <span>

@@ -124,7 +124,9 @@ TEST_CASE("what says that it keeps the mean of the models keeps it, to rounding,
       CAPTURE(graph.yaml);
       const auto before = sum_over_ranks(mix(graph.yaml + exchange, 5, 0, 512));
       const auto after = sum_over_ranks(mix(graph.yaml + exchange, 5, 60, 512));
-      for (std::size_t e = 0; e < before.size(); ++e) CHECK(std::abs(after[e] - before[e]) <= 5 * 512000 * 2e-6);
+      // What cedas rounds in d moves x in every later iteration as well.
+      const double rounding = entry.name == "cedas" ? 6e-6 : 2e-6;
+      for (std::size_t e = 0; e < before.size(); ++e) CHECK(std::abs(after[e] - before[e]) <= 5 * 512000 * rounding);
     }
   }
   CHECK(kept >= 4);

@@ -175,8 +175,8 @@ struct JobOutcome {
   }
 };
 
-/// `one_thread`: all ranks on one thread, phase by phase; else every rank on a thread of its own, with or without
-/// another one for its communication.
+/// `one_thread`: all ranks on one thread, phase by phase, unless ranks wait for each other within a phase; else every
+/// rank on a thread of its own, with or without another one for its communication.
 enum class Ranks { one_thread, threads, threads_with_communication_threads };
 
 struct JobOptions {
@@ -228,7 +228,8 @@ inline JobOutcome train_locally(const std::string& yaml, const Layout& layout, s
                                                                                         : EngineKind::inline_engine,
                      .device = options.device,
                      .step = options.response.value_or(options.descent.response())};
-  if (options.run == Ranks::one_thread) {
+  const bool waits_at_start = plan.exchange().moves_at_start() && plan.exchange().schedule() == Schedule::lockstep;
+  if (options.run == Ranks::one_thread && !waits_at_start) {
     train_on_one_thread(job, problem, options, outcome);
     return outcome;
   }

@@ -57,6 +57,9 @@ TEST_CASE("momentum, trackers and pushed sums are the same on a mirror") {
     compare(ring + exchange, 3);
     compare(one_peer + exchange, 4);
   }
+  for (const std::string name : {"beer", "motef", "cedas"})
+    for (const auto& sparsify : sparsify_choices())
+      compare(ring + std::string("exchange: {name: ") + name + "}\n" + sparsify.yaml, 3, Ranks::threads);
   compare("topology: {graph: {name: directed_exponential}, weights: {name: uniform}}\nexchange: {name: push_sum}\n", 5);
 }
 

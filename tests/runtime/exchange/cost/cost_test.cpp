@@ -202,7 +202,8 @@ TEST_CASE("where every segment travels, the formula has the exchange's largest p
       const auto cost = plan->cost(layout, topology, {});
       REQUIRE(cost.has_value());
       CHECK(cost->sent_bytes * 5 == doctest::Approx(plan->worst_case_bytes(layout, topology)).epsilon(1e-12));
-      CHECK(cost->inside.messages == 4.0 * (graph == "complete" ? 4 : graph == "directed_ring" ? 1 : 3));
+      const double packets = entry.name == "beer" || entry.name == "motef" ? 2.0 : 1.0;  // trackers travel apart
+      CHECK(cost->inside.messages == packets * 4.0 * (graph == "complete" ? 4 : graph == "directed_ring" ? 1 : 3));
     }
   }
   CHECK(along_graphs >= 6);
