@@ -197,6 +197,25 @@ TEST_CASE("codes of changes: every code, kind of change and layout, in any order
   }
 }
 
+TEST_CASE("a mean halfway between two levels: which one it is depends on the order of the additions") {
+  constexpr float big = 1.0F + 0x1p-12F, small = 0x1.9p-54F;  // half of both: the sum is rounded at every step
+  const Layout layout = layout_of({3, 16'384, 32'768});
+  const Sparsifier sparsifier = sparsifier_of("{quantiser: {name: one_bit}}");
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Blocks blocks{std::vector<float>(layout.size(), big), std::vector<float>(layout.size())};
+    Random random(seed);
+    for (const SegmentId s : {SegmentId{1}, SegmentId{2}}) {
+      const auto segment = std::span(blocks.x).subspan(layout[s].offset, layout[s].length);
+      std::ranges::fill(segment.first(segment.size() / 2), small);
+      random.shuffle(segment);
+    }
+    const auto there = replica_device(1, staging_bytes);
+    const auto quantiser = there->quantise_changes(layout, sparsifier);
+    CHECK(written_by(*there, *quantiser, layout, blocks, 1.0, all_of(layout)) ==
+          expected_of(sparsifier, layout, blocks, 1.0, all_of(layout)));
+  }
+}
+
 TEST_CASE("payloads that are none are refused with the processor's words, and nothing is added") {
   const Layout layout = layout_of({5, 40});
   for (const std::string& section : sections()) {
