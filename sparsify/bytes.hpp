@@ -35,6 +35,11 @@ constexpr std::size_t bytes_of_bits(std::size_t bits) { return (bits + 7) / 8; }
 /// Throws CommunicationError: the bytes of `count` values are not an encoding.
 [[noreturn]] void refuse_values(const std::string& quantiser, std::size_t count, const std::string& why);
 
+/// Throws CommunicationError unless as many bytes came as these values take.
+void require_bytes(const char* quantiser, std::size_t count, std::size_t expected, std::size_t came);
+/// A level as it came. Throws CommunicationError unless it is finite and not negative.
+float load_level(std::span<const std::byte> bytes, std::size_t at, const char* quantiser, std::size_t count);
+
 /// Throws std::logic_error unless `room` bytes are enough for the `needed`: the caller's mistake.
 void require_room(const std::string& writer, std::size_t needed, std::size_t room);
 

@@ -4,6 +4,7 @@
 // A Selector picks positions; a Codec writes picked values and their positions as bytes and reads them back. What is
 // not sent, and what a quantiser rounds off, stays with the caller (the residual, or the reference of what a neighbour
 // holds).
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -88,6 +89,9 @@ float sent_step(double step);
 /// θΔ.
 float dead_zone(const StepRule& rule, float step);
 
+/// Codes that devices write and read as well, with the same bits: levels of a group, then as many bits a value.
+enum class GroupCode { none, int8, fp4, two_bit, one_bit_threshold, one_bit_mean };
+
 /// Writes values as bytes, perhaps rounded. Values come in groups of neighbours that may share a scale or a centre.
 class Quantiser {
  public:
@@ -108,6 +112,8 @@ class Quantiser {
   virtual std::optional<StepRule> step_rule() const { return std::nullopt; }
   /// Whether groups are the rows of the tensors (else all values are one group).
   virtual bool by_rows() const { return false; }
+  /// Which of them it is; not one that goes by rows.
+  virtual GroupCode group_code() const { return GroupCode::none; }
   /// How often a change has to be sent, its remainders with it, until most of it has arrived: what learns from copies
   /// learns so much more slowly.
   virtual double sends_to_settle() const { return 1.0; }
@@ -130,6 +136,7 @@ class Codec {
   bool exact() const { return quantiser_->exact(); }
   double sends_to_settle() const { return quantiser_->sends_to_settle(); }
   std::optional<StepRule> step_rule() const { return quantiser_->step_rule(); }
+  GroupCode group_code() const { return quantiser_->group_code(); }
   /// Whether encode and decode look at `row_ends`.
   bool by_rows() const { return quantiser_->by_rows(); }
   /// Room that `encode` may need for any k ≤ count values out of n.
@@ -139,6 +146,15 @@ class Codec {
   /// what is written, as bound(k, n) bytes always are. `step`: Quantiser::encode has it.
   EncodedSize encode(std::span<const std::uint32_t> indices, std::span<const float> values, std::size_t n,
                      std::span<const std::uint32_t> row_ends, std::span<std::byte> out, float step = 0.0F) const;
+  /// The same where the values have a GroupCode and a device has written them: `payload`, of `payload_bytes(k)` bytes.
+  EncodedSize encode_positions(std::span<const std::uint32_t> indices, std::size_t count, std::size_t n,
+                               std::span<const std::byte> payload, std::span<std::byte> out) const;
+  std::size_t payload_bytes(std::size_t count) const {
+    return quantiser_->bound(count, std::min<std::size_t>(count, 1));
+  }
+  /// Inverse of that: returns how many bytes the positions take; those of the values are behind them. Throws as decode.
+  std::size_t decode_positions(std::span<const std::byte> in, std::size_t count, std::size_t n,
+                               std::vector<std::uint32_t>& indices) const;
   /// Inverse of encode for `count` values, the quantiser's rounding apart; returns what `in` is made of. Any bytes are
   /// safe: throws CommunicationError if they are not an encoding; `indices` and `values` then hold nothing of use.
   EncodedSize decode(std::span<const std::byte> in, std::size_t count, std::size_t n,

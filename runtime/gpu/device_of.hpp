@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "runtime/gpu/device_events.hpp"
+#include "runtime/gpu/device_quantiser.hpp"
 #include "runtime/gpu/device_selection.hpp"
 #include "runtime/gpu/kernels/entries_algorithm.hpp"
 #include "runtime/gpu/kernels/largest_algorithm.hpp"
@@ -145,6 +146,14 @@ class DeviceOf final : public Device {
     if (sparsifier.dense && counts_in_steps(sparsifier))
       return std::make_unique<DeviceEvents<Backend>>(*this, backend_, staging_, layout, ranges_of(layout));
     return std::make_unique<DeviceChanges<Backend>>(*this, backend_, staging_, layout, sparsifier);
+  }
+  std::unique_ptr<ChangeQuantiser> quantise_changes(const Layout& layout, const Sparsifier& sparsifier) override {
+    const auto use = backend_.use();
+    if (!selects_changes(sparsifier)) return nullptr;
+    return device::with_code<std::unique_ptr<ChangeQuantiser>>(
+        sparsifier.codec->group_code(), [&]<class Code>(Code) -> std::unique_ptr<ChangeQuantiser> {
+          return std::make_unique<DeviceQuantiser<Backend, Code>>(*this, backend_, staging_, layout, sparsifier);
+        });
   }
   std::unique_ptr<SumSelection> select_sums(const Layout& layout, const Sparsifier& sparsifier) override {
     const auto use = backend_.use();

@@ -41,7 +41,7 @@ class DeviceRun {
 
   /// r ← r + scale · addend; the k largest of it are moved out, all are left where they are.
   void begin(Machine& machine, float* r, const float* addend, float scale, std::size_t k) {
-    positions.resize(k), values.resize(k);
+    positions.resize(k);
     all_ = k == n_ ? r : nullptr;
     if (all_ != nullptr) {
       const device::WeightedCopy edge{addend, scale};
@@ -63,14 +63,23 @@ class DeviceRun {
                    search_->found.values.data());
   }
   void bring(Staging<Backend>& staging) {
+    values.resize(positions.size());
     if (took_all()) {
       std::iota(positions.begin(), positions.end(), 0U);
       staging.bring(all_, std::as_writable_bytes(std::span(values)));
       return;
     }
-    staging.bring(search_->found.positions.data(), std::as_writable_bytes(std::span(positions)));
+    bring_positions(staging);
     staging.bring(search_->found.values.data(), std::as_writable_bytes(std::span(values)));
     staging.bring(search_->select.control_block(), std::as_writable_bytes(std::span(&control_, 1)));
+  }
+  // Of a run that has not taken all: what goes on on the device, and the positions alone.
+  const float* found_values() const { return search_->found.values.data(); }
+  const std::uint32_t* found_positions() const { return search_->found.positions.data(); }
+  /// The first position whose value was not finite.
+  const std::uint32_t* failed() const { return &search_->select.control_block()->first_bad; }
+  void bring_positions(Staging<Backend>& staging) {
+    staging.bring(found_positions(), std::as_writable_bytes(std::span(positions)));
   }
   /// Once these have come: the first position whose value was not finite.
   std::optional<std::size_t> first_bad() const {

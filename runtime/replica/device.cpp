@@ -21,6 +21,8 @@ Device::ChangeNorms Device::largest_changes(const Layout& layout) {
   };
 }
 
+std::unique_ptr<ChangeQuantiser> Device::quantise_changes(const Layout&, const Sparsifier&) { return nullptr; }
+
 void wait_before_leaving(Device& device) noexcept {
   try {
     device.wait();

@@ -41,6 +41,32 @@ class ChangeSelection {
   virtual void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) = 0;
 };
 
+/// Writes changes as a codec's values where the replica lives, so that only bytes and positions leave the device.
+class ChangeQuantiser {
+ public:
+  virtual ~ChangeQuantiser() = default;
+  /// Asks for k positions of segment s, of as many values as it has, by the changes x − copy. Both must stay as they
+  /// are until `Device::wait`.
+  virtual void begin(SegmentId s, std::span<const float> x, std::span<float> copy, std::size_t k) = 0;
+  /// After the last `begin`, before `Device::wait`: what was asked for is on its way.
+  virtual void launch() = 0;
+  /// After `Device::wait`: the positions, ascending within the segment (none where all were asked for), and what
+  /// Quantiser::encode writes of the changes there; both until the next `begin`. What decode reads of it has been
+  /// added to the copy. Throws DivergenceError (position and value) if a change of the segment is not finite; the copy
+  /// is then as it was.
+  virtual std::span<const std::byte> take(SegmentId s, std::vector<std::uint32_t>& positions) = 0;
+
+  /// What Quantiser::encode wrote of the changes of a segment: all of them, or `count`.
+  struct Payload {
+    std::span<float> copy;  ///< of the segment
+    std::size_t count = 0;
+    std::span<const std::byte> bytes{};
+  };
+  /// Adds what decode reads of them to their copies, of which none comes twice. `positions` of those that are not all
+  /// of their segment, ascending, one after the other. Throws CommunicationError as decode; then nothing is added.
+  virtual void add(std::span<const Payload> payloads, std::span<const std::uint32_t> positions) = 0;
+};
+
 /// Chooses what of a sum that grows travels, and moves it out: error feedback.
 class SumSelection {
  public:
@@ -110,6 +136,8 @@ class Device {
   /// For blocks with these segments. Layout and sparsifier must outlive the selection.
   virtual std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) = 0;
   virtual std::unique_ptr<SumSelection> select_sums(const Layout& layout, const Sparsifier& sparsifier) = 0;
+  /// Null: it cannot write these codes, and `select_changes` brings values.
+  virtual std::unique_ptr<ChangeQuantiser> quantise_changes(const Layout& layout, const Sparsifier& sparsifier);
   /// block[positions] ← here, or block[positions] ← block[positions] + here; positions are unique.
   virtual void set_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
                            std::span<float> block) = 0;

@@ -51,16 +51,29 @@ EncodedSize Codec::encode(std::span<const std::uint32_t> indices, std::span<cons
   return {.payload_bytes = payload_bytes, .index_bytes = index_bytes};
 }
 
+EncodedSize Codec::encode_positions(std::span<const std::uint32_t> indices, std::size_t count, std::size_t n,
+                                    std::span<const std::byte> payload, std::span<std::byte> out) const {
+  if (payload.size() != payload_bytes(count) || (has_positions(count, n) && indices.size() != count))
+    throw std::logic_error("codec: " + std::to_string(indices.size()) + " positions and " +
+                           std::to_string(payload.size()) + " bytes of " + std::to_string(count) + " values");
+  const std::size_t index_bytes = has_positions(count, n) ? positions_->encode(indices, n, out) : 0;
+  require_room("codec", index_bytes + payload.size(), out.size());
+  std::ranges::copy(payload, out.subspan(index_bytes).begin());
+  return {.payload_bytes = payload.size(), .index_bytes = index_bytes};
+}
+
+std::size_t Codec::decode_positions(std::span<const std::byte> in, std::size_t count, std::size_t n,
+                                    std::vector<std::uint32_t>& indices) const {
+  if (count > n) refuse_positions("sparse", count, n, "more values than there are");
+  if (has_positions(count, n)) return positions_->decode(in, count, n, indices);
+  all_positions(count, indices);
+  return 0;
+}
+
 EncodedSize Codec::decode(std::span<const std::byte> in, std::size_t count, std::size_t n,
                           std::span<const std::uint32_t> row_ends, std::vector<std::uint32_t>& indices,
                           std::vector<float>& values) const {
-  if (count > n) refuse_positions("sparse", count, n, "more values than there are");
-  std::size_t index_bytes = 0;
-  if (has_positions(count, n)) {
-    index_bytes = positions_->decode(in, count, n, indices);
-  } else {
-    all_positions(count, indices);
-  }
+  const std::size_t index_bytes = decode_positions(in, count, n, indices);
   const auto groups = group_ends(indices, n, row_ends, by_rows());
   values.resize(count);
   quantiser_->decode(in.subspan(index_bytes), groups, values);

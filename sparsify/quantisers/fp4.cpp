@@ -6,8 +6,6 @@
 // Error: |v − q(v)| ≤ |v| / 3, but top / 128 below that. So the largest values arrive as well as the others, and what
 // is left over shrinks by two thirds with every send.
 // Cost: half a byte a value and 4 bytes a group; 2 passes; no state.
-#include <bit>
-
 #include "base/loops/vector_code.hpp"
 #include "sparsify/quantisers/groups.hpp"
 #include "sparsify/sparsify.hpp"
@@ -16,38 +14,17 @@ namespace hearsay {
 namespace {
 
 constexpr unsigned width = 4;
-constexpr unsigned minus = 8;  // the sign's bit, above the exponent's three
-constexpr int code_of_top = 7;
-
-float top_of(std::span<const float> values) {
-  constexpr float largest = 0x1.ffep127F;  // of 12 digits
-  return level_above(std::min(largest, largest_magnitude(values)));
-}
 
 std::array<float, 1U << width> fp4_levels(float top) {
   std::array<float, 1U << width> levels{};
-  for (unsigned code = 1; code < minus; ++code) {
-    levels[code] = std::ldexp(top, static_cast<int>(code) - code_of_top);
-    levels[minus | code] = -levels[code];
-  }
+  for (unsigned code = 0; code < levels.size(); ++code) levels[code] = from_fp4(top, code);
   return levels;
-}
-
-/// `top` is above 0. Between levels 2^−k and 2^−k−1 of it, 3/4 · 2^−k is the middle: from there on 4/3 of the value has
-/// exponent −k.
-[[gnu::always_inline]] inline unsigned code_of(float value, float top) {
-  constexpr int exponent_of_one = 127;
-  const float part = std::abs(value) / top;
-  const int exponent = static_cast<int>(std::bit_cast<std::uint32_t>(part * (4.0F / 3.0F)) >> 23);
-  const int least = part >= 0x1p-7F ? 1 : 0;
-  const int code = std::clamp(exponent - exponent_of_one + code_of_top, least, code_of_top);
-  return static_cast<unsigned>(code) | (value < 0.0F ? minus : 0U);
 }
 
 /// Two values a byte.
 [[gnu::always_inline]] inline void write_pairs(std::span<const float> values, float top, std::byte* to) {
   for (std::size_t i = 0; i < values.size() / 2; ++i)
-    to[i] = static_cast<std::byte>(code_of(values[2 * i], top) | code_of(values[2 * i + 1], top) << width);
+    to[i] = static_cast<std::byte>(to_fp4(values[2 * i], top) | to_fp4(values[2 * i + 1], top) << width);
 }
 
 class Fp4 final : public Quantiser {
@@ -56,6 +33,7 @@ class Fp4 final : public Quantiser {
   // Drift correction on label-sorted MNIST, strength c: a packet an iteration trains with c = 0.5; an adaptive trigger
   // trains with 0.25 and diverges with 0.5. So c / 2, c being 1/2.
   double sends_to_settle() const override { return 2.0; }
+  GroupCode group_code() const override { return GroupCode::fp4; }
   std::size_t bound(std::size_t count, std::size_t groups) const override {
     return sizeof(float) * groups + bytes_of_bits(width * count);
   }
@@ -66,10 +44,10 @@ class Fp4 final : public Quantiser {
     const auto bits = out.subspan(sizeof(float) * group_ends.size(), bytes_of_bits(width * values.size()));
     std::ranges::fill(bits, std::byte{0});
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
-      const float top = top_of(values.subspan(first, end - first));
+      const float top = fp4_top(largest_magnitude(values.subspan(first, end - first)));
       store(top, out, sizeof(float) * group);
       if (top == 0.0F) return;
-      const auto code = [&](std::size_t i) { return code_of(values[i], top); };
+      const auto code = [&](std::size_t i) { return to_fp4(values[i], top); };
       // A byte may have values of two groups.
       const std::size_t begin = std::min(end, first + first % 2), pairs = (end - begin) / 2;
       pack<width>(bits, first, begin, code);

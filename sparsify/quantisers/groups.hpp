@@ -1,14 +1,11 @@
 #pragma once
-// What quantisers with shared levels have in common: walking groups, their largest value, packing bits, reading
-// levels.
+// What quantisers with shared levels have in common: walking groups, their largest value, packing bits.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
-#include <string>
 
 #include "base/loops/vector_code.hpp"
 #include "sparsify/bytes.hpp"
@@ -62,20 +59,6 @@ void unpack(std::span<const std::byte> bits, std::size_t first, std::size_t end,
     const auto byte = static_cast<unsigned>(bits[i / fields]);
     values[i] = levels[byte >> (Width * (i % fields)) & ((1U << Width) - 1)];
   }
-}
-
-/// A level as it came. Throws CommunicationError unless it is finite and not negative.
-inline float load_level(std::span<const std::byte> bytes, std::size_t at, const char* quantiser, std::size_t count) {
-  const auto x = load<float>(bytes, at);
-  if (!(x >= 0.0F && x <= std::numeric_limits<float>::max()))
-    refuse_values(quantiser, count, "a level of " + std::to_string(x));
-  return x;
-}
-
-/// Throws CommunicationError unless as many bytes came as these values take.
-inline void require_bytes(const char* quantiser, std::size_t count, std::size_t expected, std::size_t came) {
-  if (came != expected)
-    refuse_values(quantiser, count, std::to_string(came) + " bytes instead of " + std::to_string(expected));
 }
 
 }  // namespace hearsay

@@ -14,6 +14,7 @@ namespace {
 class Int8 final : public Quantiser {
  public:
   bool exact() const override { return false; }
+  GroupCode group_code() const override { return GroupCode::int8; }
   std::size_t bound(std::size_t count, std::size_t groups) const override { return sizeof(float) * groups + count; }
 
   std::size_t encode(std::span<const float> values, std::span<const std::size_t> group_ends, float,

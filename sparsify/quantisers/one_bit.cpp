@@ -47,8 +47,7 @@ TwoLevels smallest_magnitude(std::span<const float> values) {
 
 TwoLevels means(std::span<const float> values) {
   const Sides sides = sum_sides(values, 0.0, std::numeric_limits<double>::infinity());
-  const auto mean = [&](std::size_t side) { return sides.counts[side] == 0.0 ? 0.0F : level(sides.mean(side)); };
-  return {mean(0), mean(1)};
+  return {mean_level(sides, 0), mean_level(sides, 1)};
 }
 
 class OneBit final : public Quantiser {
@@ -58,6 +57,10 @@ class OneBit final : public Quantiser {
   bool exact() const override { return false; }
   // Not measured: a guess, twice that of two_bit.
   double sends_to_settle() const override { return 20.0; }
+  GroupCode group_code() const override {
+    if (centre_ == Centre::row_mean) return GroupCode::none;
+    return centre_ == Centre::mean ? GroupCode::one_bit_mean : GroupCode::one_bit_threshold;
+  }
   bool by_rows() const override { return centre_ == Centre::row_mean; }
   std::size_t bound(std::size_t count, std::size_t groups) const override {
     return header() * groups + bytes_of_bits(count);

@@ -1,30 +1,34 @@
 #pragma once
-// How single values and levels are rounded: the arithmetic that quantisers share.
+// How single values and levels are rounded: the arithmetic that quantisers share, of the processor and of a GPU.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <limits>
+
+#include "sparsify/magnitude.hpp"
 
 namespace hearsay {
 
 // Levels have 12 significant bits of fp32's 24. With the rest, remainders v − q(v) of values of like size and sums over
 // ranks have room for all their digits: rounding does not eat what the residual is to keep, and with small integers
 // nothing is lost at all.
-constexpr double level_digits = 4096.0;
 
-/// x ≥ 0 rounded to 12 significant bits; finite.
-inline float level(double x) {
-  int exponent = 0;
-  const double digits = std::nearbyint(level_digits * std::frexp(x, &exponent));
-  return static_cast<float>(std::min(std::ldexp(digits / level_digits, exponent), 0x1.ffep127));
+/// The digits of a double that are not among those 12.
+constexpr int digits_dropped = 53 - 12;
+
+/// x ≥ 0, no subnormal double, rounded to 12 significant bits, ties to even; finite.
+constexpr float level(double x) {
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  const std::uint64_t half = (std::uint64_t{1} << (digits_dropped - 1)) - 1 + (bits >> digits_dropped & 1);
+  const auto rounded = std::bit_cast<double>((bits + half) >> digits_dropped << digits_dropped);
+  return static_cast<float>(std::min(rounded, 0x1.ffep127));
 }
-/// x ≥ 0, well below fp32's largest, rounded up to 12 significant bits.
-inline float level_above(double x) {
-  int exponent = 0;
-  const double digits = std::ceil(level_digits * std::frexp(x, &exponent));
-  const auto nearest = static_cast<float>(std::ldexp(digits / level_digits, exponent));  // rounds below 2^−126 only
-  return nearest < x ? std::nextafter(nearest, std::numeric_limits<float>::infinity()) : nearest;
+/// x ≥ 0, no subnormal double and well below fp32's largest, rounded up to 12 significant bits.
+constexpr float level_above(double x) {
+  const std::uint64_t least = (std::uint64_t{1} << digits_dropped) - 1;
+  const std::uint64_t digits = (std::bit_cast<std::uint64_t>(x) + least) >> digits_dropped;
+  const auto nearest = static_cast<float>(std::bit_cast<double>(digits << digits_dropped));  // rounds below 2^−126 only
+  return nearest < x ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(nearest) + 1) : nearest;
 }
 
 // fp16: IEEE 754 binary16.
@@ -63,16 +67,39 @@ constexpr bool is_finite_half(std::uint16_t half) { return (half & half_infinity
 
 // int8: integers from −127 to 127 and a scale.
 /// The scale of a group whose largest magnitude is `most`.
-inline float int8_scale(float most) { return level_above(static_cast<double>(most) / 127.0); }
-inline std::int8_t to_int8(float value, float scale) {
-  const float number = scale > 0.0F ? std::nearbyint(value / scale) : 0.0F;
-  return static_cast<std::int8_t>(std::clamp(number, -127.0F, 127.0F));
+constexpr float int8_scale(float most) { return level_above(static_cast<double>(most) / 127.0); }
+constexpr std::int8_t to_int8(float value, float scale) {
+  constexpr float rounds = 0x1.8p23F;  // floats of this size are integers
+  const float number = scale > 0.0F ? std::clamp(value / scale, -127.0F, 127.0F) : 0.0F;
+  return static_cast<std::int8_t>((number + rounds) - rounds);
 }
 /// scale · number; beyond fp32's largest, which only the group's own maximum can be by rounding, that one.
-inline float from_int8(float scale, std::int8_t number) {
+constexpr float from_int8(float scale, std::int8_t number) {
   const double product = static_cast<double>(scale) * number;
   constexpr double limit = std::numeric_limits<float>::max();
   return static_cast<float>(std::clamp(product, -limit, limit));
+}
+
+// fp4: a sign and three bits of exponent, below the group's largest magnitude.
+constexpr unsigned fp4_minus = 8;  // the sign's bit
+constexpr int fp4_code_of_top = 7;
+constexpr int exponent_of_one = 127;  // in fp32
+constexpr float fp4_top(float most) { return level_above(std::min(most, 0x1.ffep127F)); }
+/// Between levels 2^−k and 2^−k−1 of the top, 3/4 · 2^−k is the middle: from there on 4/3 of the value has exponent −k.
+[[gnu::always_inline]] constexpr unsigned to_fp4(float value, float top) {
+  if (top == 0.0F) return 0;
+  const float part = float_of(magnitude_bits(value)) / top;
+  const int exponent = static_cast<int>(std::bit_cast<std::uint32_t>(part * (4.0F / 3.0F)) >> 23);
+  const int least = part >= 0x1p-7F ? 1 : 0;
+  const int code = std::clamp(exponent - exponent_of_one + fp4_code_of_top, least, fp4_code_of_top);
+  return static_cast<unsigned>(code) | (value < 0.0F ? fp4_minus : 0U);
+}
+constexpr float from_fp4(float top, unsigned code) {
+  const unsigned power = code & (fp4_minus - 1);
+  if (power == 0) return 0.0F;
+  const int exponent = exponent_of_one + static_cast<int>(power) - fp4_code_of_top;
+  const float magnitude = top * float_of(exponent << 23);
+  return (code & fp4_minus) != 0 ? -magnitude : magnitude;
 }
 
 // two_bit: which of the two levels is nearer.

@@ -9,7 +9,6 @@
 // Error: |v − q(v)| ≤ max |v| − min |v| of the group (and 2^−12 of it for the rounding); its mean square is no larger
 // than that of one magnitude for all.
 // Cost: 2 bits a value and 8 bytes a group; 6 passes; no state.
-#include <array>
 #include <limits>
 
 #include "sparsify/quantisers/groups.hpp"
@@ -19,28 +18,15 @@
 namespace hearsay {
 namespace {
 
-constexpr int boundary_moves = 4;
 constexpr double everything = std::numeric_limits<double>::infinity();
 constexpr std::size_t header = 2 * sizeof(float);  // of a group
 
-struct Levels {
-  double low = 0.0;
-  double high = 0.0;
-};
-
-/// The means of the magnitudes on both sides of the middle of `before`; a side without values is as the other.
-Levels means_around(const Levels& before, std::span<const float> values) {
-  const double boundary = (before.low + before.high) / 2;
-  const Sides sides = sum_sides(values, -boundary, boundary);
-  return {sides.mean(sides.counts[0] > 0.0 ? 0 : 1), sides.mean(sides.counts[1] > 0.0 ? 1 : 0)};
-}
-
 /// `values` is not empty.
-Levels levels_of(std::span<const float> values) {
-  const double mean = sum_sides(values, -everything, everything).mean(0);
-  Levels levels{mean, mean};
-  for (int move = 0; move < boundary_moves; ++move) levels = means_around(levels, values);
-  return {level(levels.low), level(levels.high)};
+Centres levels_of(std::span<const float> values) {
+  Centres centres = centres_of(sum_sides(values, -everything, everything));
+  for (int move = 0; move < boundary_moves; ++move)
+    centres = centres_of(sum_sides(values, -centres.boundary(), centres.boundary()));
+  return as_sent(centres);
 }
 
 class TwoBit final : public Quantiser {
@@ -49,6 +35,7 @@ class TwoBit final : public Quantiser {
   // Drift correction on label-sorted MNIST, strength c: a packet an iteration trains with c = 0.1 and diverges with
   // 0.2; an adaptive trigger trains with 0.05 and diverges with 0.1. So c / 10, c being 1 at most.
   double sends_to_settle() const override { return 10.0; }
+  GroupCode group_code() const override { return GroupCode::two_bit; }
   std::size_t bound(std::size_t count, std::size_t groups) const override {
     return header * groups + bytes_of_bits(2 * count);
   }
@@ -59,7 +46,7 @@ class TwoBit final : public Quantiser {
     const auto bits = out.subspan(header * group_ends.size(), bytes_of_bits(2 * values.size()));
     std::ranges::fill(bits, std::byte{0});
     for_each_group(group_ends, [&](std::size_t group, std::size_t first, std::size_t end) {
-      const Levels levels = levels_of(values.subspan(first, end - first));
+      const Centres levels = levels_of(values.subspan(first, end - first));
       store(static_cast<float>(levels.low), out, header * group);
       store(static_cast<float>(levels.high), out, header * group + sizeof(float));
       pack<2>(bits, first, end, [&](std::size_t i) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "sparsify/quantisers/sides.hpp"
 #include "tests/sparsify/quantised.hpp"
 #include "tests/sparsify/values.hpp"
 
@@ -31,6 +32,68 @@ double mean_square_error(std::span<const float> a, std::span<const float> b) {
   double sum = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += std::pow(static_cast<double>(a[i]) - b[i], 2);
   return sum / static_cast<double>(a.size());
+}
+
+/// x rounded by `round` to 12 significant bits, by the definition.
+double with_12_bits(double x, double (*round)(double)) {
+  int exponent = 0;
+  const double digits = round(4096.0 * std::frexp(x, &exponent));
+  return std::ldexp(digits / 4096.0, exponent);
+}
+
+/// A side's sum in the order that sides.hpp gives, step by step.
+double in_order(std::span<const double> magnitudes) {
+  const auto in_pairs = [](std::vector<double> sums) {
+    for (std::size_t width = partial_sums / 2; width > 0; width /= 2)
+      for (std::size_t t = 0; t < width; ++t) sums[t] += sums[t + width];
+    return sums[0];
+  };
+  std::vector<double> of_group(partial_sums);
+  for (std::size_t first = 0, piece = 0; first < magnitudes.size(); first += values_of_piece, ++piece) {
+    std::vector<double> sums(partial_sums);
+    for (std::size_t t = 0; t < partial_sums; ++t) {
+      for (std::size_t j = 0; j < values_of_partial_sum; ++j) {
+        const std::size_t i = first + 256 * (t / 16) + t % 16 + 16 * j;
+        if (i < magnitudes.size()) sums[t] += magnitudes[i];
+      }
+    }
+    of_group[piece % partial_sums] += in_pairs(sums);
+  }
+  return in_pairs(of_group);
+}
+
+TEST_CASE("levels have 12 significant bits, to nearest or up") {
+  std::vector<float> values = normal_values(1, 1000);
+  values.insert(values.end(),
+                {0.0F, 0x1.001p0F, 0x1.003p0F, 0x1.ffep0F, 0x1.fffp0F, 0x1p-126F, 0x1p-149F, 0x1.8p-140F});
+  for (const float value : values) {
+    for (const double x : {double{std::abs(value)}, std::abs(value) / 127.0, std::abs(value) * 1e-40}) {
+      CHECK(level(x) == static_cast<float>(with_12_bits(x, std::nearbyint)));
+      const float above = level_above(x), up = static_cast<float>(with_12_bits(x, std::ceil));
+      CHECK(above == (up < x ? std::nextafter(up, std::numeric_limits<float>::infinity()) : up));
+    }
+  }
+  CHECK(level(std::numeric_limits<float>::max()) == 0x1.ffep127F);
+}
+
+TEST_CASE("sums of both sides of a group have one order, in vector code and out of it") {
+  for (const std::size_t n : {1U, 5U, 16U, 17U, 255U, 256U, 257U, 4000U, 8192U, 8193U, 20'001U, 513U * 8192U}) {
+    CAPTURE(n);
+    std::vector<float> values = normal_values(n, n);
+    for (std::size_t i = 0; i < n; i += 7) values[i] *= 1e9F;  // so that sums are rounded
+    std::vector<double> sides[2] = {std::vector<double>(n), std::vector<double>(n)};
+    double seconds = 0.0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool second = values[i] < -0.5F || values[i] > 0.8F;
+      sides[second ? 1 : 0][i] = std::abs(values[i]);
+      seconds += second ? 1.0 : 0.0;
+    }
+    const Sides sums = sum_sides(values, -0.5F, 0.8F);
+    CHECK(sums.sums[0] == in_order(sides[0]));
+    CHECK(sums.sums[1] == in_order(sides[1]));
+    CHECK(sums.counts[0] == static_cast<double>(n) - seconds);
+    CHECK(sums.counts[1] == seconds);
+  }
 }
 
 TEST_CASE("fp16: every half is itself, in both signs") {

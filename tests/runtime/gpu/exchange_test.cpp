@@ -98,6 +98,21 @@ TEST_CASE("eventgrad is the same on a device: every kind of body, in lockstep an
               4);
 }
 
+TEST_CASE("changes that are quantised where they are are the same: every code, of all values and of some") {
+  for (const std::string quantiser :
+       {"int8", "fp4", "two_bit", "one_bit", "one_bit, centre: threshold", "one_bit, centre: row_mean"})
+    for (const std::string selector : {"{name: dense, dense_below: 20}", "{name: topk, density: 0.3}"})
+      for (const std::string more :
+           {"lockstep", "lockstep, copies: edge", "lockstep, delay: 1, correction: {name: drift}", "asynchronous",
+            "asynchronous, correction: {name: drift, strength: 0.2}"}) {
+        const std::string yaml = ring + eventgrad("{name: difference, gamma: 0.3}", more) +
+                                 "trigger: {name: constant, threshold: 0.05, warmup_iterations: 2}\n" +
+                                 "sparsify: {selector: " + selector + ", quantiser: {name: " + quantiser + "}}\n";
+        REQUIRE(runs_there(Plan(yaml).exchange()));
+        compare(yaml, 4);
+      }
+}
+
 TEST_CASE("events of single values are the same on a device") {
   const std::string by_values = "trigger: {name: value_events}\nsparsify: {quantiser: {name: dead_zone, step: 0.05}}\n";
   for (const std::string more : {"lockstep", "lockstep, copies: edge", "lockstep, correction: {name: drift}",

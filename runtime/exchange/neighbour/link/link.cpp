@@ -42,7 +42,8 @@ NeighbourLink::NeighbourLink(const ExchangeContext& context, LinkOptions options
   row_ends_.resize(layout_.count());
   const auto whole = [&](const Segment& s) { return travels_whole(sparsifier_, s.length); };
   const bool all_whole = std::ranges::all_of(segments, whole);
-  if (!all_whole) changes_ = device_.select_changes(layout_, sparsifier_);
+  if (!all_whole) quantiser_ = device_.quantise_changes(layout_, sparsifier_);
+  if (!all_whole && !quantiser_) changes_ = device_.select_changes(layout_, sparsifier_);
   if (options_.keep_own_copies || !all_whole) {
     const std::size_t copies = options_.own_copy_by_edge() ? degree : std::min<std::size_t>(degree, 1);
     for (std::size_t c = 0; c < copies; ++c) own_copies_.push_back(copy_of(initial, device_));
@@ -130,9 +131,9 @@ void NeighbourLink::mixed(std::span<const std::uint8_t> segments) {
   if (delays_own_copy()) device_.copy(own_copies_.front().span(), own_before_.span());
 }
 
-// A list of all positions is a segment that has crossed whole.
-void NeighbourLink::note_positions(EdgeNews& news, SegmentId s) {
-  if (indices_.size() == layout_[s].length)
+// All of its values are a segment that has crossed whole; else `indices_` says which.
+void NeighbourLink::note_positions(EdgeNews& news, SegmentId s, std::size_t count) {
+  if (count == layout_[s].length)
     news.add_all(s);
   else
     news.add(s, indices_);

@@ -123,7 +123,7 @@ class NeighbourLink final : public EdgeListener {
   // Counts selected values: the same on both ends of an edge.
   void decode_selected(SegmentId s, std::size_t count, std::span<const std::byte> body);
   void move_copy(std::span<float> copy);
-  void note_positions(EdgeNews& news, SegmentId s);
+  void note_positions(EdgeNews& news, SegmentId s, std::size_t count);
 
   // send.cpp
   void send_lockstep(Iteration k, std::span<const std::uint8_t> fired);
@@ -138,6 +138,8 @@ class NeighbourLink final : public EdgeListener {
                       const EdgeGains& gains);
   void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy, std::uint64_t gain);
   void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy, std::uint64_t gain);
+  void append_quantised(OutgoingPacket& packet, SegmentId s, std::uint64_t gain);
+  SegmentHeader header_of(SegmentId s, std::size_t count, std::uint64_t gain) const;
   void note_sent(std::size_t edge, std::span<const std::uint8_t> segments);
 
   // events.cpp
@@ -154,13 +156,15 @@ class NeighbourLink final : public EdgeListener {
   std::uint32_t apply_front(std::size_t edge);
   std::uint32_t apply(std::size_t edge, std::span<const std::byte> packet);
   void apply_segment(std::size_t edge, const SegmentHeader& header, std::span<const std::byte> body);
+  void hear_payload(const SegmentHeader& header, std::span<const std::byte> body, std::span<float> copy);
 
   ExchangeContext context_;
   Device& device_;
   const Layout& layout_;
   LinkOptions options_;
   Sparsifier sparsifier_;
-  std::unique_ptr<ChangeSelection> changes_;          // null: all segments travel whole
+  std::unique_ptr<ChangeSelection> changes_;          // null: all segments travel whole, or …
+  std::unique_ptr<ChangeQuantiser> quantiser_;        // … the device writes what of them travels
   std::vector<std::vector<std::uint32_t>> row_ends_;  // per segment; empty unless the quantiser goes by rows
   PacketPool pool_;
   std::vector<Edge> links_;
@@ -176,6 +180,9 @@ class NeighbourLink final : public EdgeListener {
   std::vector<std::uint32_t> indices_;
   std::vector<float> values_;
   float step_ = 0.0F;  // Δ
+  // Of the packet that is being read, for the device to add:
+  std::vector<ChangeQuantiser::Payload> heard_;
+  std::vector<std::uint32_t> heard_positions_;
 };
 
 }  // namespace hearsay

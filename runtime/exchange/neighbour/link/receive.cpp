@@ -76,9 +76,11 @@ std::uint32_t NeighbourLink::apply(std::size_t edge, std::span<const std::byte> 
   try {
     if (options_.alternating && std::exchange(links_[edge].sends_next, true))
       throw CommunicationError("its edge alternates, and the sender's last packet has no answer yet");
+    heard_.clear(), heard_positions_.clear();
     for_each_segment(packet, layout_, [&](const SegmentHeader& segment, std::span<const std::byte> body) {
       apply_segment(edge, segment, body);
     });
+    if (!heard_.empty()) quantiser_->add(heard_, heard_positions_);
   } catch (const CommunicationError& error) {
     throw misfit(header, context_.neighbourhood.rank, error.what());
   }
@@ -98,9 +100,13 @@ void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header,
   link.news.note_end(header.segment, other_end);
   if (!link.gains.none()) link.gains.hear(header.segment, gain_in(header.gain));
   if (agreed != whole_segment) {
-    decode_selected(header.segment, header.count, body);
-    move_copy(copy);
-    note_positions(link.news, header.segment);
+    if (quantiser_) {
+      hear_payload(header, body, copy);
+    } else {
+      decode_selected(header.segment, header.count, body);
+      move_copy(copy);
+    }
+    note_positions(link.news, header.segment, header.count);
     return;
   }
   if (body.size() != copy.size_bytes()) {
@@ -109,6 +115,17 @@ void NeighbourLink::apply_segment(std::size_t edge, const SegmentHeader& header,
   }
   device_.put(body, copy);
   link.news.add_all(header.segment);
+}
+
+// A sender has every segment once, in their order; the device adds all of them together.
+void NeighbourLink::hear_payload(const SegmentHeader& header, std::span<const std::byte> body, std::span<float> copy) {
+  if (!heard_.empty() && copy.data() < heard_.back().copy.data() + heard_.back().copy.size())
+    throw CommunicationError("parameter '" + layout_[header.segment].name + "' is behind one that comes after it");
+  const bool all = header.count == copy.size();
+  const std::size_t index_bytes =
+      all ? 0 : sparsifier_.codec->decode_positions(body, header.count, copy.size(), indices_);
+  heard_.push_back({.copy = copy, .count = header.count, .bytes = body.subspan(index_bytes)});
+  if (!all) heard_positions_.insert(heard_positions_.end(), indices_.begin(), indices_.end());
 }
 
 }  // namespace hearsay

@@ -19,6 +19,21 @@ void write_header(std::span<std::byte> body, const SegmentHeader& header) {
   std::memcpy(body.data() - sizeof header, &header, sizeof header);
 }
 
+/// Appends what `encode` writes into at most `room` bytes.
+template <class Encode>
+std::span<const std::byte> append_encoded(OutgoingPacket& packet, SegmentHeader header, std::size_t room,
+                                          const Encode& encode) {
+  auto body = append_body(packet.bytes, room);
+  const EncodedSize size = encode(body);
+  body = body.first(size.total());
+  packet.bytes.resize(packet.bytes.size() - room + body.size());
+  header.bytes = body.size();
+  write_header(body, header);
+  packet.records.push_back(
+      {.segment = header.segment, .payload_bytes = size.payload_bytes, .index_bytes = size.index_bytes});
+  return body;
+}
+
 /// into ← into or more, flag by flag.
 void join(std::span<std::uint8_t> into, std::span<const std::uint8_t> more) {
   for (std::size_t s = 0; s < into.size(); ++s) into[s] = static_cast<std::uint8_t>(into[s] | more[s]);
@@ -144,7 +159,7 @@ void NeighbourLink::make_room(OutgoingPacket& packet, std::size_t bytes) {
 SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> segments, FloatBlock* own_copy,
                                    const EdgeGains& gains) {
   auto packet = pool_.lend();
-  const double density = changes_ ? sparsifier_.density(context_.iterations_per_epoch.epoch(k)) : 1.0;
+  const double density = changes_ || quantiser_ ? sparsifier_.density(context_.iterations_per_epoch.epoch(k)) : 1.0;
   make_room(*packet, bound(segments));
   // Changes that are counted in steps: only those that have left the dead zone; none while the step is not known.
   const auto rule = step_rule_of(sparsifier_);
@@ -158,18 +173,28 @@ SharedPacket NeighbourLink::encode(Iteration k, std::span<const std::uint8_t> se
       sent_.add_all(s);
       append_whole(*packet, s, own_copy, gains.bits(s));
     } else if (!rule || zone > 0.0F) {
-      changes_->begin(s, context_.replica.values.segment(segment), own_copy->segment(segment),
-                      kept_count(density, segment.length), zone);
+      const auto x = context_.replica.values.segment(segment), copy = own_copy->segment(segment);
+      const std::size_t kept = kept_count(density, segment.length);
+      if (quantiser_)
+        quantiser_->begin(s, x, copy, kept);
+      else
+        changes_->begin(s, x, copy, kept, zone);
       selected.push_back(s);
     }
   }
+  if (quantiser_) quantiser_->launch();
   if (changes_) changes_->launch();
   device_.wait();
   std::size_t bodies = packet->records.size();
   if (rule) {
     bodies += append_events(*packet, selected, *own_copy, gains) ? 1 : 0;
   } else {
-    for (const SegmentId s : selected) append_selected(*packet, s, *own_copy, gains.bits(s));
+    for (const SegmentId s : selected) {
+      if (quantiser_)
+        append_quantised(*packet, s, gains.bits(s));
+      else
+        append_selected(*packet, s, *own_copy, gains.bits(s));
+    }
     bodies += selected.size();
   }
   seal_packet(packet->bytes, context_.neighbourhood.rank, k, static_cast<std::uint32_t>(bodies),
@@ -193,20 +218,31 @@ void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, FloatBl
   const Codec& codec = *sparsifier_.codec;
   const std::size_t n = layout_[s].length;
   changes_->take(s, indices_, values_);
-  const std::size_t room = codec.bound(indices_.size(), n);
-  auto body = append_body(packet.bytes, room);
-  const EncodedSize size = codec.encode(indices_, values_, n, row_ends_[s], body);
-  body = body.first(size.total());
-  packet.bytes.resize(packet.bytes.size() - room + body.size());
-  write_header(body, {.segment = s,
-                      .count = static_cast<std::uint32_t>(indices_.size()),
-                      .bytes = body.size(),
-                      .gain = gain,
-                      .kind = body_of(sparsifier_, n)});
-  packet.records.push_back({.segment = s, .payload_bytes = size.payload_bytes, .index_bytes = size.index_bytes});
+  const auto body =
+      append_encoded(packet, header_of(s, indices_.size(), gain), codec.bound(indices_.size(), n),
+                     [&](std::span<std::byte> out) { return codec.encode(indices_, values_, n, row_ends_[s], out); });
   if (!codec.exact()) decode_selected(s, indices_.size(), body);  // what the receiver will read
   move_copy(own_copy.segment(layout_[s]));
-  note_positions(sent_, s);
+  note_positions(sent_, s, indices_.size());
+}
+
+// The same where the device has written the values, and has moved the copy.
+void NeighbourLink::append_quantised(OutgoingPacket& packet, SegmentId s, std::uint64_t gain) {
+  const Codec& codec = *sparsifier_.codec;
+  const std::size_t n = layout_[s].length;
+  const auto payload = quantiser_->take(s, indices_);
+  const std::size_t count = indices_.empty() ? n : indices_.size();
+  append_encoded(packet, header_of(s, count, gain), codec.bound(count, n),
+                 [&](std::span<std::byte> out) { return codec.encode_positions(indices_, count, n, payload, out); });
+  note_positions(sent_, s, count);
+}
+
+SegmentHeader NeighbourLink::header_of(SegmentId s, std::size_t count, std::uint64_t gain) const {
+  return {.segment = s,
+          .count = static_cast<std::uint32_t>(count),
+          .bytes = 0,
+          .gain = gain,
+          .kind = body_of(sparsifier_, layout_[s].length)};
 }
 
 void NeighbourLink::note_sent(std::size_t edge, std::span<const std::uint8_t> segments) {

@@ -58,15 +58,36 @@ TEST_CASE("eventgrad: the norms, and what fired") {
   CHECK(silent.bytes == norms());
 }
 
-TEST_CASE("whole segments in 8 bits: the changes out, back into the own copy and in at two neighbours, no positions") {
-  const std::uint64_t block = reference::small_layout().size() * sizeof(float);
+/// Both ways for what is written on a device or added there: what it is told of each segment; of what is written a word
+/// comes back.
+std::uint64_t told_of_codes() {
+  return reference::small_layout().count() * (3 * sizeof(device::CodedRun) + sizeof(std::uint32_t));
+}
+
+TEST_CASE("whole segments in 8 bits: their bytes out, and in at two neighbours, no values and no positions") {
+  const Layout layout = reference::small_layout();
+  const std::uint64_t payload = layout.size() + layout.count() * sizeof(float);
   for (const std::string selector : {"{name: dense}", "{name: topk, density: 1}"}) {
     CAPTURE(selector);
     const Crossed crossed =
         train(ring + eventgrad("{name: difference, gamma: 0.3}") +
               "trigger: {name: always}\nsparsify: {selector: " + selector + ", quantiser: {name: int8}}\n");
-    CHECK(crossed.bytes == norms() + ranks * iterations * 4 * block);
+    CHECK(crossed.bytes == norms() + ranks * iterations * (3 * payload + told_of_codes()));
   }
+}
+
+TEST_CASE("a tenth of the values in 2 bits: as many positions, and their bytes") {
+  const Crossed crossed = train(ring + eventgrad("{name: difference, gamma: 0.3}") +
+                                "trigger: {name: always}\nsparsify: {selector: {name: topk, density: 0.1}, quantiser: "
+                                "{name: two_bit}}\n");
+  std::uint64_t of_packet = told_of_codes();
+  const Layout layout = reference::small_layout();
+  for (const Segment& s : layout.segments()) {
+    const std::uint64_t k = kept_count(0.1, s.length);
+    const std::uint64_t positions = k == s.length ? 0 : k * sizeof(std::uint32_t);
+    of_packet += 3 * (positions + 2 * sizeof(float) + (2 * k + 7) / 8);
+  }
+  CHECK(crossed.bytes == norms() + ranks * iterations * of_packet);
 }
 
 TEST_CASE(
