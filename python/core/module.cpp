@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 #include <hearsay_version.hpp>
 
+#include <cstdio>
 #include <optional>
 
 #include "base/error.hpp"
@@ -14,6 +15,7 @@
 #include "python/core/places.hpp"
 #include "python/core/store.hpp"
 #include "runtime/job/start.hpp"
+#include "runtime/job/start_watch.hpp"
 #include "runtime/mpi/environment.hpp"
 
 namespace hearsay::python {
@@ -97,6 +99,10 @@ void translate(const char* name) {
   py::register_exception_translator([](std::exception_ptr thrown) { translated<Error>(thrown, python_name); });
 }
 
+void say_that_it_ends(const std::string& words) {
+  if (!words.empty()) std::fprintf(stderr, "hearsay: %s\n", words.c_str());
+}
+
 /// Never ended by Python itself: a forked child that ends must not end its parent's job.
 using JobPointer = std::unique_ptr<Job, py::nodelete>;
 
@@ -109,6 +115,9 @@ void add_process(py::module_& m) {
     const StartOptions options{.build = std::string(full_version), .idle = heed_signals};
     return JobPointer(come_to(job, *plan, common_hash(*plan, replica->layout, buffers), options).release());
   });
+  py::class_<StartWatch>(m, "StartWatch")
+      .def(py::init([] { return std::make_unique<StartWatch>(say_that_it_ends); }))
+      .def("end", &StartWatch::end, Unlocked());
   py::class_<Job, JobPointer>(m, "Job")
       .def(py::init([](std::optional<int> communicator, const py::object& store) {
              const py::gil_scoped_release unlocked;

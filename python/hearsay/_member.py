@@ -15,7 +15,7 @@ import numpy as np
 from hearsay_analysis.text import shown
 
 from . import _blocks, _core, _cores, _graphs, _rates, _sharing, _watch
-from ._process import place_of, process
+from ._process import place_of, process, watching_start
 from ._summary import Summary
 from .errors import ConfigError, DataError, DivergenceError, RankDied
 
@@ -690,6 +690,7 @@ def _applied(optimizer):
     return getattr(step, "applies", step)  # that of hearsay.wrap is more than the update
 
 
+@watching_start()
 def join(
     config: Union[str, "os.PathLike[str]", Mapping[str, Any]],
     model: Any,

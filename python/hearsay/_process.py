@@ -375,6 +375,16 @@ def place_of(trace):
 process = _Process()
 
 
+@contextmanager
+def watching_start():
+    """Meanwhile a rank that dies ends the job, where the launcher would leave the others waiting for it."""
+    watch = _core.StartWatch()
+    try:
+        yield
+    finally:
+        watch.end()
+
+
 def rank() -> int:
     """This process's number among those that the launcher has started, from 0; 0 where there is no launcher.
 
