@@ -85,10 +85,10 @@ def join(words: List[str]) -> NoReturn:
     if len(words) < 2 or words[1].startswith("-"):
         raise ConfigError("which job is to be joined, and by which program? launch --join JOB PROGRAM, see --help")
     job, program = words[0], words[1:]
-    python = [sys.executable] if program[0].endswith(".py") else []
+    line = [*([sys.executable] if program[0].endswith(".py") else []), *program]
     os.environ.pop(_core.rank_process_variable, None)
     try:
-        os.execvpe([*python, *program][0], [*python, *program], {"OMP_NUM_THREADS": "1", **os.environ, JOB_TO_JOIN: job})
+        os.execvpe(line[0], line, {"OMP_NUM_THREADS": "1", **os.environ, JOB_TO_JOIN: job})
     except OSError as error:
         raise ConfigError(f"'{program[0]}' cannot be started: {error.strerror}") from None
 

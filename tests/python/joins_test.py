@@ -12,8 +12,8 @@ import time
 import numpy as np
 from support import ENVIRONMENT, LONGEST_S, JobCase, needs_torch, unittest
 
-# The loop goes on until there is a file "enough", which all ranks see after the same step. Then gradients are 0, and the
-# mean of all models stays what it is.
+# The loop goes on until there is a file "enough", which all ranks see after the same step. Then gradients are 0, and
+# the mean of all models stays what it is.
 LOOP = """
     import json, os, sys, time
     import numpy as np, hearsay
