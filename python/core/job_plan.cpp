@@ -33,11 +33,11 @@ void leave_to_the_loop(Config& root) {
     root.note("model, data, optimizer and training are the loop's own business in Python: it does not use " + aside);
 }
 
-/// Whether the job goes on without ranks that die is the one thing in `train` that a loop does not do itself.
+/// Whether the job goes on without ranks that die, and with others, is what a loop does not do itself of `train`.
 OnFailure read_deaths(Config& root, const ExchangePlan& exchange) {
   Config train = root.section("train");
-  if (!train.has("on_failure")) return {};
-  return read_going_on(train, exchange);
+  if (!train.has("on_failure") && !train.has("joins")) return {};
+  return read_without_spares(train, exchange);
 }
 
 }  // namespace

@@ -142,12 +142,14 @@ Meetings::Meetings(const Job& job)
     : communicator_(job.communicator([this] { idle_(); })),
       transport_(job.transport()),
       words_(transport_->open_memory(
-          2 * static_cast<std::size_t>(job.ranks()) * sizeof(std::uint64_t),
+          2 * static_cast<std::size_t>(transport_->ranks()) * sizeof(std::uint64_t),
           // Deaths are the business of the members' windows; here a flush waits for nobody who may be dead.
           {.haste = job.outlives_a_rank() ? Haste::nobody_waits : Haste::somebody_waits})),
+      everybody_(static_cast<std::size_t>(transport_->ranks())),
       ranks_(static_cast<std::size_t>(job.ranks())),
-      told_(ranks_.size()),
+      told_(everybody_.size()),
       own_(static_cast<std::size_t>(job.rank())) {
+  std::iota(everybody_.begin(), everybody_.end(), 0);
   std::iota(ranks_.begin(), ranks_.end(), 0);
 }
 
@@ -168,8 +170,8 @@ void Meetings::keep(std::vector<int> ranks, std::uint64_t attempt) {
 }
 
 /// The own word is the last one: from then on this rank looks.
-void Meetings::tell(std::uint64_t word, std::size_t at, const Waiting& waiting) {
-  for (const int target : ranks_) {
+void Meetings::tell(std::uint64_t word, std::size_t at, const std::vector<int>& ranks, const Waiting& waiting) {
+  for (const int target : ranks) {
     if (target == static_cast<int>(own_) || waiting.is_dead(target)) continue;
     std::uint64_t& kept = told_[static_cast<std::size_t>(target)] = word;
     words_.store(kept, target, at * sizeof word);
@@ -182,7 +184,13 @@ void Meetings::tell(std::uint64_t word, std::size_t at, const Waiting& waiting) 
 }
 
 void Meetings::come(Presence here, const Waiting& waiting) {
-  tell(Word{here, static_cast<std::uint16_t>(met_ + 1)}.packed(), own_, waiting);
+  tell(Word{here, static_cast<std::uint16_t>(met_ + 1)}.packed(), own_, ranks_, waiting);
+}
+
+void Meetings::take_up(const Progress& progress) {
+  agreed_ = progress.calls;
+  met_ = progress.meetings;
+  begun_ = false;
 }
 
 // All words are written before the barrier lets anybody go on, so those that have met elsewhere are seen by all.
@@ -203,12 +211,13 @@ void Meetings::agree(const Waiting& waiting, std::function<void()> idle) {
   agree_after_others(waiting);
 }
 
-/// The meetings of the call are as many as others have counted: this rank may have begun it again.
+/// The meetings of the call are as many as others have counted: this rank may have begun it again. Who has just come
+/// later hears of it, too: it may have been to take part.
 void Meetings::agree_after_others(const Waiting& waiting) {
   met_ = newest_agreement().meetings;
   ++agreed_;
   begun_ = false;
-  tell(Agreement{agreed_, met_}.packed(), told_.size() + own_, waiting);
+  tell(Agreement{agreed_, met_}.packed(), told_.size() + own_, everybody_, waiting);
 }
 
 Meetings::Agreement Meetings::newest_agreement() const {

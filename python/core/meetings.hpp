@@ -63,7 +63,13 @@ struct Waiting {
 /// they make. Communicates, but for what says something else.
 class Meetings {
  public:
-  /// Collective.
+  /// How far the ranks are together.
+  struct Progress {
+    std::uint64_t calls = 0;     ///< that they have agreed on
+    std::uint64_t meetings = 0;  ///< until then
+  };
+
+  /// Collective. Those who have started together meet, until `keep` says otherwise.
   explicit Meetings(const Job& job);
 
   /// From now on only these ranks meet, ascending: the others are dead. The call that has not been agreed on begins
@@ -73,6 +79,10 @@ class Meetings {
   void give_up() { begun_ = false; }
   /// This rank enters a call, or is in a step and will not enter what others are in. Does not wait for others to come.
   void come(Presence here, const Waiting& waiting = {});
+  /// Between two calls. Any thread; it only reads memory.
+  Progress progress() const { return {.calls = agreed_, .meetings = met_}; }
+  /// This rank has come later, and is as far as the others.
+  void take_up(const Progress& progress);
   /// Collective, after `come`: returns when every rank is in the same call of the same member; throws RankLeft where
   /// that cannot be. `idle` runs while this rank waits; it looks at `contradiction` and throws, too.
   void meet(std::function<void()> idle);
@@ -98,12 +108,13 @@ class Meetings {
   Agreement newest_agreement() const;
   Word word_of(int rank) const;
   std::uint64_t load(std::size_t at) const;
-  void tell(std::uint64_t word, std::size_t at, const Waiting& waiting);
+  void tell(std::uint64_t word, std::size_t at, const std::vector<int>& ranks, const Waiting& waiting);
 
   std::function<void()> idle_;
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<Transport> transport_;
   RemoteMemory& words_;
+  std::vector<int> everybody_;       // those included who may come later
   std::vector<int> ranks_;           // that meet
   std::vector<std::uint64_t> told_;  // to each rank: must stay until it has arrived
   const std::size_t own_;

@@ -25,11 +25,13 @@ Member::Member(const Job& job, const std::shared_ptr<Meetings>& meetings, std::s
       epoch_length_(program.iterations_per_epoch),
       interruption_(program.signals),
       job_(job),
+      told_(program.told),
       communicator_(job.communicator([this] { together_.while_waiting(); })),
       place_{.meetings = meetings, .member = meetings->next_member(), .lockstep = plan_->in_step()},
-      participant_(job.transport(), (require_same_job(program.buffers), plan_->topology(communicator_->size())),
-                   *plan_->exchange, *replica_, participant_options()),
-      together_(participant_, *communicator_, place_),
+      newcomers_(job, participant_, *meetings, plan_->on_failure.joins > 0),
+      participant_(job.transport(), (require_same_job(program.buffers), plan_->topology(vertices())), *plan_->exchange,
+                   *replica_, participant_options()),
+      together_(participant_, *communicator_, place_, newcomers_),
       ready_(replica_->layout.count()),
       learning_rate_(unknown),
       consensus_distance_(unknown) {
@@ -38,22 +40,32 @@ Member::Member(const Job& job, const std::shared_ptr<Meetings>& meetings, std::s
     std::fprintf(stderr, "hearsay: %swarning: %s\n", who.c_str(), words.c_str());
   });
   diary_->hold(folder_);
+  if (told_) return;
   participant_.communication().run([this] { diary_->begin(*communicator_); });
   diary_->open();
   diary_->watch();
 }
 
+void Member::begin_at(Iteration steps) {
+  place_.done = began_at_ = steps;
+  diary_->open();
+  diary_->watch();
+}
+
 ParticipantOptions Member::participant_options() {
-  const bool go_on = job_.ranks() > 1 && job_.outlives_a_rank();
+  const bool go_on = (job_.ranks() > 1 || plan_->on_failure.joins > 0) && job_.outlives_a_rank();
   return {.iterations_per_epoch = epoch_length_,
+          .start_from_rank_0 = !told_,
           .failure_timeout = go_on ? plan_->on_failure.going_on() : std::chrono::nanoseconds{0},
+          .spares = plan_->on_failure.joins,
+          .vacant = plan_->on_failure.vacant,
+          .others_began = told_ ? std::optional(told_->clocks_began) : std::nullopt,
           .interrupted = [this] { return interruption_.come() || place_.departed(); }};
 }
 
-/// Names and shapes, a line each.
-std::string Member::segments() const {
+std::string text_of(const Layout& layout) {
   std::string text;
-  for (const Segment& s : replica_->layout.segments()) {
+  for (const Segment& s : layout.segments()) {
     text += s.name;
     for (const std::int64_t n : s.shape) text += ' ' + std::to_string(n);
     text += '\n';
@@ -61,14 +73,20 @@ std::string Member::segments() const {
   return text;
 }
 
-/// Before anything is changed: what does not fit leaves no run folder. Runs `idle` of no participant yet.
+/// Before anything is changed: what does not fit leaves no run folder. Runs `idle` of no participant yet. Who comes
+/// later was asked at the door.
 void Member::require_same_job(const std::string& buffers) {
-  static_cast<void>(plan_->topology(communicator_->size()));
+  static_cast<void>(plan_->topology(vertices()));
   const auto before = job_.communicator();
+  if (told_) {
+    run_id_ = told_->run_id;
+    folder_ = std::make_shared<RunFolder>(RunFolder::shared(plan_->report.directory, run_id_));
+    return;
+  }
   if (const std::string others = ranks_that_differ(*before, plan_->yaml); !others.empty())
     throw ConfigError("the configuration of rank " + others +
                       " differs from that of rank 0; give all ranks the same file or dictionary");
-  if (const std::string others = ranks_that_differ(*before, segments()); !others.empty())
+  if (const std::string others = ranks_that_differ(*before, text_of(replica_->layout)); !others.empty())
     throw ConfigError("the parameters of rank " + others +
                       " have other names or shapes than those of rank 0; make the same model on every rank");
   if (const std::string others = ranks_that_differ(*before, buffers); !others.empty())
@@ -119,15 +137,27 @@ void Member::start() {
   Ledger& ledger = participant_.ledger();
   if (first_ == TimePoint{}) {
     first_ = last_ = ledger.now();
+    if (told_) first_ -= std::chrono::system_clock::now() - told_->training_began;
     diary_->start_clock();
+    tell_where_it_begins();
   }
   std::ranges::fill(ready_, std::uint8_t{0});
   handed_on_ = ready_.size();
   place_.in_step = true;
   if (Trace* trace = diary_->trace()) trace->iteration(place_.done);
-  participant_.start(place_.done);
+  participant_.start(own_steps());
   phase_start_ = ledger.now();
   charged_before_ = ledger.charged();
+}
+
+/// Training has begun: those who come later are let in.
+void Member::tell_where_it_begins() {
+  LateMembers* const late = job_.late_members();
+  if (late == nullptr || plan_->on_failure.joins == 0) return;
+  const auto now = std::chrono::system_clock::now();
+  const Beginning here{
+      .run_id = run_id_, .training_began = now, .clocks_began = now - participant_.ledger().since_start()};
+  late->welcome(told_.value_or(here).packed());
 }
 
 // Handed on from the last segment to the first on every rank, whatever the order in which a rank's backward pass has
@@ -156,7 +186,7 @@ void Member::finish(std::optional<double> learning_rate) {
   if (participant_.exchange().capabilities().layer_wise)
     while (handed_on_ > 0) participant_.gradient_ready(static_cast<SegmentId>(--handed_on_));
   learning_rate_ = learning_rate.value_or(unknown);
-  participant_.finish(place_.done);
+  participant_.finish(own_steps());
   phase_start_ = ledger.now();
   charged_before_ = ledger.charged();
 }
@@ -166,7 +196,7 @@ void Member::stepped(double loss) {
   Ledger& ledger = participant_.ledger();
   ledger.spend({.phase = Phase::optimizer, .from = phase_start_, .to = ledger.now()},
                ledger.charged() - charged_before_);
-  participant_.stepped(place_.done);
+  participant_.stepped(own_steps());
   participant_.finite().require_so_far();
   place_.in_step = false;
   ++place_.done;
@@ -179,7 +209,7 @@ std::uint64_t Member::replica_hash() const { return hearsay::replica_hash(replic
 
 std::size_t Member::memory_bytes() const {
   const std::size_t neighbours = participant_.edges().neighbourhood().neighbours.size();
-  return window_bytes(*plan_->exchange, replica_->layout, neighbours, ranks()) +
+  return window_bytes(*plan_->exchange, replica_->layout, neighbours, ranks(), plan_->on_failure.joins) +
          plan_->exchange->kept_bytes(replica_->layout, neighbours, ranks());
 }
 

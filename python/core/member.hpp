@@ -12,6 +12,7 @@
 #include "python/core/interruption.hpp"
 #include "python/core/together.hpp"
 #include "runtime/exchange/participant.hpp"
+#include "runtime/failure/beginning.hpp"
 #include "runtime/failure/on_failure.hpp"
 #include "runtime/report/diary.hpp"
 #include "runtime/transport/job.hpp"
@@ -49,10 +50,14 @@ struct Program {
   std::string command;
   std::map<std::string, std::string> versions;
   Iteration iterations_per_epoch = 1;
-  Iteration iterations = 0;    ///< of the whole run; 0: not known
-  std::vector<int> signals{};  ///< beside SIGINT and SIGTERM, after which it does not go on
-  std::string buffers;         ///< of the model, what is not trained: the same on all ranks, a line each
+  Iteration iterations = 0;         ///< of the whole run; 0: not known
+  std::vector<int> signals{};       ///< beside SIGINT and SIGTERM, after which it does not go on
+  std::string buffers;              ///< of the model, what is not trained: the same on all ranks, a line each
+  std::optional<Beginning> told{};  ///< where this process has come to a job that trains
 };
+
+/// Names and shapes, a line each.
+std::string text_of(const Layout& layout);
 
 /// What this rank has found out about the averaged model and its own, by one metric.
 struct Score {
@@ -81,6 +86,10 @@ class Member {
   void stepped(double loss);
 
   Together& together() { return together_; }
+  /// Who comes later.
+  Newcomers& newcomers() { return newcomers_; }
+  /// A process that has come later begins its loop here.
+  void begin_at(Iteration steps);
   /// Why a wait was interrupted, if a rank that left is why.
   std::optional<std::string> departed() const { return place_.departed(); }
   /// Where ranks may die without the job (train.on_failure: continue).
@@ -127,7 +136,6 @@ class Member {
   void forget_signal() { interruption_.forget(); }
 
  private:
-  std::string segments() const;
   void require_same_job(const std::string& buffers);
   void make_run_folder(Communicator& before);
   RunDescription description(const Program& program) const;
@@ -144,14 +152,20 @@ class Member {
   void note_steps_of_all(Summary& summary);
   std::string shared_with_all(std::string text);
   ParticipantOptions participant_options();
+  void tell_where_it_begins();
+  int vertices() const { return plan_->on_failure.ranks(job_.ranks()); }
+  /// Steps that this process has made itself.
+  Iteration own_steps() const { return place_.done - began_at_; }
 
   std::shared_ptr<const JobPlan> plan_;
   std::shared_ptr<Parameters> replica_;
   EpochLength epoch_length_;  // the exchange's, too
   Interruption interruption_;
   const Job& job_;
+  const std::optional<Beginning> told_;
   std::unique_ptr<Communicator> communicator_;
-  LoopPlace place_;                    // the participant's, too
+  LoopPlace place_;  // the participant's, too
+  Newcomers newcomers_;
   std::shared_ptr<RunFolder> folder_;  // rank 0's, and where ranks may die everybody's
   std::string run_id_;
   std::optional<Diary> diary_;
@@ -163,6 +177,7 @@ class Member {
   std::chrono::nanoseconds charged_before_{};  // to other phases, when this one began
   double learning_rate_, consensus_distance_;
   std::vector<RunQuality> qualities_;  // of the last evaluation
+  Iteration began_at_ = 0;             // steps of others before this process came
 };
 
 }  // namespace hearsay::python

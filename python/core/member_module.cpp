@@ -8,6 +8,7 @@
 
 #include "python/core/member.hpp"
 #include "python/core/module.hpp"
+#include "python/core/places.hpp"
 
 namespace hearsay::python {
 namespace {
@@ -28,14 +29,18 @@ StepResponse response(const Step& step) {
 /// Meetings that Python never destroys by itself, as a member.
 class MeetingsHandle {
  public:
-  explicit MeetingsHandle(Job& job) {
-    assemble(job, [] {
+  MeetingsHandle(Job& job, const JobPlan& plan, const Parameters& replica, const std::string& buffers) {
+    const auto idle = [] {
       const py::gil_scoped_acquire locked;
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    });
+    };
+    if (job.late_members() == nullptr || !job.late_members()->is_late()) assemble(job, idle);
+    told_ = open_places(job, plan, common_hash(plan, replica.layout, buffers), idle);
     meetings_ = new std::shared_ptr(std::make_shared<Meetings>(job));
   }
   const std::shared_ptr<Meetings>& operator*() const { return *meetings_; }
+  /// Where this process has come to a job that trains: what it was told.
+  const std::optional<Beginning>& told() const { return told_; }
   /// While no member meets there. Called with the interpreter's lock.
   void meet(const std::string& call) {
     (*meetings_)->come({.call = call_named(call)});
@@ -49,6 +54,7 @@ class MeetingsHandle {
 
  private:
   std::shared_ptr<Meetings>* meetings_ = nullptr;
+  std::optional<Beginning> told_;
 };
 
 /// A member that Python never destroys by itself: its window is closed by all ranks together, or not at all. In a
@@ -127,6 +133,10 @@ py::dict counts_of(MemberHandle& h) {
   return counts;
 }
 
+std::span<std::byte> bytes_of(py::array_t<std::uint8_t, py::array::c_style>& array) {
+  return std::as_writable_bytes(std::span(array.mutable_data(), static_cast<std::size_t>(array.size())));
+}
+
 using MemberClass = py::class_<MemberHandle>;
 
 void define_start(MemberClass& member) {
@@ -139,7 +149,8 @@ void define_start(MemberClass& member) {
                         .iterations_per_epoch = iterations_per_epoch,
                         .iterations = iterations,
                         .signals = std::move(signals),
-                        .buffers = std::move(buffers)};
+                        .buffers = std::move(buffers),
+                        .told = meetings.told()};
         return joined(job, meetings, std::move(plan), std::move(replica), std::move(program));
       }),
       py::arg("job"), py::arg("meetings"), py::arg("plan"), py::arg("replica"), py::kw_only(), py::arg("command"),
@@ -196,9 +207,7 @@ void define_meetings(MemberClass& member) {
            })
       .def("broadcast",
            [](MemberHandle& h, py::array_t<std::uint8_t, py::array::c_style> bytes) {
-             const auto span =
-                 std::as_writable_bytes(std::span(bytes.mutable_data(), static_cast<std::size_t>(bytes.size())));
-             waiting(h, [&](Member& m_) { m_.together().broadcast(span); });
+             waiting(h, [&](Member& m_) { m_.together().broadcast(bytes_of(bytes)); });
            })
       .def("average",
            [](MemberHandle& h, py::array_t<double, py::array::c_style> more) {
@@ -222,6 +231,36 @@ void define_meetings(MemberClass& member) {
                found.emplace_back(quality.mean_model, quality.rank_worst, quality.rank_mean);
              return found;
            });
+}
+
+/// Who comes later, and whom the first rank lets in.
+void define_newcomers(MemberClass& member) {
+  using Bytes = py::array_t<std::uint8_t, py::array::c_style>;
+  member.def("newcomers", [](MemberHandle& h) { return (*h).newcomers().waiting(); })
+      .def("let_in",
+           [](MemberHandle& h, int newcomer, std::int64_t epochs) {
+             waiting(h, [&](Member& m_) {
+               m_.newcomers().let_in(newcomer,
+                                     {.calls = m_.together().progress(), .steps = m_.steps(), .epochs = epochs});
+             });
+           })
+      .def("send", [](MemberHandle& h, int newcomer,
+                      Bytes bytes) { waiting(h, [&](Member& m_) { m_.newcomers().send(newcomer, bytes_of(bytes)); }); })
+      .def("take_vertex",
+           [](MemberHandle& h) { waiting(h, [](Member& m_) { m_.newcomers().take_vertex(*m_.plan().exchange); }); })
+      .def("await_admission",
+           [](MemberHandle& h) {
+             const Admission told = waiting(h, [](Member& m_) { return m_.newcomers().await_admission(); });
+             return std::tuple(told.calls.calls, told.calls.meetings, told.steps, told.epochs);
+           })
+      .def("receive", [](MemberHandle& h,
+                         Bytes bytes) { waiting(h, [&](Member& m_) { m_.newcomers().receive(bytes_of(bytes)); }); })
+      .def("enter", [](MemberHandle& h, std::uint64_t calls, std::uint64_t meetings, Iteration steps) {
+        waiting(h, [&](Member& m_) {
+          m_.begin_at(steps);
+          m_.newcomers().enter({.calls = {.calls = calls, .meetings = meetings}, .steps = steps});
+        });
+      });
 }
 
 void define_state(MemberClass& member) {
@@ -268,7 +307,11 @@ void define_facts(MemberClass& member) {
 
 void add_meetings(py::module_& m) {
   py::class_<MeetingsHandle>(m, "Meetings")
-      .def(py::init<Job&>(), py::arg("job"), Unlocked())
+      .def(py::init([](Job& job, const std::shared_ptr<const JobPlan>& plan, const std::shared_ptr<Parameters>& replica,
+                       const std::string& buffers) {
+             return std::make_unique<MeetingsHandle>(job, *plan, *replica, buffers);
+           }),
+           py::arg("job"), py::arg("plan"), py::arg("replica"), py::arg("buffers"), Unlocked())
       .def("meet", &MeetingsHandle::meet)
       .def("close", &MeetingsHandle::close, Unlocked());
 }
@@ -281,6 +324,7 @@ void add_member(py::module_& m) {
   define_start(member);
   define_loop(member);
   define_meetings(member);
+  define_newcomers(member);
   define_state(member);
   define_end(member);
   define_facts(member);

@@ -5,14 +5,17 @@
 #include <pybind11/stl.h>
 #include <hearsay_version.hpp>
 
+#include <cstdio>
 #include <optional>
 
 #include "base/error.hpp"
 #include "base/launchers.hpp"
 #include "base/text/foreign_text.hpp"
 #include "python/core/member.hpp"
+#include "python/core/places.hpp"
 #include "python/core/store.hpp"
 #include "runtime/job/start.hpp"
+#include "runtime/job/start_watch.hpp"
 #include "runtime/mpi/environment.hpp"
 
 namespace hearsay::python {
@@ -44,6 +47,11 @@ std::shared_ptr<const JobPlan> read_plan(const std::optional<std::string>& file,
   return std::make_shared<const JobPlan>(std::move(config), model_name, data_name);
 }
 
+void heed_signals() {
+  const py::gil_scoped_acquire locked;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
 /// The job of this process; or, of MPI's, that of the ranks of a communicator. `store` makes another place to meet of
 /// a job's name, or None.
 std::unique_ptr<Job> job_of(std::optional<int> communicator, const py::object& store) {
@@ -52,11 +60,8 @@ std::unique_ptr<Job> job_of(std::optional<int> communicator, const py::object& s
     py::object made = store.is_none() ? py::none() : store(job);
     return made.is_none() ? nullptr : std::make_unique<Store>(std::move(made));
   };
-  const auto idle = [] {
-    const py::gil_scoped_acquire locked;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-  };
-  if (!communicator) return start_job({.build = std::string(full_version), .elsewhere = elsewhere, .idle = idle});
+  if (!communicator)
+    return start_job({.build = std::string(full_version), .elsewhere = elsewhere, .idle = heed_signals});
   return std::make_unique<mpi::Environment>(mpi::CommunicatorHandle::from_fortran(*communicator));
 }
 
@@ -94,14 +99,29 @@ void translate(const char* name) {
   py::register_exception_translator([](std::exception_ptr thrown) { translated<Error>(thrown, python_name); });
 }
 
+void say_that_it_ends(const std::string& words) {
+  if (!words.empty()) std::fprintf(stderr, "hearsay: %s\n", words.c_str());
+}
+
+/// Never ended by Python itself: a forked child that ends must not end its parent's job.
+using JobPointer = std::unique_ptr<Job, py::nodelete>;
+
 /// The job that this process belongs to.
 void add_process(py::module_& m) {
   m.attr("rank_process_variable") = rank_process_variable;
-  // Never ended by Python itself: a forked child that ends must not end its parent's job.
-  py::class_<Job, std::unique_ptr<Job, py::nodelete>>(m, "Job")
+  m.def("come_to", [](const std::string& job, const std::shared_ptr<const JobPlan>& plan,
+                      const std::shared_ptr<Parameters>& replica, const std::string& buffers) {
+    const py::gil_scoped_release unlocked;
+    const StartOptions options{.build = std::string(full_version), .idle = heed_signals};
+    return JobPointer(come_to(job, *plan, common_hash(*plan, replica->layout, buffers), options).release());
+  });
+  py::class_<StartWatch>(m, "StartWatch")
+      .def(py::init([] { return std::make_unique<StartWatch>(say_that_it_ends); }))
+      .def("end", &StartWatch::end, Unlocked());
+  py::class_<Job, JobPointer>(m, "Job")
       .def(py::init([](std::optional<int> communicator, const py::object& store) {
              const py::gil_scoped_release unlocked;
-             return std::unique_ptr<Job, py::nodelete>(job_of(communicator, store).release());
+             return JobPointer(job_of(communicator, store).release());
            }),
            py::arg("communicator") = py::none(), py::arg("store") = py::none())
       .def(
@@ -154,6 +174,7 @@ PYBIND11_MODULE(_core, m) {
       .def_property_readonly("every_iterations", [](const JobPlan& plan) { return plan.report.every_iterations; })
       .def_property_readonly("lockstep", &JobPlan::in_step)
       .def_property_readonly("others_go_on", [](const JobPlan& plan) { return plan.on_failure.others_go_on; })
+      .def_property_readonly("others_may_come", [](const JobPlan& plan) { return plan.on_failure.joins > 0; })
       .def_property_readonly("serves", [](const JobPlan& plan) { return plan.exchange->laws().sharded; })
       .def_property_readonly("measures_steps",
                              [](const JobPlan& plan) { return plan.exchange->laws().measures_steps; });

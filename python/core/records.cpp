@@ -16,7 +16,7 @@ double Member::seconds() const { return seconds_between(first_, last_); }
 
 Progression Member::progression() const {
   const Iteration done = place_.done;
-  return {.iterations = done,
+  return {.iterations = own_steps(),
           .job_iterations = static_cast<double>(done),
           .epoch = epoch(done),
           .time_s = seconds(),
@@ -52,14 +52,16 @@ std::string Member::summary() {
   Summary summary = diary_->summary("finished", progression(), together_.is_first());
   summary.message = survivors.parts_text();
   const TimePoint now = participant_.ledger().now();
-  summary.ranks_lost = survivors.lost(survivors.began_s(first_ == TimePoint{} ? 0.0 : seconds_between(first_, now)));
+  const double began_s = survivors.began_s(first_ == TimePoint{} ? 0.0 : seconds_between(first_, now));
+  summary.ranks_lost = survivors.lost(began_s);
+  summary.ranks_joined = survivors.joined(began_s);
   summary.consensus_distance = consensus_distance_;
   for (const RunQuality& quality : qualities_) {
     summary.take(quality);
     if (quality.metric.name == loss_metric().name) summary.loss_mean_model = quality.mean_model;
   }
   const RankResult result{.times = {.wall_s = seconds(), .evaluate_s = participant_.ledger().seconds(Phase::evaluate)},
-                          .iterations = place_.done,
+                          .iterations = own_steps(),
                           .replica_hash = replica_hash(),
                           .shares = measures_of(participant_.exchange()).shares(),
                           .rank = rank()};

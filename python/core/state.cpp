@@ -15,7 +15,7 @@ void Member::state(Archive& archive) {
   };
   same("rank", std::to_string(rank()) + " of " + std::to_string(ranks()));
   same("exchange", plan_->exchange_name + ", " + std::string(schedule_name(plan_->exchange->schedule())));
-  same("parameters", segments());
+  same("parameters", text_of(replica_->layout));
   std::string around;
   for (const int neighbour : participant_.edges().neighbourhood().neighbours) around += ' ' + std::to_string(neighbour);
   same("neighbours in the graph", around);

@@ -17,12 +17,13 @@ std::optional<std::string> LoopPlace::departed() const {
   return meetings->contradiction(presence(Call::step));
 }
 
-Together::Together(Participant& participant, Communicator& communicator, LoopPlace& place)
+Together::Together(Participant& participant, Communicator& communicator, LoopPlace& place, const Newcomers& newcomers)
     : participant_(participant),
       communicator_(communicator),
       place_(place),
       meetings_(*place.meetings),
-      survivors_(participant, communicator, communicator.size()) {}
+      survivors_(participant, communicator, communicator.size(),
+                 [&newcomers](int process) { return newcomers.counts(process); }) {}
 
 void Together::serve() const { participant_.communication().serve(); }
 
@@ -79,16 +80,25 @@ void Together::meet(Call call) {
 
 void Together::agree() {
   if (!survivors_.may_die()) return;
+  has_worked_ = true;
   participant_.communication().run([&] { meetings_.agree(waiting([this] { serve(); }), [this] { while_waiting(); }); });
+  has_worked_ = false;
+}
+
+void Together::give_up() {
+  meetings_.give_up();
+  has_worked_ = false;
 }
 
 bool Together::is_done() {
   bool done = false;
   participant_.communication().run([&] {
     done = meetings_.others_have_agreed();
+    if (done && !has_worked_)
+      throw TakenForDead("the others have done this without this rank and go on without it, and it ends");
     if (done) meetings_.agree_after_others(waiting([this] { serve(); }));
   });
-  if (done) place_.in_call = false;
+  if (done) place_.in_call = has_worked_ = false;
   return done;
 }
 

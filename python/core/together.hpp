@@ -13,7 +13,8 @@
 //
 // `agree` is a barrier, so nobody passes it before everybody who took part has done the work. Who has passed it says so
 // to all. A rank that hears of a death in that moment, and meets nobody any more, finds that the others have agreed,
-// and keeps what its own work has come to.
+// and keeps what its own work has come to. A rank that has come later takes part from a call on that it was told
+// (newcomers.hpp).
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -21,6 +22,7 @@
 #include <string>
 
 #include "python/core/meetings.hpp"
+#include "python/core/newcomers.hpp"
 #include "runtime/exchange/participant.hpp"
 #include "runtime/failure/survivors.hpp"
 #include "runtime/transport/communicator.hpp"
@@ -45,7 +47,7 @@ struct LoopPlace {
 class Together {
  public:
   /// All of it must outlive it. `communicator`: its idle calls `while_waiting`.
-  Together(Participant& participant, Communicator& communicator, LoopPlace& place);
+  Together(Participant& participant, Communicator& communicator, LoopPlace& place, const Newcomers& newcomers);
 
   /// From now on operations are among those who live. Nothing where nobody may die.
   void begin();
@@ -53,9 +55,12 @@ class Together {
   void meet(Call call);
   /// Collective: the call's work is done on every rank that takes part. Nothing where nobody may die.
   void agree();
+  /// How far the ranks are together, between two calls.
+  Meetings::Progress progress() const { return meetings_.progress(); }
   /// This rank leaves the call by an exception of its own.
-  void give_up() { meetings_.give_up(); }
-  /// After RankDied: whether the others have agreed that the call is done, this rank's work being so, too.
+  void give_up();
+  /// After RankDied: whether the others have agreed that the call is done, this rank's work being so, too. Throws
+  /// TakenForDead where they have agreed without it.
   bool is_done();
 
   /// Where a rank that has left has ended a step: tells those who wait elsewhere that this rank will not come.
@@ -89,6 +94,7 @@ class Together {
   LoopPlace& place_;
   Meetings& meetings_;
   Survivors survivors_;
+  bool has_worked_ = false;  // in the call that has begun
 };
 
 }  // namespace hearsay::python

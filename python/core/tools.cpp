@@ -21,10 +21,11 @@ void add_tools(py::module_& m) {
   m.def("compare_text", &compare_text);
   m.def(
       "launch_here",
-      [](int ranks, std::vector<std::string> words, bool recover) {
-        return launch_here({.ranks = ranks, .words = std::move(words), .recover = recover});
+      [](int ranks, std::vector<std::string> words, bool recover, std::string job) {
+        return launch_here({.ranks = ranks, .words = std::move(words), .recover = recover, .job = std::move(job)});
       },
-      py::arg("ranks"), py::arg("words"), py::arg("recover"), py::call_guard<py::gil_scoped_release>());
+      py::arg("ranks"), py::arg("words"), py::arg("recover"), py::arg("job") = "",
+      py::call_guard<py::gil_scoped_release>());
   m.def("version_text", &version_text);
   py::class_<WatchedRun>(m, "WatchedRun")
       .def(py::init<std::filesystem::path>())

@@ -6,11 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
-from typing import List, Tuple
+from typing import List, NoReturn, Tuple
 
 from hearsay_analysis.text import shown
 
 from . import _core
+from ._process import JOB_TO_JOIN
 from .errors import ConfigError, DataError, Error
 
 MOST_RANKS = 1_000_000  # as base/ids.hpp
@@ -22,7 +23,8 @@ SLOTS = re.compile(r"[1-9][0-9]*|[*]|auto")
 FIRST_WORD = re.compile(r"[ \t\f\v]*([^ \t\f\v\r\n#]*)")  # of a line of a host file
 
 USAGE = """Usage: python3 -m hearsay launch [OPTIONS of mpirun] -n P PROGRAM [ARGUMENTS…]
-       python3 -m hearsay launch --without-mpi [--recover] -n P PROGRAM [ARGUMENTS…]
+       python3 -m hearsay launch --without-mpi [--recover] [--job JOB] -n P PROGRAM [ARGUMENTS…]
+       python3 -m hearsay launch --join JOB PROGRAM [ARGUMENTS…]
 
 Starts P processes of a program, as `mpirun -n P` of Open MPI does. It may run as root, there may be more processes than
 cores, and they are not tied to cores and give them away while they wait. A PROGRAM that ends in .py is run by this
@@ -30,6 +32,7 @@ Python. Each computes with one thread unless OMP_NUM_THREADS says otherwise.
 
 --without-mpi (and where there is no mpirun): the processes, all on this machine, are connected by shared memory. What
 fails ends the others after five seconds; with --recover it ends no other, for train.on_failure: continue.
+--job names the job, so that others may join it (train.joins). --join: one process that joins that job, which trains.
 
 Exit codes: 2 wrong usage, 3 the host file is missing, else that of mpirun; without MPI that of the first process that
 fails.
@@ -60,10 +63,34 @@ def parts(words: List[str]) -> Tuple[List[str], int, List[str]]:
 
 def launch_here(options: List[str], ranks: int, program: List[str]) -> int:
     """Without MPI."""
+    options, job = named(options)
     unknown = [option for option in options if option not in ("--without-mpi", "--recover")]
     if unknown:
         raise ConfigError(f"'{unknown[0]}' is an option of mpirun, which is not used here (--without-mpi)")
-    return _core.launch_here(ranks, [os.fsencode(word) for word in program], "--recover" in options)
+    return _core.launch_here(ranks, [os.fsencode(word) for word in program], "--recover" in options, job)
+
+
+def named(options: List[str]) -> Tuple[List[str], str]:
+    """Options without --job, and the job's name."""
+    if "--job" not in options:
+        return options, ""
+    at = options.index("--job")
+    if at + 1 == len(options):
+        raise ConfigError("--job: by which name may others join?")
+    return options[:at] + options[at + 2 :], options[at + 1]
+
+
+def join(words: List[str]) -> NoReturn:
+    """One process that joins a job. It replaces this one."""
+    if len(words) < 2 or words[1].startswith("-"):
+        raise ConfigError("which job is to be joined, and by which program? launch --join JOB PROGRAM, see --help")
+    job, program = words[0], words[1:]
+    line = [*([sys.executable] if program[0].endswith(".py") else []), *program]
+    os.environ.pop(_core.rank_process_variable, None)
+    try:
+        os.execvpe(line[0], line, {"OMP_NUM_THREADS": "1", **os.environ, JOB_TO_JOIN: job})
+    except OSError as error:
+        raise ConfigError(f"'{program[0]}' cannot be started: {error.strerror}") from None
 
 
 def require_hosts(options: List[str]) -> None:
@@ -109,9 +136,13 @@ def main(words: List[str]) -> int:
     beside = os.path.join(os.path.dirname(sys.executable), "mpirun")  # of the MPI that pip has installed
     mpirun = beside if os.access(beside, os.X_OK) else shutil.which("mpirun")
     try:
+        if words[0] == "--join":
+            join(words[1:])
         options, ranks, program = parts(words)
         if mpirun is None or "--without-mpi" in options:
             return launch_here(options, ranks, program)
+        if "--job" in options:
+            raise ConfigError("--job: a job of MPI cannot be joined; start it --without-mpi")
         require_hosts(options)
     except Error as error:
         return fail(error.code, str(error))

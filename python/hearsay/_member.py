@@ -15,7 +15,7 @@ import numpy as np
 from hearsay_analysis.text import shown
 
 from . import _blocks, _core, _cores, _graphs, _rates, _sharing, _watch
-from ._process import place_of, process
+from ._process import place_of, process, watching_start
 from ._summary import Summary
 from .errors import ConfigError, DataError, DivergenceError, RankDied
 
@@ -139,7 +139,7 @@ class Member:
     """This rank's end of the job, made by `hearsay.join`.
 
     rank, ranks   this rank's number, from 0, and how many there are
-    steps         iterations that this rank has made
+    steps         iterations that this rank has made; where it has joined later, after as many of the others
     parameters    name → what the loop trains: the module's own parameters, or numpy views (float32)
     gradients     name → float32 views of the gradients, of the same shapes; zero when a step begins
     directory     the run folder
@@ -386,7 +386,7 @@ class Member:
 
     @property
     def steps(self) -> int:
-        """Iterations that this rank has made."""
+        """Iterations that this rank has made; where it has joined later, after as many of the others."""
         return self._core.steps if not self._left else self._steps
 
     @property
@@ -577,9 +577,17 @@ class Member:
         self._epoch_known = True
 
     def _start(self):
+        for newcomer in self._core.newcomers():
+            self._let_in(newcomer)
         self._core.start()
         if not self.lockstep:  # what is sent may move the parameters
             self._block.push()
+
+    def _let_in(self, newcomer):
+        """A process that has come later gets what it cannot have from its neighbours."""
+        self._core.let_in(newcomer, max([1, *self._deals.epochs()]) - 1)
+        for bytes_of, _ in self._block.untrained():
+            self._core.send(newcomer, bytes_of)
 
     def _ready(self, segment):
         if 0 <= segment < len(self._block.names):
@@ -682,6 +690,7 @@ def _applied(optimizer):
     return getattr(step, "applies", step)  # that of hearsay.wrap is more than the update
 
 
+@watching_start()
 def join(
     config: Union[str, "os.PathLike[str]", Mapping[str, Any]],
     model: Any,
@@ -697,6 +706,7 @@ def join(
     trigger: Optional[Callable[[_core.Observation], Union[float, bool]]] = None,
     graph: Optional[Callable[[int], Iterable[Tuple[int, int]]]] = None,
     log: Optional[Callable[..., Any]] = None,
+    job: Optional[str] = None,
 ) -> Member:
     """Makes this process a member of the job. Collective: all ranks of the job call it, with the same configuration.
 
@@ -737,12 +747,23 @@ def join(
                   step=…): `wandb.log` or `mlflow.log_metrics`. Every `report.every_iterations` steps with the step's
                   loss and what that rank has sent until then, and by `Member.evaluate` with what that returns. Numbers
                   that are not known are left out
+    job           the name of a job that trains already and that others may join: `train: {on_failure: continue,
+                  joins: N}`, started without MPI. This process, which no launcher has started, takes the place of a
+                  rank that has died, or one that was vacant (`train.vacant`), and waits for one where there is none.
+                  Default: what `python3 -m hearsay launch --join JOB` says (HEARSAY_JOIN)
+
+    A process that joins gets a neighbour's parameters, and frozen parameters and buffers of the first rank; what the
+    optimizer keeps (moments, momentum) begins anew, as do trigger and drift correction. Its `member.steps` begin at the
+    step of that rank, and what `member.share` deals out at the others' epoch. It is in every collective call that they
+    begin after that step, so let a loop that others may join go by `member.steps`.
 
     All ranks begin with rank 0's parameters, frozen or not, and buffers. Returns a `Member`. Raises ConfigError with
     file, line and column of everything that is wrong, CommunicationError, DataError. From here on an
     exception that nobody catches ends the whole job.
     """
-    process.start()
+    job_to_join = process.job_to_join(job)
+    if job_to_join is None:
+        process.start()
     for what, function in (("trigger", trigger), ("graph", graph), ("log", log)):
         if function is not None and not callable(function):
             raise TypeError(f"{what} is a function, not {function!r}")
@@ -757,6 +778,8 @@ def join(
         settings.append(_setting("data.name", data, f"data={data!r}"))
     if trigger is not None:
         settings.append(_setting("trigger.name", "own", "trigger=…"))
+    if graph is not None and job_to_join is not None:
+        raise ConfigError("graph=… is not for a job that others join: let topology.graph.path name a list of edges")
     if graph is not None:
         ranks = process.job.ranks if communicator is None else communicator.Get_size()
         edges = _graphs.Edges(graph, ranks)
@@ -772,29 +795,31 @@ def join(
     if graph is not None:
         plan.yaml = plan.yaml.replace(edges.path, _graphs.KEPT)
         _graphs.require_own(plan.directory)
-    if plan.others_go_on and process.job.outlives_a_rank and process.members:
+        if plan.others_may_come:
+            raise ConfigError("graph=… is not for a job that others join: let topology.graph.path name a list of edges")
+    if job_to_join is None and plan.others_go_on and process.job.outlives_a_rank and process.members:
         raise ConfigError("train.on_failure: continue is for the only member of a program, and this one has another")
     block = _blocks.made_of(model)
     steps = _rates.Steps(plan, block, optimizer, learning_rate, of_use=trigger is not None or plan.serves)
-    job = process.job if communicator is None else _core.Job(communicator.py2f())
-    meetings = process.meetings_of(job, communicator)
-    core = _core.Member(
-        job,
-        meetings,
-        plan,
-        block.replica,
-        command=shown(" ".join([os.path.basename(sys.executable), *sys.argv])),
-        versions=_versions(),
-        iterations_per_epoch=iterations_per_epoch or 1,
-        iterations=iterations,
-        signals=process.signals,
-        buffers=block.described(),
-    )
-    for bytes_of, put_back in block.untrained():
-        core.broadcast(bytes_of)
-        put_back()
-    block.assign()
-    member = Member(core, meetings, plan, block, steps, log)
+    program = {
+        "command": shown(" ".join([os.path.basename(sys.executable), *sys.argv])),
+        "versions": _versions(),
+        "iterations_per_epoch": iterations_per_epoch or 1,
+        "iterations": iterations,
+        "buffers": block.described(),
+    }
+    if job_to_join is None:
+        its_job = process.job if communicator is None else _core.Job(communicator.py2f())
+        meetings = process.meetings_of(its_job, communicator, plan, block)
+        core = _core.Member(its_job, meetings, plan, block.replica, signals=process.signals, **program)
+        _begin_alike(core, block)
+        member = Member(core, meetings, plan, block, steps, log)
+    else:
+        with process.coming_to(job_to_join, plan, block) as (its_job, meetings):
+            core = _core.Member(its_job, meetings, plan, block.replica, signals=process.signals, **program)
+            epochs = _come_in(core, block)
+            member = Member(core, meetings, plan, block, steps, log)
+            member._deals.begin_at(epochs)
     member._epoch_known = iterations_per_epoch is not None
     if optimizer is not None and hasattr(optimizer, "step"):
         member._serve_with(optimizer)
@@ -802,11 +827,35 @@ def join(
         if member.rank == 0:
             process.not_written[os.path.join(member.directory, _graphs.KEPT)] = edges.keep(member.directory)
         edges.close()
-    if member.rank == 0:
+    if member.rank == 0 and job_to_join is None:
         for sentence in core.warnings():
             print(f"hearsay: {shown(sentence)}", file=sys.stderr)
     _cores.share(member.rank, process.job.ranks_on_host)
     return member
+
+
+def _begin_alike(core, block):
+    """All ranks have rank 0's model. Collective."""
+    for bytes_of, put_back in block.untrained():
+        core.broadcast(bytes_of)
+        put_back()
+    block.assign()
+
+
+def _come_in(core, block):
+    """Where the others train already: returns when this process has a place and a model. How many epochs are over."""
+    core.take_vertex()
+    while True:
+        calls, meetings, steps, epochs = core.await_admission()
+        try:
+            for bytes_of, put_back in block.untrained():
+                core.receive(bytes_of)
+                put_back()
+        except RankDied:  # another one lets this process in
+            continue
+        core.enter(calls, meetings, steps)
+        block.assign()
+        return epochs
 
 
 def _whole(what, value, least, end=2**63):

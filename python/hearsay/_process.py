@@ -14,11 +14,13 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import contextmanager
 
 from . import _core, _store
 from .errors import ConfigError, DataError, DivergenceError, Error, RankLeft, TakenForDead
 
 FIRST_SIGNAL_CODE = 128
+JOB_TO_JOIN = "HEARSAY_JOIN"  # set by `launch --join`
 PROGRAM_END = "the program's end"
 TIME_FOR_RANK_0_S = 0.5  # where all ranks fail alike, rank 0 speaks for them
 
@@ -47,6 +49,9 @@ class _Process:
         self.meetings = None  # of all ranks, from the first `join` of all of them on
         self.speaks = False  # the rank that reports has left: it was this one
         self.outlives = False  # a member was one whose ranks may die: what all ranks end together is not ended
+        self.to_join = None  # the name of a job that trains
+        self.comes = False  # there, and is not in it yet
+        self.grows = False  # others may come
         self.child = False  # forked: MPI and the communication thread belong to the parent
         self.pid = os.getpid()
         self.hook_at_import = self.hook_before = sys.excepthook
@@ -63,12 +68,18 @@ class _Process:
             )
         if self.job is not None:
             return
+        if self.job_to_join() is not None:
+            raise ConfigError(f"{JOB_TO_JOIN}: a process that joins a job has no number there before hearsay.join")
         try:
             job = _core.Job(store=_store.of_torch)
             _require_whole_job(job.ranks)
         except Error:
             self.refused = True
             raise
+        self.begin(job)
+
+    def begin(self, job):
+        """This process belongs to a job from now on."""
         self.job = job
         if job.ranks > 1:  # C++ has set it, where os.environ does not look
             os.environ[_core.rank_process_variable] = str(os.getpid())
@@ -76,23 +87,63 @@ class _Process:
             self.hook_before, sys.excepthook = sys.excepthook, self.exception
         os.register_at_fork(after_in_child=self.forked)
         atexit.register(self.end)
+        self.heed_signals()
+
+    def heed_signals(self):
+        """Those end the program that nobody else has asked for."""
         if threading.current_thread() is threading.main_thread():
             for number in STOPPING_SIGNALS:
                 if signal.getsignal(number) == signal.SIG_DFL:
                     signal.signal(number, _stop)
                     self.signals.append(int(number))
 
-    def meetings_of(self, job, communicator):
+    def job_to_join(self, named=None):
+        """That `hearsay.join` names, or else the launcher: what this process starts is not to join it."""
+        self.to_join = os.environ.pop(JOB_TO_JOIN, self.to_join)
+        found = named or (self.to_join if self.job is None else None)
+        self.refused = self.refused or found is not None
+        return found
+
+    @contextmanager
+    def coming_to(self, name, plan, block):
+        """A job that trains already, and where its ranks meet. Within the block this process is not in it yet, and what
+        goes wrong ends nobody else."""
+        if self.child or self.job is not None:
+            raise ConfigError(
+                f"job={name}: this process belongs to another job; one that joins is started by itself, and calls "
+                f"hearsay.join first of all"
+            )
+        common = plan, block.replica, block.described()
+        job, self.comes = None, True
+        self.heed_signals()
+        try:
+            job = _core.come_to(name, *common)
+            self.meetings = _core.Meetings(job, *common)
+            yield job, self.meetings
+        except BaseException:
+            self.members.clear()
+            self.meetings = None
+            if job is not None:
+                job.close_places()
+            raise
+        self.comes, self.grows = False, True
+        self.begin(job)
+
+    def meetings_of(self, job, communicator, plan, block):
         """Where the ranks of a new member meet: all of them are in `hearsay.join` when this returns."""
+        common = plan, block.replica, block.described()
         if communicator is not None:
-            return _core.Meetings(job)
+            return _core.Meetings(job, *common)
         if self.outlives or any(member._core.may_die for member in self.members):
             raise ConfigError(
                 "hearsay.join after a member with train.on_failure: continue: ranks may have died, and all would have "
                 "to join; make one member a program, or start another job"
             )
+        if plan.others_may_come and self.meetings is not None:
+            raise ConfigError("train.joins is for the only member of a program, and this one had another")
         if self.meetings is None:
-            self.meetings = _core.Meetings(job)
+            self.grows = plan.others_may_come
+            self.meetings = _core.Meetings(job, *common)
         open_members = [member for member in self.members if member._meetings is self.meetings]
         if open_members:
             open_members[-1]._meet("hearsay.join()")
@@ -153,8 +204,9 @@ class _Process:
             sys.stdout.flush()
         if mpi is not None:
             mpi.COMM_WORLD.Abort(_ending(kind, value)[0])
-        elif refused:
-            os._exit(value.code)
+        elif refused or self.comes:
+            sys.stderr.flush()
+            os._exit(_ending(kind, value)[0])
 
     def end_before_join(self):
         """atexit: where mpi4py has started MPI, others may wait for this rank in `join`."""
@@ -195,7 +247,8 @@ class _Process:
                 print(f"hearsay: {where}the reports could not be written: {error}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
-        if self.job.ranks > 1:
+        if self.job.ranks > 1 or self.grows:
+            self.job.close_places()
             self.job.abort(code)
         os._exit(code)
 
@@ -320,6 +373,16 @@ def place_of(trace):
 
 
 process = _Process()
+
+
+@contextmanager
+def watching_start():
+    """Meanwhile a rank that dies ends the job, where the launcher would leave the others waiting for it."""
+    watch = _core.StartWatch()
+    try:
+        yield
+    finally:
+        watch.end()
 
 
 def rank() -> int:

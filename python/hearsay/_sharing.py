@@ -111,6 +111,7 @@ class Deals:
         self.samplers, self.begun = [], []
         self.shared = weakref.WeakKeyDictionary()  # loader → its share
         self.asked = False
+        self.epochs_before = None  # of the others, where this rank has joined later
         self.epoch_length = None  # steps, of what was begun last: None where nobody knows
 
     def share(self, loader):
@@ -147,9 +148,15 @@ class Deals:
 
     def mark(self):
         """A mark of what samplers of the loop's own have drawn: the same on all ranks where they have drawn the same.
-        None where none has."""
+        None where none has, or where they begin with another epoch than the others."""
+        if self.epochs_before is not None:
+            return None
         marks = [sampler.mark for sampler in self.samplers if getattr(sampler, "mark", None) is not None]
         return marks[0] if marks else None
+
+    def begin_at(self, epochs):
+        """So many are over."""
+        self.epochs_before = epochs
 
     def go_on(self, epochs):
         self.begun = [int(epoch) for epoch in epochs]
@@ -194,6 +201,8 @@ class Deals:
         dealt = self._new_sampler(data, sampler)
         if len(self.samplers) < len(self.begun):
             dealt.epoch = self.begun[len(self.samplers)]
+        elif self.epochs_before is not None:
+            dealt.epoch = self.epochs_before
         self.samplers.append(dealt)
         return dealt
 

@@ -7,6 +7,8 @@
 
 namespace hearsay {
 
+namespace {
+
 OnFailure read_going_on(Config& train, const ExchangePlan& exchange) {
   const bool go_on =
       train.choice(
@@ -26,16 +28,7 @@ OnFailure read_going_on(Config& train, const ExchangePlan& exchange) {
   return {.others_go_on = go_on, .timeout = std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_s * 1e9))};
 }
 
-OnFailure read_on_failure(Config& train, const ExchangePlan& exchange) {
-  OnFailure read = read_going_on(train, exchange);
-  const bool go_on = read.others_go_on;
-  const auto spares =
-      train.integer("spares", 0, Range::between(0, 10'000),
-                    "on_failure: continue: of the processes that are started so many, the last, do not train before a "
-                    "rank has died; then one of them takes its place, with a neighbour's model and its share of data");
-  train.require(spares == 0 || go_on, "spares",
-                "spares take the places of ranks that have died: they need on_failure: continue, without which a death "
-                "ends the job");
+void read_joins(Config& train, OnFailure& read) {
   const auto joins = train.integer(
       "joins", 0, Range::between(0, 10'000),
       "on_failure: continue, without MPI: so many processes may come later (`hearsay train --join`); each "
@@ -44,14 +37,34 @@ OnFailure read_on_failure(Config& train, const ExchangePlan& exchange) {
       train.integer("vacant", 0, Range::between(0, 10'000),
                     "vertices of the graph that are empty at the start, beside those of the processes that are "
                     "started: for those who come later; their shares of the data wait for them");
-  train.require(joins == 0 || go_on, "joins", "who comes later needs on_failure: continue");
+  train.require(joins == 0 || read.others_go_on, "joins", "who comes later needs on_failure: continue");
   train.require(vacant <= joins, "vacant",
                 "a vertex that is empty is for somebody who comes later: let train.joins be as many, or more");
-  train.require(vacant == 0 || spares == 0, "vacant",
+  train.require(vacant == 0 || read.spares == 0, "vacant",
                 "spares would take the empty vertices at once: start more processes instead, or leave spares out");
-  read.spares = static_cast<int>(spares);
   read.joins = static_cast<int>(joins);
   read.vacant = static_cast<int>(vacant);
+}
+
+}  // namespace
+
+OnFailure read_on_failure(Config& train, const ExchangePlan& exchange) {
+  OnFailure read = read_going_on(train, exchange);
+  const auto spares =
+      train.integer("spares", 0, Range::between(0, 10'000),
+                    "on_failure: continue: of the processes that are started so many, the last, do not train before a "
+                    "rank has died; then one of them takes its place, with a neighbour's model and its share of data");
+  train.require(spares == 0 || read.others_go_on, "spares",
+                "spares take the places of ranks that have died: they need on_failure: continue, without which a death "
+                "ends the job");
+  read.spares = static_cast<int>(spares);
+  read_joins(train, read);
+  return read;
+}
+
+OnFailure read_without_spares(Config& train, const ExchangePlan& exchange) {
+  OnFailure read = read_going_on(train, exchange);
+  read_joins(train, read);
   return read;
 }
 

@@ -27,7 +27,7 @@ struct OnFailure {
 
 /// Complains where `exchange` cannot go on without a rank.
 OnFailure read_on_failure(Config& train, const ExchangePlan& exchange);
-/// The same but for the keys of those who come in a dead rank's place: there is nobody.
-OnFailure read_going_on(Config& train, const ExchangePlan& exchange);
+/// The same but for spares: nobody waits from the start.
+OnFailure read_without_spares(Config& train, const ExchangePlan& exchange);
 
 }  // namespace hearsay

@@ -21,15 +21,29 @@ std::uint64_t attempt_among(std::vector<int> members, const FailureDetector& fai
 
 }  // namespace
 
+/// Those who take part and count.
+std::vector<int> Survivors::participants() const {
+  std::vector<int> all = participant_.members().failures()->participants();
+  std::erase_if(all, [this](int process) { return !counts_(process); });
+  return all;
+}
+
+/// How often somebody has died, or has begun to take part or to count.
+int Survivors::changes() const {
+  const FailureDetector& failures = *participant_.members().failures();
+  const int before = failures.changes();
+  const auto joins = failures.joins();
+  return before + static_cast<int>(std::ranges::count_if(joins, [this](const auto& j) { return counts_(j.process); }));
+}
+
 void Survivors::require_all_alive() const {
   const FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return;
   if (somebody_has_left()) throw RankDied("the others have done this without this rank");
-  const int changes = failures->changes();
+  const int changes = this->changes();
   if (changes == known_) return;
   if (!begun_) return require_founders();
-  if (attempt_among(failures->participants(), *failures) != attempt_)
-    throw RankDied("a rank has died, or one more takes part");
+  if (attempt_among(participants(), *failures) != attempt_) throw RankDied("a rank has died, or one more takes part");
   known_ = changes;
 }
 
@@ -54,15 +68,15 @@ bool Survivors::somebody_has_left() const {
 void Survivors::forget_the_dead() {
   if (!may_die()) return;
   const FailureDetector& failures = *participant_.members().failures();
-  known_ = failures.changes();
+  known_ = changes();
   forgotten_ = failures.deaths().size();
-  attempt_ = attempt_among(failures.participants(), failures);
+  attempt_ = attempt_among(participants(), failures);
 }
 
 Survivors::Attempt Survivors::begin_attempt() {
   const FailureDetector& failures = *participant_.members().failures();
-  const int changes = failures.changes();
-  const std::vector<int> members = failures.participants();
+  const int changes = this->changes();
+  const std::vector<int> members = participants();
   const std::uint64_t number = attempt_among(members, failures);
   participant_.communication().run([&] {
     communicator_.keep(members, number);
@@ -109,7 +123,7 @@ void Survivors::leave() {
 bool Survivors::reports() const {
   FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return participant_.members().process() == 0;
-  const std::vector<int> all = failures->participants();
+  const std::vector<int> all = participants();
   return !all.empty() && participant_.members().process() == all.front();
 }
 
@@ -135,11 +149,13 @@ std::vector<JoinedRank> Survivors::joined(double began_s) const {
   std::vector<JoinedRank> all;
   FailureDetector* failures = participant_.members().failures();
   if (failures == nullptr) return all;
-  for (const FailureDetector::Join& join : failures->joins())
+  for (const FailureDetector::Join& join : failures->joins()) {
+    if (!counts_(join.process)) continue;
     all.push_back({.rank = join.vertex,
                    .process = join.process,
                    .at_s = std::max(0.0, join.at_s - began_s),
                    .iterations = static_cast<Iteration>(participant_.members().batches_of(join.process))});
+  }
   return all;
 }
 

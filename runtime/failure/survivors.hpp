@@ -9,8 +9,10 @@
 // evaluation, makes its attempts by itself (python/core/together.hpp).
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -29,9 +31,12 @@ class RankDied : public CommunicationError {
 class Survivors {
  public:
   /// Both must outlive it. `communicator`: what the operations go through; its `idle` calls `require_all_alive`.
-  /// `founders`: processes that have started together, without whom there is no beginning.
-  Survivors(Participant& participant, Communicator& communicator, int founders)
-      : participant_(participant), communicator_(communicator), founders_(founders) {}
+  /// `founders`: processes that have started together, without whom there is no beginning. `counts`: whether one that
+  /// takes part in training is in these operations, too; once true, it stays so. Any thread.
+  Survivors(
+      Participant& participant, Communicator& communicator, int founders,
+      std::function<bool(int process)> counts = [](int) { return true; })
+      : participant_(participant), communicator_(communicator), founders_(founders), counts_(std::move(counts)) {}
 
   /// Whether ranks may die without the job.
   bool may_die() const { return participant_.members().failures() != nullptr; }
@@ -73,10 +78,13 @@ class Survivors {
  private:
   Participant& participant_;
   Communicator& communicator_;
+  std::vector<int> participants() const;
+  int changes() const;
   bool somebody_has_left() const;
   void require_founders() const;
 
   const int founders_;
+  const std::function<bool(int process)> counts_;
   std::atomic<bool> begun_{false};     // the first attempt
   mutable std::atomic<int> known_{0};  // what has changed that is of no account
   std::atomic<std::uint64_t> attempt_{0};

@@ -110,9 +110,10 @@ void Arriving::find_job() {
     wait();
   }
   if (places_.configuration != self_.identity.configuration)
-    throw ConfigError("job '" + options_.job +
-                      "' has another configuration than this process; join it with the one that it was started with "
-                      "(config.yaml in its run folder)");
+    throw ConfigError(
+        "job '" + options_.job +
+        "' has another configuration, or another model, than this process; join it with those that it was "
+        "started with (config.yaml in its run folder)");
 }
 
 bool Arriving::is_still_open() {

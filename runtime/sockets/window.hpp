@@ -29,6 +29,7 @@ class Window final : public Channel, public RemoteMemory {
   std::optional<std::uint64_t> peek(int target, std::size_t offset) override;
   std::vector<int> gone() const override { return network().gone(); }
   bool is_here(int target) const override { return network().is_here(target); }
+  bool is_open(int target) const override { return others_[static_cast<std::size_t>(target)].is_open; }
 
   std::optional<std::span<std::byte>> destination_of(int from, const Frame& frame) override;
   void arrived(int from, const Frame& frame, RawBytes body, Descriptor file) override;

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "runtime/exchange/participant.hpp"
+#include "runtime/failure/beginning.hpp"
 #include "runtime/failure/survivors.hpp"
 #include "runtime/report/diary.hpp"
 #include "runtime/training/model/batches.hpp"
 #include "runtime/training/model/model.hpp"
 #include "runtime/training/process/agreement.hpp"
-#include "runtime/training/process/beginning.hpp"
 #include "runtime/training/process/rank_generator.hpp"
 #include "runtime/training/process/stop_signal.hpp"
 #include "runtime/training/run_log.hpp"

@@ -7,12 +7,12 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "runtime/failure/beginning.hpp"
 #include "runtime/report/files.hpp"
 #include "runtime/report/identity/run_id.hpp"
 #include "runtime/training/checkpoints.hpp"
 #include "runtime/training/endings.hpp"
 #include "runtime/training/evaluations.hpp"
-#include "runtime/training/process/beginning.hpp"
 #include "runtime/training/process/same_run.hpp"
 #include "runtime/training/rank.hpp"
 #include "runtime/training/set_up.hpp"

@@ -166,8 +166,9 @@ void FailureDetector::listen(int process, std::chrono::nanoseconds now) {
 }
 
 /// What a spare says of itself. Who takes a vertex says with it that the holder is dead, which comes first here, too:
-/// both may have come while this process was away.
+/// both may have come while this process was away. Whoever knows of its vertex sends to it: so it must be open first.
 void FailureDetector::learn_role(int spare, std::chrono::nanoseconds now) {
+  if (!memory_.is_open(spare)) return;
   const std::uint32_t said = value_of_word(word(spare, row_.size() - 1)).value_or(0);
   const int vertex = static_cast<int>(said & ~part_bit) - 1;
   if ((said & ~role(spare)) == 0 || vertex >= vertices_) return;

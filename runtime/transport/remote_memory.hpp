@@ -57,6 +57,9 @@ class RemoteMemory {
     static_cast<void>(target);
     return true;
   }
+  /// Whether it has opened its memory, as far as is known here: one that has just come may write to this process's
+  /// before. What is put to it until then is lost. Any thread.
+  virtual bool is_open(int target) const { return is_here(target); }
 };
 
 }  // namespace hearsay

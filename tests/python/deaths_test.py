@@ -225,6 +225,20 @@ class DeathsTest(JobCase):
         program = LOOP.replace("    x = np.zeros", f"    {dies}\n    x = np.zeros")
         self.ended(program, 137, "rank 2 .*is gone|died before", RANKS, "", "asynchronous")
 
+    def test_a_death_in_join_ends_the_job_of_mpi_too(self):
+        """Its launcher would leave the others waiting: before they know of each other, and when they do."""
+        for where in ("_core.Job", "_core.Meetings", "_core.Member"):
+            dies = f"hearsay.{where} = lambda *_, **__: os.kill(os.getpid(), 9)"
+            dies = f'if os.environ["OMPI_COMM_WORLD_RANK"] == "2": {dies}'
+            program = LOOP.replace("    x = np.zeros", f"    {dies}\n    x = np.zeros")
+            (self.folder / "program.py").write_text(textwrap.dedent(program), encoding="utf-8")
+            with self.subTest(where):
+                began = time.monotonic()
+                job = self.command(*LAUNCHERS["MPI"], "program.py", RANKS, "", "asynchronous")
+                self.assertLess(time.monotonic() - began, 60, job)
+                self.assertRegex(job.err, "hearsay: rank 2 has died before training began")
+                self.assertFalse(list(self.folder.glob("told.*")), job)
+
     def test_who_leaves_a_call_by_an_exception_is_not_waited_for(self):
         """Its score fails, the loop catches that, and the program ends: in another call than the others are."""
         program = TOGETHER + """

@@ -17,13 +17,13 @@
 #include "apps/shared/failure.hpp"
 #include "apps/shared/launch.hpp"
 #include "apps/shared/output.hpp"
-#include "apps/shared/start_watch.hpp"
 #include "apps/shared/train_report.hpp"
 #include "base/config/yaml.hpp"
 #include "base/error.hpp"
 #include "base/ids.hpp"
 #include "base/text/foreign_text.hpp"
 #include "runtime/job/start.hpp"
+#include "runtime/job/start_watch.hpp"
 #include "runtime/training/dry_run.hpp"
 #include "runtime/training/process/same_run.hpp"
 #include "runtime/training/session.hpp"
@@ -125,6 +125,12 @@ std::unique_ptr<Job> started_job() try {
   leave(static_cast<int>(error.code()));
 }
 
+/// Before training, because a rank has died.
+void say_that_it_ends(const std::string& words) {
+  if (!words.empty()) say("hearsay:", words);
+  note_exit_code(static_cast<int>(ExitCode::communication));
+}
+
 /// A process that fails to join, or leaves what it has joined, ends nobody but itself.
 [[noreturn]] void leave_alone(const Job* job) {
   const Failure failure = failure_in_flight();
@@ -207,7 +213,7 @@ int join_command(const TrainArguments& arguments, JobSlot& job) try {
   if (run.plan().parts().on_failure.joins == 0)
     throw ConfigError("--join " + *arguments.join +
                       ": a job that others may join has train.joins in its configuration, and on_failure: continue");
-  StartWatch start;
+  StartWatch start(say_that_it_ends);
   job = join_job(*arguments.join, configuration_hash(run.plan()), {.build = std::string(full_version)});
   return train_in_folder(arguments, run.plan(), nullptr, *job, start);
 } catch (const DivergenceError&) {
@@ -248,7 +254,7 @@ int train_command(const TrainArguments& given, JobSlot& job) {
     return 0;
   }
   if (arguments.join) return join_command(arguments, job);
-  StartWatch start;
+  StartWatch start(say_that_it_ends);
   job = started_job();
   if (arguments.dry_run) return dry_run_command(arguments, *job);
   if (arguments.go_on) {

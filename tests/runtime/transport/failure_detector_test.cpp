@@ -45,6 +45,7 @@ class DeafMemory final : public RemoteMemory {
   }
   void sync() override { memory_.sync(); }
   std::vector<int> gone() const override { return ended; }
+  bool is_open(int target) const override { return !closed.contains(target); }
   /// The oldest of what was kept back for `target` arrives, and nothing else.
   void deliver_oldest(int target) {
     const auto oldest = std::ranges::find(kept_, target, &Put::target);
@@ -54,6 +55,7 @@ class DeafMemory final : public RemoteMemory {
   }
 
   std::vector<int> ended{};  // as the transport knows
+  std::set<int> closed{};    // have not said yet where their memory is
 
  private:
   struct Put {
@@ -310,6 +312,27 @@ TEST_CASE("spares take the vertices of the dead in their order, one each, and al
       CHECK(job[r].changes() == 3 * spares);
     }
   }
+}
+
+TEST_CASE("who takes a vertex works there for others once they can write to its memory, and not before") {
+  constexpr int vertices = 3, spare = 3;
+  Job job(vertices + 1, 1);
+  job.memories[0]->closed = {spare};
+  job.pass(3s);
+  const std::set<int> dead{1};
+  job.pass(timeout + 500ms, dead);
+  REQUIRE(job[spare].vertex_to_take([](int vertex) { return beside(vertex, vertices); }) == 1);
+  job[spare].take(1);
+  job[spare].take_part();
+  job.pass(500ms, dead);
+  CHECK(job[0].holder(1) == 1);
+  CHECK(!job[0].takes_part(spare));
+  CHECK(job[2].holder(1) == spare);
+  job.memories[0]->closed.clear();
+  job.pass(500ms, dead);
+  CHECK(job[0].holder(1) == spare);
+  CHECK(job[0].takes_part(spare));
+  CHECK(job[0].joins().size() == 1);
 }
 
 TEST_CASE("a rank that was away learns of a death before it learns who came, one after the other in one vertex") {

@@ -6,6 +6,7 @@
 //
 // A rank on another host is looked after by its neighbours there. Where it has none, a time-out ends the job.
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -14,8 +15,9 @@ namespace hearsay {
 
 class StartWatch {
  public:
-  /// Does nothing where the launcher ends the job itself, or is none that is known.
-  StartWatch();
+  /// Does nothing where the launcher ends the job itself, or is none that is known. `ends`: called by the thread before
+  /// it ends this process, and with it the job; its words are empty where another rank says them.
+  explicit StartWatch(std::function<void(const std::string& words)> ends);
   ~StartWatch() { end(); }
   StartWatch(const StartWatch&) = delete;
   StartWatch& operator=(const StartWatch&) = delete;
@@ -33,8 +35,10 @@ class StartWatch {
   };
 
   void watch();
+  [[noreturn]] void end_job(int launcher, const std::string& words) const;
   bool ends_within(double seconds);
 
+  const std::function<void(const std::string& words)> ends_;
   const Launched launched_{};
   std::mutex mutex_;
   std::condition_variable over_;

@@ -1,4 +1,4 @@
-#include "runtime/training/process/beginning.hpp"
+#include "runtime/failure/beginning.hpp"
 
 #include <array>
 #include <cstring>

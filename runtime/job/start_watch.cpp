@@ -1,4 +1,4 @@
-#include "apps/shared/start_watch.hpp"
+#include "runtime/job/start_watch.hpp"
 
 #include <unistd.h>
 
@@ -11,9 +11,8 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 
-#include "apps/shared/failure.hpp"
-#include "apps/shared/output.hpp"
 #include "base/error.hpp"
 #include "base/processes.hpp"
 #include "runtime/mpi/environment.hpp"
@@ -71,17 +70,6 @@ std::string name_of(long local, const std::map<long, long>& seen, bool one_host)
   return one_host ? "rank " + std::to_string(local) : "process " + std::to_string(local) + " of a host";
 }
 
-/// Without MPI, which may be waiting. The launcher ends all others, on all hosts.
-[[noreturn]] void end_job(pid_t launcher, const std::string& words) {
-  constexpr auto code = static_cast<int>(ExitCode::communication);
-  constexpr unsigned until_the_launcher_has_s = 5;
-  if (!words.empty()) say("hearsay:", words);
-  note_exit_code(code);
-  if (!words.empty()) ::kill(launcher, SIGTERM);
-  ::sleep(until_the_launcher_has_s);
-  leave(code);
-}
-
 }  // namespace
 
 StartWatch::Launched::Launched()
@@ -91,9 +79,19 @@ StartWatch::Launched::Launched()
   if (const char* const name = std::getenv("PMIX_NAMESPACE")) job = name;
 }
 
-StartWatch::StartWatch() {
+StartWatch::StartWatch(std::function<void(const std::string& words)> ends) : ends_(std::move(ends)) {
   if (!mpi::Environment::launcher_recovers() || !is_launcher(::getppid())) return;
   thread_ = std::thread([this] { watch(); });
+}
+
+/// Without MPI, which may be waiting. The launcher ends all others, on all hosts.
+void StartWatch::end_job(int launcher, const std::string& words) const {
+  constexpr unsigned until_the_launcher_has_s = 5;
+  ends_(words);
+  if (!words.empty()) ::kill(launcher, SIGTERM);
+  ::sleep(until_the_launcher_has_s);
+  std::fflush(nullptr);
+  ::_exit(static_cast<int>(ExitCode::communication));
 }
 
 void StartWatch::end() {
