@@ -139,7 +139,6 @@ class NeighbourLink final : public EdgeListener {
   void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy, std::uint64_t gain);
   void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy, std::uint64_t gain);
   void append_quantised(OutgoingPacket& packet, SegmentId s, std::uint64_t gain);
-  SegmentHeader header_of(SegmentId s, std::size_t count, std::uint64_t gain) const;
   void note_sent(std::size_t edge, std::span<const std::uint8_t> segments);
 
   // events.cpp

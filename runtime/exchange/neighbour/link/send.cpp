@@ -19,6 +19,11 @@ void write_header(std::span<std::byte> body, const SegmentHeader& header) {
   std::memcpy(body.data() - sizeof header, &header, sizeof header);
 }
 
+/// Of a body whose bytes are not yet known.
+SegmentHeader header_of(SegmentId s, std::size_t count, std::uint64_t gain, Body kind) {
+  return {.segment = s, .count = static_cast<std::uint32_t>(count), .bytes = 0, .gain = gain, .kind = kind};
+}
+
 /// Appends what `encode` writes into at most `room` bytes.
 template <class Encode>
 std::span<const std::byte> append_encoded(OutgoingPacket& packet, SegmentHeader header, std::size_t room,
@@ -218,9 +223,9 @@ void NeighbourLink::append_selected(OutgoingPacket& packet, SegmentId s, FloatBl
   const Codec& codec = *sparsifier_.codec;
   const std::size_t n = layout_[s].length;
   changes_->take(s, indices_, values_);
-  const auto body =
-      append_encoded(packet, header_of(s, indices_.size(), gain), codec.bound(indices_.size(), n),
-                     [&](std::span<std::byte> out) { return codec.encode(indices_, values_, n, row_ends_[s], out); });
+  const auto body = append_encoded(
+      packet, header_of(s, indices_.size(), gain, body_of(sparsifier_, n)), codec.bound(indices_.size(), n),
+      [&](std::span<std::byte> out) { return codec.encode(indices_, values_, n, row_ends_[s], out); });
   if (!codec.exact()) decode_selected(s, indices_.size(), body);  // what the receiver will read
   move_copy(own_copy.segment(layout_[s]));
   note_positions(sent_, s, indices_.size());
@@ -232,17 +237,9 @@ void NeighbourLink::append_quantised(OutgoingPacket& packet, SegmentId s, std::u
   const std::size_t n = layout_[s].length;
   const auto payload = quantiser_->take(s, indices_);
   const std::size_t count = indices_.empty() ? n : indices_.size();
-  append_encoded(packet, header_of(s, count, gain), codec.bound(count, n),
+  append_encoded(packet, header_of(s, count, gain, body_of(sparsifier_, n)), codec.bound(count, n),
                  [&](std::span<std::byte> out) { return codec.encode_positions(indices_, count, n, payload, out); });
   note_positions(sent_, s, count);
-}
-
-SegmentHeader NeighbourLink::header_of(SegmentId s, std::size_t count, std::uint64_t gain) const {
-  return {.segment = s,
-          .count = static_cast<std::uint32_t>(count),
-          .bytes = 0,
-          .gain = gain,
-          .kind = body_of(sparsifier_, layout_[s].length)};
 }
 
 void NeighbourLink::note_sent(std::size_t edge, std::span<const std::uint8_t> segments) {
