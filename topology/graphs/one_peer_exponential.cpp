@@ -2,7 +2,8 @@
 //
 //   phase t = k mod ⌈log2 P⌉: i → (i + 2^t) mod P;   x_i ← ½ (x_i + x_{i − 2^t})
 //
-// Source: ying2021exponential (one-peer exponential graph).
+// Source: ying2021exponential (one-peer exponential graph). Used with Adam by wang2025promise:
+// configs/text/decent-dp.yaml.
 // Deviates from the paper in: nothing. With P = 2^τ the τ phases of a period average exactly; else they only contract.
 // Cost: one packet a rank and iteration, whatever P is; window and copies for the neighbours of all phases, as
 // `exponential`.
