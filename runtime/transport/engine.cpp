@@ -96,10 +96,13 @@ void ThreadEngine::wait_until(const std::function<bool()>& ready) {
   rethrow_job_failure();
 }
 
+// What comes after a job that has failed, before its failure is known here, is dropped as well: who waits then, and
+// goes by an exception, may be sure that nothing of its own is still run.
 void ThreadEngine::submit(std::function<void()> job) {
   rethrow_failure();
   {
     const std::lock_guard lock(mutex_);
+    if (job_failure_) return;
     jobs_.push_back(std::move(job));
     woken_ = true;
   }

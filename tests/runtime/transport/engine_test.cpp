@@ -76,6 +76,27 @@ TEST_CASE("a submitted job that throws drops those after it and is reported once
   CHECK(ran.load() == 1);
 }
 
+// Such a job may refer to what is destroyed when the computing thread hears of the failure.
+TEST_CASE("what is submitted after a failure that nobody has heard of yet is dropped, too") {
+  for (int round = 0; round < 20; ++round) {
+    ThreadEngine engine([] { return false; });
+    std::atomic<bool> failing{false};
+    std::atomic<int> ran{0};
+    engine.submit([&] {
+      failing = true;
+      throw std::runtime_error("collective");
+    });
+    while (!failing.load()) std::this_thread::yield();
+    std::this_thread::sleep_for(1ms);  // it is known by then, as a rule
+    engine.submit([&] { ran.fetch_add(1); });
+    std::this_thread::sleep_for(1ms);
+    CHECK_THROWS_AS(engine.wait_until([] { return false; }), std::runtime_error);
+    CHECK(ran.load() == 0);
+    CHECK_NOTHROW(engine.run([&] { ran.fetch_add(1); }));
+    CHECK(ran.load() == 1);
+  }
+}
+
 TEST_CASE("a job that is waited for after one that fails is not waited for in vain") {
   ThreadEngine engine([] { return false; });
   for (int round = 0; round < 50; ++round) {
