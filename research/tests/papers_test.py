@@ -1,5 +1,6 @@
 """research/papers: what it prints comes from the runs; what is missing is said."""
 import json
+import re
 import unittest
 
 from run_folders import make_run
@@ -39,6 +40,14 @@ class Papers(FolderTest):
             for part in experiment.only:
                 self.assertTrue(any(part in folder for folder in folders), (experiment.name, part))
         self.assertEqual(len({e.name for e in EXPERIMENTS}), len(EXPERIMENTS))
+
+    def test_no_figure_of_another_page_is_quoted_by_hand(self):
+        """Nor is a file said to have a paper's full settings: none of them has."""
+        for source in sorted((ROOT / "research/paper").glob("*.py")):
+            text = source.read_text(encoding="utf-8")
+            for page in re.finditer(r"network\.md", text):
+                self.assertNotRegex(text[max(0, page.start() - 200) : page.start()], r"\d\.\d %", source.name)
+            self.assertNotIn("full settings", text, source.name)
 
     def test_list_counts_runs(self):
         other = self.runs / "mnist-reproduction" / "p4" / "constant-0" / "seed1"

@@ -46,6 +46,11 @@ of_file=("$hearsay" train file.yaml --progress off --overwrite --output runs/fil
 csv=("${of_file[@]}" --set data.test_fraction=0.25 --set data.batch_size=4 --set data.name=csv --set data.path=rows.csv)
 { printf '\xef\xbb\xbfa,b,y\r\n' && rows '%d,%d,%d\r' && printf '\r\n\n'; } >rows.csv
 expect 0 "a file of a spreadsheet" "finished" -- "${csv[@]}" --set data.target=a
+{ printf '\xef\xbb\xbfa,b,y\n' && rows '%d,%d,%d'; } >rows.csv
+expect 0 "a mark of the order of bytes, alone" "finished" -- "${csv[@]}" --set data.target=a
+awk 'BEGIN { print "a,b,y"; for (i = 0; i < 40; ++i) print 1700000000 + 10 * i "," i * i % 5 "," i % 2 }' >rows.csv
+expect 0 "seconds since 1970" "finished" -- "${csv[@]}" --set data.target=y --set train.iterations=40 \
+  --set train.epochs=40
 { echo a,b,y && rows '1,%d,%d,%d'; } >rows.csv
 expect 3 "names of rows" "rows.csv: the header has 3 names, line 2 has 4 fields" -- "${csv[@]}" --set data.target=y
 { echo a,b,y && rows '%d,%d,19999999%d'; } >rows.csv
@@ -73,6 +78,9 @@ mkdir -p pictures/a pictures/b
 ln -s self pictures/a/self
 expect 3 "a link to itself" "pictures/a/self: is a link that leads nowhere: Too many levels" -- "${of_file[@]}" \
   --set "data={name: image_folder, path: pictures}"
+printf '1 2\n2 3\n' >edges
+expect 2 "edges from 1, of a simple file" "edges: vertices 1 to 3, and none is 0: are they numbered from 1?" -- \
+  "$hearsay" topology small.yaml -n 3 --set "topology.graph={name: edge_list, path: $work/edges}"
 printf '\xef\xbb\xbf1 2\r\n2 3\r\n' >edges
 expect 2 "edges from 1" "edges: vertices 1 to 3, and none is 0: are they numbered from 1?" "!at least" -- \
   "$hearsay" topology small.yaml -n 3 --set "topology.graph={name: edge_list, path: $work/edges}"

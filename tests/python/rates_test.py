@@ -61,6 +61,7 @@ class RatesTest(JobCase):
     groups = lambda net: [{"params": [net.bias], "lr": 1e-3}, {"params": [net.weight]}]
     SCHEDULES = {
         "one cycle": lambda o: rate.OneCycleLR(o, 0.1, total_steps=301),
+        "one cycle of the rate": lambda o: rate.OneCycleLR(o, 0.1, total_steps=301, cycle_momentum=False),
         "linear": lambda o: rate.LinearLR(o, 0.01, total_iters=100),
         "lambda": lambda o: rate.LambdaLR(o, lambda k: 0 if k < 3 else 1 / (1 + k / 100)),
         "cosine": lambda o: rate.CosineAnnealingLR(o, 300),
