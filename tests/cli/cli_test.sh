@@ -54,7 +54,7 @@ expect 0 "describe an exchange: its sections, and what else it uses" "^    resid
   "^    sparsify.codec.name: plain" -- "$hearsay" describe gtopk
 expect 0 "describe a rule: in which order it is the cited algorithm" "Algorithm 1, whose order is" -- \
   "$hearsay" describe difference
-expect 2 "nothing is advised that was measured long ago" "'advise'" -- "$hearsay" advise
+expect 2 "nothing is advised that was measured long ago" "not expected: advise" -- "$hearsay" advise
 expect 0 "describe what has no keys" "no keys of its own" -- "$hearsay" describe ring
 expect 0 "a name of two kinds" "^edge_list \(graph\)" "^edge_list \(weights\)" -- "$hearsay" describe edge_list
 expect 2 "unknown name, near one" "nothing is called 'adaptiv'.*did you mean 'adaptive'" -- "$hearsay" describe adaptiv
