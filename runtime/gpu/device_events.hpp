@@ -51,7 +51,7 @@ class DeviceEvents final : public ChangeSelection {
     whole_ = false;
   }
   void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
-    if (first_bad_[s] != device::no_position) refuse(s, first_bad_[s]);
+    if (first_bad_[s] != device::no_position) refuse_change(device_, asked_[s].x, asked_[s].copy, first_bad_[s]);
     if (!whole_) bring_all();
     const auto begin = static_cast<std::ptrdiff_t>(s == 0 ? 0 : ends_[s - 1]), end = std::ptrdiff_t{ends_[s]};
     positions.assign(positions_.begin() + begin, positions_.begin() + end);
@@ -90,11 +90,6 @@ class DeviceEvents final : public ChangeSelection {
     whole_ = true;
     x_ = copy_ = nullptr;
     std::ranges::fill(least_, device::no_level);
-  }
-  [[noreturn]] void refuse(SegmentId s, std::size_t at) {
-    const float x = fetched(device_, asked_[s].x.subspan(at, 1)).front();
-    const float copy = fetched(device_, asked_[s].copy.subspan(at, 1)).front();
-    refuse_value(at, asked_[s].x.size(), x - copy);
   }
 
   Device& device_;

@@ -69,7 +69,7 @@ class DeviceQuantiser final : public ChangeQuantiser {
   std::span<const std::byte> take(SegmentId s, std::vector<std::uint32_t>& positions) override {
     const Asked& asked = asked_[asked_as_[s]];
     const std::uint32_t bad = first_bad_[asked_as_[s]];
-    if (bad != device::no_position) refuse(asked, bad);
+    if (bad != device::no_position) refuse_change(device_, asked.x, asked.copy, bad);
     positions.clear();
     if (runs_[asked_as_[s]].positions != nullptr) positions.swap(searches_[s]->positions);
     return std::span(payload_).subspan(asked.code, asked.bytes);
@@ -147,11 +147,6 @@ class DeviceQuantiser final : public ChangeQuantiser {
     staging_.wait();  // passes under way use the old one
     room_ = room_.larger(wanted);
     quantise_ = std::make_unique<Quantise>(room_);
-  }
-  [[noreturn]] void refuse(const Asked& asked, std::size_t at) {
-    const float x = fetched(device_, asked.x.subspan(at, 1)).front();
-    const float copy = fetched(device_, asked.copy.subspan(at, 1)).front();
-    refuse_value(at, asked.x.size(), x - copy);
   }
 
   Device& device_;

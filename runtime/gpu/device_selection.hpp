@@ -22,6 +22,13 @@
 
 namespace hearsay {
 
+/// Throws: x − copy is not finite at this position of a segment.
+[[noreturn]] inline void refuse_change(Device& device, std::span<const float> x, std::span<const float> copy,
+                                       std::size_t at) {
+  const float value = fetched(device, x.subspan(at, 1)).front() - fetched(device, copy.subspan(at, 1)).front();
+  refuse_value(at, x.size(), value);
+}
+
 /// Room for positions and values on a device.
 template <class Machine>
 struct DeviceEntries {
@@ -73,7 +80,7 @@ class DeviceRun {
     staging.bring(search_->found.values.data(), std::as_writable_bytes(std::span(values)));
     staging.bring(search_->select.control_block(), std::as_writable_bytes(std::span(&control_, 1)));
   }
-  // Of a run that has not taken all: what goes on on the device, and the positions alone.
+  // After a run that has not taken all: what goes on on the device, and the positions alone.
   const float* found_values() const { return search_->found.values.data(); }
   const std::uint32_t* found_positions() const { return search_->found.positions.data(); }
   /// The first position whose value was not finite.
@@ -142,7 +149,7 @@ class DeviceChanges final : public ChangeSelection {
   }
   void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
     Asked& asked = runs_[s];
-    if (const auto bad = asked.run->first_bad()) refuse(asked, *bad);
+    if (const auto bad = asked.run->first_bad()) refuse_change(device_, asked.x, asked.copy, *bad);
     if (asked.zone > 0.0F) leave_out_below(asked.zone, *asked.run);
     positions.swap(asked.run->positions);
     values.swap(asked.run->values);
@@ -166,11 +173,6 @@ class DeviceChanges final : public ChangeSelection {
     std::span<const float> x, copy;
     float zone = 0.0F;
   };
-  [[noreturn]] void refuse(const Asked& asked, std::size_t at) {
-    const float x = fetched(device_, asked.x.subspan(at, 1)).front();
-    const float copy = fetched(device_, asked.copy.subspan(at, 1)).front();
-    refuse_value(at, asked.x.size(), x - copy);
-  }
 
   Device& device_;
   Backend& backend_;

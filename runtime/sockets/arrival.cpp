@@ -121,7 +121,7 @@ bool Arriving::is_still_open() {
   return open && open->opening == places_.opening;
 }
 
-/// Of those who are in the job, as far as they are like this process.
+/// Those who are in the job, as far as they are like this process.
 std::vector<MemberRecord> Arriving::records() {
   std::vector<MemberRecord> all;
   for (int number = 0; number < places_.first + places_.count; ++number) {

@@ -14,7 +14,7 @@ struct Places {
 
 /// All keys but the first name the opening.
 inline constexpr const char *places_key = "places", *claim_prefix = "claim-", *inside_prefix = "inside-";
-/// Of a number that somebody takes for good; of one whose process lets others in.
+/// The keys of a number that somebody takes for good, and of one whose process lets others in.
 std::string claim_key(const Places& places, int number);
 std::string inside_key(const Places& places, int number);
 

@@ -36,7 +36,7 @@ class CommunicationEngine {
   /// communication side, and what a submitted job has thrown.
   virtual void wait_until(const std::function<bool()>& ready) = 0;
   /// Hands over a job, which may call MPI, and does not wait. Jobs run in order, one at a time. If one throws, those
-  /// after it are dropped, and the next `wait_until` rethrows; the engine goes on.
+  /// after it are dropped until the next `wait_until` rethrows; the engine goes on.
   virtual void submit(std::function<void()> job) = 0;
   /// Runs `job`, which may call MPI, where MPI may be called, and waits for it. Rethrows what it throws, or what a
   /// submitted job before it has thrown.

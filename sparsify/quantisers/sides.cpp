@@ -66,7 +66,7 @@ struct PartialSums {
   return sums[0];
 }
 
-/// Of up to 8192 values, at least one.
+/// `values`: 1 to 8192 of them.
 [[gnu::always_inline]] inline Sides sum_piece(std::span<const float> values, double low, double high) {
   PartialSums sums;
   std::size_t used = 0;
@@ -80,7 +80,7 @@ struct PartialSums {
           {static_cast<double>(values.size()) - seconds, seconds}};
 }
 
-/// Of at most one value a lane.
+/// `values`: at most one a lane.
 Sides sum_few(std::span<const float> values, double low, double high) {
   std::array<double, sum_lanes> sums[2]{};
   Sides sides{};

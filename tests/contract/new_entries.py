@@ -58,9 +58,10 @@ def copy(root, folder):
         if not old.exists() or old.read_bytes() != new.read_bytes():
             old.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(new, old)
-    for path in [path for path in folder.rglob("*") if path.is_file() and "build" not in path.parts[:-1]]:
-        if str(path.relative_to(folder)) not in names and not str(path.relative_to(folder)).startswith("build/"):
-            path.unlink()
+    there = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+    for path in there:  # the copy may lie in a folder of that name itself
+        if path.parts[0] != "build" and str(path) not in names:
+            (folder / path).unlink()
     return names
 
 

@@ -4,7 +4,7 @@
 //             the optimizer then applies y_i
 // zhao2022beer, Algorithm 1, whose H and G are x̂ and ŷ. It is motef.cpp without momentum, and all that is said there
 // holds.
-#include "runtime/exchange/neighbour/compressed_tracking.hpp"
+#include "runtime/exchange/neighbour/compressed.hpp"
 
 namespace hearsay {
 

@@ -12,24 +12,19 @@
 // before it was mixed; time: the passes of `difference` mixing, and 9 words for each value.
 #include <algorithm>
 
+#include "runtime/exchange/neighbour/compressed.hpp"
 #include "runtime/exchange/neighbour/edge_mixing.hpp"
 #include "runtime/exchange/neighbour/plan.hpp"
 
 namespace hearsay {
 namespace {
 
-struct CedasSettings {
-  LinkOptions link{.keep_own_copies = true, .strategy = Strategy::diffusion};
-  std::shared_ptr<const MixingRule> mixing{};
-  std::shared_ptr<const Sparsifier> sparsifier{};
-};
-
 class Cedas final : public Exchange, public Measures {
  public:
-  Cedas(const ExchangeContext& context, const CedasSettings& settings)
+  Cedas(const ExchangeContext& context, const CompressedGossip& gossip)
       : context_(context),
-        link_(context_, settings.link, settings.sparsifier->fresh()),
-        rule_(settings.mixing),
+        link_(context_, gossip.link, gossip.compressor->fresh()),
+        rule_(gossip.mixing),
         mixing_(context_, link_, *rule_, nullptr),
         before_(context.replica.layout.size()),
         pull_(context.replica.layout.size()) {}
@@ -65,19 +60,14 @@ class Cedas final : public Exchange, public Measures {
 };
 
 std::unique_ptr<ExchangePlan> make_cedas(Config& exchange, Config& root) {
-  read_lockstep(exchange, "; both ends of an edge have to move by the same difference; leave it at lockstep");
-  CedasSettings its;
-  const double gamma = exchange.real("gamma", 0.5, Range::fraction_above_zero(),
-                                     "γ: twice the step along the differences of copies; smaller for lower densities");
-  its.mixing = make_difference(static_cast<float>(gamma / 2.0));
-  Config sparsify = root.section("sparsify");
-  its.sparsifier =
-      std::make_shared<const Sparsifier>(read_sparsifier(sparsify, {.per_segment = true, .scope_is_fixed = true}));
-  exchange.require(!counts_in_steps(*its.sparsifier), "name",
-                   "the dead zone is for trigger: value_events, which is eventgrad's: take another sparsify.quantiser");
+  constexpr double half_of_the_step = 0.5;
+  CompressedGossip its = read_compressed(
+      exchange, root, "; both ends of an edge have to move by the same difference; leave it at lockstep",
+      half_of_the_step);
+  its.link.strategy = Strategy::diffusion;
   return neighbour_plan(
       {.link = its.link,
-       .sparsifier = its.sparsifier,
+       .sparsifier = its.compressor,
        .blocks = 2,
        .words = 9.0,
        .laws = {.keeps_mass = true},

@@ -11,34 +11,27 @@
 // trackers no longer sum to the momenta, and are refused.
 // Cost per iteration and directed edge: two messages a segment; memory: two blocks a neighbour, two for x̂ and ŷ, and y
 // and m; time: twice the passes of `difference` mixing, and 6 words for each value.
-#include "runtime/exchange/neighbour/compressed_tracking.hpp"
+#include "runtime/exchange/neighbour/compressed.hpp"
 #include "runtime/exchange/neighbour/edge_mixing.hpp"
 #include "runtime/exchange/neighbour/plan.hpp"
 
 namespace hearsay {
 namespace {
 
-struct MotefSettings {
-  LinkOptions link{.keep_own_copies = true};
-  std::shared_ptr<const MixingRule> mixing{};
-  std::shared_ptr<const Sparsifier> sparsifier{};
-  float momentum = 0.0F;  // β
-};
-
 class CompressedTracking final : public Exchange, public Measures {
  public:
-  CompressedTracking(const ExchangeContext& context, const MotefSettings& settings)
+  CompressedTracking(const ExchangeContext& context, const CompressedGossip& gossip, float momentum)
       : context_(context),
-        momentum_(settings.momentum),
+        momentum_(momentum),
         velocity_(context.replica.layout.size()),
         y_(context.replica.layout.size()),
         tracker_(context.replica.layout, y_.span(), y_.span()),
         of_tracker_(context.with(on_the_same_device(tracker_, context))),
-        models_(context_, settings.link, settings.sparsifier->fresh()),
-        trackers_(of_tracker_, settings.link, settings.sparsifier->fresh()),
-        mix_models_(context_, models_, *settings.mixing, nullptr),
-        mix_trackers_(of_tracker_, trackers_, *settings.mixing, nullptr),
-        mixing_(settings.mixing) {}
+        models_(context_, gossip.link, gossip.compressor->fresh()),
+        trackers_(of_tracker_, gossip.link, gossip.compressor->fresh()),
+        rule_(gossip.mixing),
+        mix_models_(context_, models_, *rule_, nullptr),
+        mix_trackers_(of_tracker_, trackers_, *rule_, nullptr) {}
 
   void start(Iteration k) override {
     models_.send(k);
@@ -82,8 +75,8 @@ class CompressedTracking final : public Exchange, public Measures {
   Parameters tracker_;  // y in place of x; nobody asks for its gradients
   ExchangeContext of_tracker_;
   NeighbourLink models_, trackers_;
+  std::shared_ptr<const MixingRule> rule_;
   EdgeMixing mix_models_, mix_trackers_;
-  std::shared_ptr<const MixingRule> mixing_;
 };
 
 std::unique_ptr<ExchangePlan> make_motef(Config& exchange, Config& root) {
@@ -96,26 +89,18 @@ std::unique_ptr<ExchangePlan> make_motef(Config& exchange, Config& root) {
 }  // namespace
 
 std::unique_ptr<ExchangePlan> compressed_tracking_plan(Config& exchange, Config& root, double momentum) {
-  read_lockstep(exchange,
-                "; trackers that are mixed at different times no longer sum to the gradients or momenta; "
-                "leave it at lockstep");
-  MotefSettings its{.momentum = static_cast<float>(momentum)};
-  its.mixing = make_difference(
-      static_cast<float>(exchange.real("gamma", 0.5, Range::fraction_above_zero(),
-                                       "γ: step along the differences of copies; smaller for lower densities")));
-  Config sparsify = root.section("sparsify");
-  its.sparsifier =
-      std::make_shared<const Sparsifier>(read_sparsifier(sparsify, {.per_segment = true, .scope_is_fixed = true}));
-  exchange.require(!counts_in_steps(*its.sparsifier), "name",
-                   "trackers are no models, and a dead zone has one step for both: take another sparsify.quantiser");
-  return neighbour_plan(
-      {.link = its.link,
-       .sparsifier = its.sparsifier,
-       .links = 2,
-       .blocks = 2,
-       .words = 6.0,
-       .laws = {.keeps_mass = true},
-       .build = [its](const ExchangeContext& context) { return std::make_unique<CompressedTracking>(context, its); }});
+  const CompressedGossip its = read_compressed(
+      exchange, root,
+      "; trackers that are mixed at different times no longer sum to the gradients or momenta; leave it at lockstep");
+  return neighbour_plan({.link = its.link,
+                         .sparsifier = its.compressor,
+                         .links = 2,
+                         .blocks = 2,
+                         .words = 6.0,
+                         .laws = {.keeps_mass = true},
+                         .build = [its, momentum](const ExchangeContext& context) {
+                           return std::make_unique<CompressedTracking>(context, its, static_cast<float>(momentum));
+                         }});
 }
 
 ExchangeEntry motef_exchange() {

@@ -8,51 +8,22 @@
 
 #include "base/error.hpp"
 #include "base/random.hpp"
-#include "tests/runtime/gpu/machine.hpp"
+#include "tests/runtime/gpu/changes.hpp"
 
 namespace hearsay::gpu_events_test {
 namespace {
 
 using namespace test;
 
-constexpr std::size_t staging_bytes = 1 << 16;
-
 Sparsifier counted_in_steps(const std::string& selector) {
-  Config root = Config::from_text("sparsify: {selector: " + selector + ", quantiser: {name: dead_zone, step: 0.1}}\n");
-  Config section = root.section("sparsify");
-  Sparsifier read = read_sparsifier(section, {});
-  root.throw_if_invalid();
-  return read;
+  return sparsifier_of("{selector: " + selector + ", quantiser: {name: dead_zone, step: 0.1}}");
 }
 
-Layout layout_of(const std::vector<std::int64_t>& lengths) {
-  Layout layout;
-  for (const std::int64_t length : lengths) layout.append("s" + std::to_string(layout.count()), {length});
-  return layout;
-}
-
-/// Single values, lengths that leave those behind them off alignment, more than a piece, two thousand.
-std::vector<Layout> layouts() {
-  std::vector<std::int64_t> many;
-  for (std::int64_t s = 0; s < 2000; ++s) many.push_back(1 + s % 37);
-  return {layout_of({1}), layout_of({7, 1, 3, 1024, 5, 4099}), layout_of({50'001, 3, 17'000}), layout_of(many)};
-}
-
-struct Blocks {
-  std::vector<float> x, copy;
-};
 Blocks blocks(std::size_t n, std::uint64_t seed) {
   Blocks made{normal_values(seed, n), normal_values(seed + 1, n)};
   for (std::size_t i = 0; i < n; i += 3) made.copy[i] = made.x[i];          // no change at all
   for (std::size_t i = 1; i < n; i += 5) made.copy[i] = made.x[i] + 0.25F;  // at the edge of a zone
   return made;
-}
-
-FloatBlock on(Device& device, const std::vector<float>& values) {
-  FloatBlock block = device.block(values.size());
-  device.put(std::as_bytes(std::span(values)), block.span());
-  device.wait();
-  return block;
 }
 
 struct Found {

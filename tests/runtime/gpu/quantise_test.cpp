@@ -13,23 +13,14 @@
 #include "base/random.hpp"
 #include "sparsify/quantisers/rounding.hpp"
 #include "sparsify/search/positions.hpp"
-#include "tests/runtime/gpu/machine.hpp"
+#include "tests/runtime/gpu/changes.hpp"
 
 namespace hearsay::gpu_quantise_test {
 namespace {
 
 using namespace test;
 
-constexpr std::size_t staging_bytes = 1 << 16;
 constexpr float infinity = std::numeric_limits<float>::infinity();
-
-Sparsifier sparsifier_of(const std::string& section) {
-  Config root = Config::from_text("sparsify: " + section + "\n");
-  Config sparsify = root.section("sparsify");
-  Sparsifier read = read_sparsifier(sparsify, {});
-  root.throw_if_invalid();
-  return read;
-}
 
 /// All codes that devices write, of all values and of some.
 std::vector<std::string> sections() {
@@ -40,24 +31,6 @@ std::vector<std::string> sections() {
       all.push_back("{selector: " + selector + ", quantiser: " + quantiser + "}");
   return all;
 }
-
-Layout layout_of(const std::vector<std::int64_t>& lengths) {
-  Layout layout;
-  for (const std::int64_t length : lengths) layout.append("s" + std::to_string(layout.count()), {length});
-  return layout;
-}
-
-/// Single values, lengths that leave those behind them off alignment, ends of runs and of pieces, two thousand.
-std::vector<Layout> layouts() {
-  std::vector<std::int64_t> many;
-  for (std::int64_t s = 0; s < 2000; ++s) many.push_back(1 + s % 37);
-  return {layout_of({1}), layout_of({7, 1, 3, 256, 255, 8193, 5, 16, 17, 8192, 2}), layout_of({50'001, 3, 17'000}),
-          layout_of(many)};
-}
-
-struct Blocks {
-  std::vector<float> x, copy;
-};
 
 /// What changes may be like: any; all equal; none, with zeros of both signs; tiny; as large as floats go.
 std::vector<Blocks> kinds_of_blocks(std::size_t n) {
@@ -72,13 +45,6 @@ std::vector<Blocks> kinds_of_blocks(std::size_t n) {
   for (float& x : huge.x) x = std::clamp(x * 0x1p126F, -0x1.fffffep127F, 0x1.fffffep127F);
   if (n > 2) huge.x[n / 2] = std::numeric_limits<float>::max();
   return {any, equal, none, tiny, huge};
-}
-
-FloatBlock on(Device& device, const std::vector<float>& values) {
-  FloatBlock block = device.block(values.size());
-  device.put(std::as_bytes(std::span(values)), block.span());
-  device.wait();
-  return block;
 }
 
 std::vector<std::uint32_t> bits_of(std::span<const float> values) {

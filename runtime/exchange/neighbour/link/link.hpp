@@ -178,9 +178,8 @@ class NeighbourLink final : public EdgeListener {
   std::vector<std::uint8_t> wanted_;  // scratch: fired or pending
   std::vector<std::uint32_t> indices_;
   std::vector<float> values_;
-  float step_ = 0.0F;  // Δ
-  // Of the packet that is being read, for the device to add:
-  std::vector<ChangeQuantiser::Payload> heard_;
+  float step_ = 0.0F;                            // Δ
+  std::vector<ChangeQuantiser::Payload> heard_;  // in the packet that is being read, for the device to add
   std::vector<std::uint32_t> heard_positions_;
 };
 

@@ -19,7 +19,7 @@ void write_header(std::span<std::byte> body, const SegmentHeader& header) {
   std::memcpy(body.data() - sizeof header, &header, sizeof header);
 }
 
-/// Of a body whose bytes are not yet known.
+/// The header of a body whose bytes are not yet known.
 SegmentHeader header_of(SegmentId s, std::size_t count, std::uint64_t gain, Body kind) {
   return {.segment = s, .count = static_cast<std::uint32_t>(count), .bytes = 0, .gain = gain, .kind = kind};
 }
