@@ -11,8 +11,8 @@
 #
 # Labels: `mpi` and `torch` by what a test links; `tsan` on those with THREADS.
 #
-# PROCESSORS counts halves of a core, and scripts/test begins as many tests as there are halves: ranks mostly wait for
-# each other's naps, and scripts for jobs to start and to end, so that two of them keep one core busy.
+# PROCESSORS counts thirds of a core, and scripts/test begins as many tests as there are thirds: ranks mostly wait for
+# each other's naps, and scripts for jobs to start and to end. They use a third of the processor time that they take.
 set(HEARSAY_TEST_ENVIRONMENT OMP_NUM_THREADS=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
     TSAN_OPTIONS=halt_on_error=1)
 set(HEARSAY_MPI_ENVIRONMENT
@@ -35,7 +35,7 @@ elseif(HEARSAY_MPI STREQUAL "smpi")
   add_compile_options(-fPIC -fno-gnu-unique)
 endif()
 cmake_host_system_information(RESULT HEARSAY_CORES QUERY NUMBER_OF_LOGICAL_CORES)
-math(EXPR HEARSAY_MACHINE "2 * ${HEARSAY_CORES}")  # PROCESSORS of a test that wants to be alone
+math(EXPR HEARSAY_MACHINE "3 * ${HEARSAY_CORES}")  # PROCESSORS of a test that wants to be alone
 
 add_library(hearsay_test_main OBJECT ${PROJECT_SOURCE_DIR}/tests/main.cpp)
 target_link_libraries(hearsay_test_main PRIVATE hearsay_base doctest::doctest)
