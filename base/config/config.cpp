@@ -252,6 +252,15 @@ void Config::rehearse(const std::function<void(Config)>& read) {
   document_->rehearsal = std::move(document);
 }
 
+void Config::suggest(const std::string& key, const std::string& yaml) {
+  const std::size_t dot = key.rfind('.');
+  const std::string mapping = dot == std::string::npos ? "" : key.substr(0, dot);
+  if (document_->was_asked(mapping, key.substr(dot + 1)))
+    throw std::logic_error("the key '" + key + "' is given a default after it was read");
+  std::vector<YamlProblem> problems;
+  document_->suggested.insert_or_assign(key, parse_yaml(yaml, 0, problems));
+}
+
 Config Config::section(std::string_view key) {
   if (const Mapping::Asked* before = mapping_->find_asked(key)) {
     if (before->section == nullptr) throw std::logic_error("'" + mapping_->full(key) + "' is asked for in two ways");

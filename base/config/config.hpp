@@ -63,6 +63,10 @@ class Config {
   /// going to; its `throw_if_invalid` always throws, so that nothing is done with what it has read.
   void rehearse(const std::function<void(Config)>& read);
 
+  /// The default of a key that is read later, where the document does not say it: a choice that was read before gives
+  /// others theirs. `key` is dotted, from the root; `yaml` is its value. A later suggestion counts.
+  void suggest(const std::string& key, const std::string& yaml);
+
   /// The mapping under `key`; an absent one is empty.
   Config section(std::string_view key);
   /// The mappings of the list under `key`, in its order; an absent list has none.

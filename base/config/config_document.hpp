@@ -28,9 +28,10 @@ struct Config::Document {
   std::vector<std::string> overrides;  // source n of a Position is overrides[n − 1], as messages show it
   std::vector<YamlProblem> problems;
   std::vector<std::string> notes{};
-  std::map<std::string, std::any> provided{};   // by the program
-  std::deque<Mapping> mappings;                 // the first is the root's; a deque does not move them
-  std::shared_ptr<const Document> rehearsal{};  // this document, read without what was set on top of it
+  std::map<std::string, std::any> provided{};    // by the program
+  std::map<std::string, YamlValue> suggested{};  // by what was read before
+  std::deque<Mapping> mappings;                  // the first is the root's; a deque does not move them
+  std::shared_ptr<const Document> rehearsal{};   // this document, read without what was set on top of it
   bool is_rehearsal = false;
 
   std::string place(const Position& p) const {
@@ -70,6 +71,12 @@ struct Config::Mapping {
   std::vector<std::string> disregarded{};        // keys for another program
 
   const YamlMember* find(std::string_view key) const { return value == nullptr ? nullptr : value->find(key); }
+  /// What the document says of `key`, else what was suggested; null where neither does.
+  const YamlValue* find_value(std::string_view key) const {
+    if (const YamlMember* member = find(key)) return &member->value;
+    const auto suggestion = document.suggested.find(full(key));
+    return suggestion == document.suggested.end() ? nullptr : &suggestion->second;
+  }
   Position position_of(std::string_view key) const {
     const YamlMember* member = find(key);
     return member == nullptr ? position : member->position;

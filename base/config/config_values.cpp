@@ -127,12 +127,12 @@ std::filesystem::path absolute_path(const std::filesystem::path& base, const std
 template <class T, class Convert, class Write>
 T Config::Mapping::ask(KeyDescription description, T fallback, Convert convert, Write write) {
   T result = std::move(fallback);
-  if (const YamlMember* member = find(description.key)) {
+  if (const YamlValue* said = find_value(description.key)) {
     const std::string name = full(description.key);
     const Complain complain = [&](const YamlValue& at, const std::string& element, const std::string& message) {
       this->complain(at.position, name + element, message);
     };
-    if (auto converted = convert(member->value, complain)) result = std::move(*converted);
+    if (auto converted = convert(*said, complain)) result = std::move(*converted);
   }
   remember(std::move(description), write(result));
   return result;

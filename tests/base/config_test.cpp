@@ -515,6 +515,29 @@ TEST_CASE("a problem of an argument has the argument, and no line") {
 
 }  // namespace
 
+TEST_CASE("a suggestion is a default: the document's word counts, and nothing was given") {
+  const auto read = [](const std::string& text, std::string& dumped, std::string& given) {
+    Config config = Config::from_text(text);
+    config.suggest("a.b", "2");
+    config.suggest("a.b", "3");
+    config.suggest("a.name", "second");
+    Config a = config.section("a");
+    CHECK(a.choice("name", "first", {"first", "second"}, "n") == "second");
+    const double b = a.real("b", 1.0, {}, "b");
+    config.throw_if_invalid();
+    dumped = config.dump(), given = config.given();
+    return b;
+  };
+  std::string dumped, given;
+  CHECK(read("", dumped, given) == 3.0);
+  CHECK(dumped == "a:\n  name: second\n  b: 3\n");
+  CHECK(given == "{}\n");
+  CHECK(read("a: {b: 4}", dumped, given) == 4.0);
+  Config late = Config::from_text("");
+  late.section("a").real("b", 1.0, {}, "b");
+  CHECK_THROWS_AS(late.suggest("a.b", "2"), std::logic_error);
+}
+
 TEST_CASE("keys that belonged to a choice that is overridden are left out with a note") {
   const std::string why = " is left out: what was set on top of the configuration does not know it\n";
   CHECK(read_with("trigger: {name: adaptive, horizon: 2}", {"trigger.name=constant"}) ==

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "runtime/exchange/neighbour/alternating_edges.hpp"
+#include "runtime/exchange/neighbour/byte_budget.hpp"
 #include "runtime/exchange/neighbour/eventgrad.hpp"
 #include "runtime/exchange/neighbour/segment_events.hpp"
 
@@ -43,6 +44,8 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
         drift_(drift_of(settings)),
         mixing_(context_, link_, *rule_, drift_.get(), drift_ && settings.trigger) {
     if (settings.link.alternating) alternating_.emplace(link_, mixing_);
+    if (settings.bytes)
+      budget_.emplace(*settings.bytes, context.replica.layout, context.neighbourhood.neighbours.size());
     if (settings.trigger)
       events_.emplace(context_, *settings.trigger,
                       settings.sparsifier ? step_rule_of(*settings.sparsifier) : std::nullopt);
@@ -50,7 +53,7 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
   }
 
   void start(Iteration k) override {
-    if (events_) events_->decide(k, link_);
+    if (events_) decide(k);
     for (SegmentId s = 0; s < events().size(); ++s)
       if (events()[s] != 0) context_.ledger.event(s);
     last_ = k;
@@ -87,6 +90,9 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
     link_.state(archive);
     if (events_) events_->state(archive);
     if (drift_) drift_->state(archive, last_);
+    if (!budget_) return;
+    budget_->posted(link_.posted_bytes());
+    budget_->state(archive);
   }
   std::span<const double> thresholds() const override {
     return events_ ? events_->thresholds() : std::span<const double>();
@@ -99,6 +105,13 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
     if (!settings.correction.on()) return nullptr;
     return std::make_unique<DriftCorrection>(settings.correction.strength, context_, link_.settling(),
                                              growth_of_silence(settings).value_or(1.0));
+  }
+  void decide(Iteration k) {
+    if (budget_) budget_->posted(link_.posted_bytes());
+    if (!budget_ || budget_->allows(k))
+      events_->decide(k, link_);
+    else
+      events_->rest();
   }
   void say_gains(Iteration k) {
     for (std::size_t e = 0; drift_ && e < link_.edges().size(); ++e) link_.say_gains(e, drift_->gains(e, k));
@@ -118,6 +131,7 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
   EdgeMixing mixing_;
   std::optional<AlternatingEdges> alternating_;
   std::optional<SegmentEvents> events_;  // nothing: every segment fires always
+  std::optional<ByteBudget> budget_;
   Iteration last_ = 0;
 };
 
@@ -205,8 +219,9 @@ std::unique_ptr<ExchangePlan> eventgrad_plan(const EventGradSettings& settings, 
            }});
 }
 
-std::unique_ptr<ExchangePlan> eventgrad_plan(Config& exchange, Config& root) {
-  const EventGradSettings its = read_event_settings(exchange, root);
+std::unique_ptr<ExchangePlan> eventgrad_plan(Config& exchange, Config& root, std::optional<double> bytes) {
+  EventGradSettings its = read_event_settings(exchange, root);
+  its.bytes = bytes;
   require_fitting_rules(exchange, its);
   const auto rule = step_rule_of(*its.sparsifier);
   const bool follows_steps = rule && !rule->fixed;
@@ -221,7 +236,10 @@ ExchangeEntry eventgrad_exchange() {
           .equation = "if | |x_s| - |x_s at last event| | >= threshold_s: send s;  x <- mix(x, xhat) - eta g(x)",
           .cost = "one read pass for norms; per event and directed edge 4 n_s bytes, or 8 k_s sparse",
           .citation = "ghosh2021eventgrad, Algorithm B",
-          .make = [](Config& exchange, Config& root) { return eventgrad_plan(exchange, root); }};
+          .make = [](Config& exchange, Config& root) {
+            const std::optional<double> bytes = read_byte_budget(exchange, root);
+            return eventgrad_plan(exchange, root, bytes);
+          }};
 }
 
 }  // namespace hearsay

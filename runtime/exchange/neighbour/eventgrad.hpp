@@ -14,10 +14,11 @@ struct EventGradSettings {
   CorrectionPlan correction{};
   std::optional<TriggerPlan> trigger{};            ///< nothing: every segment fires always, and no norm is taken
   std::shared_ptr<const Sparsifier> sparsifier{};  ///< null: segments travel whole
+  std::optional<double> bytes{};                   ///< of D-PSGD's, at most
 };
 std::unique_ptr<ExchangePlan> eventgrad_plan(const EventGradSettings& settings, const ExchangeLaws& laws);
 
-/// Reads what `exchange: {name: eventgrad}` reads, `trigger:` and `sparsify:` included.
-std::unique_ptr<ExchangePlan> eventgrad_plan(Config& exchange, Config& root);
+/// Reads what `exchange: {name: eventgrad}` reads, `trigger:` and `sparsify:` included, but for `bytes`, the budget.
+std::unique_ptr<ExchangePlan> eventgrad_plan(Config& exchange, Config& root, std::optional<double> bytes = {});
 
 }  // namespace hearsay

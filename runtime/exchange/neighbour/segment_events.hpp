@@ -4,6 +4,8 @@
 //   change:    ‖x_s − x̂_s‖,  largest: max |x_s − x̂_s|;  x̂ is what neighbours hold of x
 // Where single values are events, it keeps the step that they are counted in, too (value_step.hpp).
 // Cost: a read pass for the norms; one more a copy where changes are the measure.
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,6 +22,8 @@ class SegmentEvents {
   SegmentEvents(const ExchangeContext& context, const TriggerPlan& trigger, const std::optional<StepRule>& rule);
   /// Decides about x_k, and tells the link the step of values.
   void decide(Iteration k, NeighbourLink& link);
+  /// In place of `decide`: none is an event.
+  void rest() { std::ranges::fill(fired_, std::uint8_t{0}); }
   /// What the optimizer would be given without a correction.
   void gradient(std::span<const float> g) {
     if (step_) step_->gradient(g);

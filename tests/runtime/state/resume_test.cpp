@@ -224,6 +224,11 @@ TEST_CASE("a lockstep run that is stopped and resumed has the bits of one that w
   CHECK(all.size() > triggers().size() * selectors().size() + 2 * exchanges().size());
 }
 
+TEST_CASE("so has one within a budget of bytes, which counts what was sent before") {
+  for (const char* bytes : {", bytes: 0.2", ", bytes: 0.4"})
+    check_resumed({.yaml = exchange_section("eventgrad", bytes) + "trigger: {name: always}\n"});
+}
+
 TEST_CASE("so has one whose optimizer has moments, on any number of ranks") {
   for (const ExchangeEntry& exchange : exchanges())
     for (const int ranks : {1, 2, 5})

@@ -73,6 +73,9 @@ class NeighbourLink final : public EdgeListener {
   /// Along alternating edges: the ages of the copies that this rank's own events, sent by iteration k, mix with.
   void note_ages_of_own_events(Iteration k);
 
+  /// Bytes of all packets of events that this rank has posted, to all neighbours.
+  std::uint64_t posted_bytes() const { return posted_bytes_; }
+
   /// The iteration whose values mix in lockstep at iteration k.
   Iteration iteration_of_copies(Iteration k) const { return k - options_.delay; }
   Settling settling() const {
@@ -139,6 +142,7 @@ class NeighbourLink final : public EdgeListener {
   void append_whole(OutgoingPacket& packet, SegmentId s, FloatBlock* own_copy, std::uint64_t gain);
   void append_selected(OutgoingPacket& packet, SegmentId s, FloatBlock& own_copy, std::uint64_t gain);
   void append_quantised(OutgoingPacket& packet, SegmentId s, std::uint64_t gain);
+  void post(std::size_t edge, const SharedPacket& packet, std::span<const std::uint8_t> segments);
   void note_sent(std::size_t edge, std::span<const std::uint8_t> segments);
 
   // events.cpp
@@ -178,7 +182,8 @@ class NeighbourLink final : public EdgeListener {
   std::vector<std::uint8_t> wanted_;  // scratch: fired or pending
   std::vector<std::uint32_t> indices_;
   std::vector<float> values_;
-  float step_ = 0.0F;                            // Δ
+  float step_ = 0.0F;  // Δ
+  std::uint64_t posted_bytes_ = 0;
   std::vector<ChangeQuantiser::Payload> heard_;  // in the packet that is being read, for the device to add
   std::vector<std::uint32_t> heard_positions_;
 };

@@ -83,8 +83,13 @@ void NeighbourLink::send_lockstep(Iteration k, std::span<const std::uint8_t> fir
 void NeighbourLink::post_lockstep(std::size_t edge, const SharedPacket& packet, std::span<const std::uint8_t> fired) {
   if (!context_.neighbourhood.sends_to(edge)) return;
   wait_for([&] { return context_.mailbox.fits(edge, packet->bytes.size()); });
+  post(edge, packet, fired);
+}
+
+void NeighbourLink::post(std::size_t edge, const SharedPacket& packet, std::span<const std::uint8_t> segments) {
+  posted_bytes_ += packet->bytes.size();
   context_.mailbox.post(edge, packet);
-  note_sent(edge, fired);
+  note_sent(edge, segments);
 }
 
 /// What this rank sends first where an edge begins, if there is room already.
@@ -117,10 +122,9 @@ void NeighbourLink::send_asynchronous(Iteration k, std::size_t edge, std::span<c
     context_.ledger.defer(edge, messages);
     return;
   }
-  context_.mailbox.post(edge, encode(k, wanted_, own_copies_.empty() ? nullptr : &own_copy(edge), link.gains));
+  post(edge, encode(k, wanted_, own_copies_.empty() ? nullptr : &own_copy(edge), link.gains), wanted_);
   std::ranges::fill(link.pending, std::uint8_t{0});
   link.sends_next = false;
-  note_sent(edge, wanted_);
 }
 
 void NeighbourLink::send_pending(Iteration k) {
