@@ -88,10 +88,11 @@ EventSettings settings_for(double bytes) {
 }
 
 std::optional<double> read_byte_budget(Config& exchange, Config& root) {
-  const std::optional<double> bytes =
-      exchange.real_or_auto("bytes", Range::fraction_above_zero(),
-                            "a run sends at most so much of D-PSGD's bytes, and single values are events, by settings "
-                            "measured to need about that; auto: no limit");
+  const std::optional<double> bytes = exchange.real_or_auto(
+      "bytes", Range::fraction_above_zero(),
+      "of D-PSGD's: single values are events, by settings that were measured to need about so "
+      "much; with another trigger, where segments are events, a rank rests that has sent more. auto: "
+      "no budget");
   if (!bytes) return bytes;
   root.suggest("trigger.name", "value_events");
   Config trigger = root.section("trigger");

@@ -1,11 +1,12 @@
 #pragma once
-// A budget of bytes for a rank's events, f of what D-PSGD sends along the same graph.
-//   an iteration k has events if  bytes posted before it ≤ f · 4 n d · (k + 1)     d: neighbours
-// Without events, changes stay in x − x̂ and go with the next iteration that has some. So a run sends at most its budget
-// and one packet an edge.
-// No threshold follows the bytes: between neighbours one that grew when ranks move apart would make errors relative,
-// and runs diverge. Events of single values get settings instead that were measured to need about f; what these need
-// less is not spent.
+// A budget of bytes for events, f of what D-PSGD sends along the same graph.
+// Events of single values: f stands for settings that were measured to need about f. Nothing follows the bytes during a
+// run. A threshold that grew when ranks move apart would make errors relative; a rank that rested when it had sent more
+// than others would fall silent where it has most news. Runs diverge by either, with the drift correction that is worth
+// most.
+// Events of segments: a rank that has sent more rests. Changes stay in x − x̂ and go later.
+//   iteration k has events if  bytes posted before it ≤ f · 4 n d · (k + 1)     d: neighbours
+// So a rank sends at most its budget and one packet an edge.
 // Own rule. Cost: a comparison an iteration.
 #include <cstdint>
 #include <optional>
@@ -37,7 +38,7 @@ class ByteBudget {
 };
 
 /// Reads `exchange.bytes`: f, or nothing. With it `trigger` is value_events unless the document has another one, and
-/// then the settings that were measured become defaults of keys that are read later; a note says which and why.
+/// then the settings that were measured become defaults of keys that are read later; a note says which they are.
 std::optional<double> read_byte_budget(Config& exchange, Config& root);
 
 /// What was measured to need `bytes` of D-PSGD's, between measurements by the logarithm of the bytes.

@@ -44,7 +44,7 @@ class EventGrad final : public Exchange, public Measures, public IdleWork, publi
         drift_(drift_of(settings)),
         mixing_(context_, link_, *rule_, drift_.get(), drift_ && settings.trigger) {
     if (settings.link.alternating) alternating_.emplace(link_, mixing_);
-    if (settings.bytes)
+    if (settings.bytes && !settings.trigger->policy->by_values())
       budget_.emplace(*settings.bytes, context.replica.layout, context.neighbourhood.neighbours.size());
     if (settings.trigger)
       events_.emplace(context_, *settings.trigger,

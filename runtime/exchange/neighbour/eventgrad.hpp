@@ -14,7 +14,7 @@ struct EventGradSettings {
   CorrectionPlan correction{};
   std::optional<TriggerPlan> trigger{};            ///< nothing: every segment fires always, and no norm is taken
   std::shared_ptr<const Sparsifier> sparsifier{};  ///< null: segments travel whole
-  std::optional<double> bytes{};                   ///< of D-PSGD's, at most
+  std::optional<double> bytes{};                   ///< of D-PSGD's: where segments are events
 };
 std::unique_ptr<ExchangePlan> eventgrad_plan(const EventGradSettings& settings, const ExchangeLaws& laws);
 
