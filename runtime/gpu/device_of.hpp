@@ -134,7 +134,7 @@ class DeviceOf final : public Device {
   }
 
   bool selects_changes(const Sparsifier& sparsifier) const override {
-    return sparsifier.dense || sparsifier.name == "topk";
+    return sparsifier.dense || sparsifier.selector->search_kind() != SearchKind::none;
   }
   /// One selection looks at one run of values: small segments cannot be left out of the middle of it.
   bool selects_sums(const Sparsifier& sparsifier) const override {
@@ -149,7 +149,8 @@ class DeviceOf final : public Device {
   }
   std::unique_ptr<ChangeQuantiser> quantise_changes(const Layout& layout, const Sparsifier& sparsifier) override {
     const auto use = backend_.use();
-    if (!selects_changes(sparsifier)) return nullptr;
+    // The bytes of a packet are set apart before it is known how many values a sample keeps.
+    if (!selects_changes(sparsifier) || sparsifier.selector->search_kind() == SearchKind::sample) return nullptr;
     return device::with_code<std::unique_ptr<ChangeQuantiser>>(
         sparsifier.codec->group_code(), [&]<class Code>(Code) -> std::unique_ptr<ChangeQuantiser> {
           return std::make_unique<DeviceQuantiser<Backend, Code>>(*this, backend_, staging_, layout, sparsifier);

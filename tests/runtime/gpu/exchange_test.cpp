@@ -113,6 +113,19 @@ TEST_CASE("changes that are quantised where they are are the same: every code, o
       }
 }
 
+TEST_CASE("every search is the same on a device: of changes with every kind of code, in lockstep and asynchronous") {
+  for (const std::string selector :
+       {"{name: mstopk, density: 0.1}", "{name: sampled, density: 0.1}", "{name: chunked, density: 0.2, chunk: 16}"})
+    for (const std::string quantiser : {"none", "fp16", "int8"})
+      for (const std::string more : {"lockstep", "lockstep, copies: edge", "asynchronous"}) {
+        const std::string yaml = ring + eventgrad("{name: difference, gamma: 0.3}", more) +
+                                 "trigger: {name: constant, threshold: 0.05, warmup_iterations: 2}\n" +
+                                 "sparsify: {selector: " + selector + ", quantiser: {name: " + quantiser + "}}\n";
+        REQUIRE(runs_there(Plan(yaml).exchange()));
+        compare(yaml, 4);
+      }
+}
+
 TEST_CASE("events of single values are the same on a device") {
   const std::string by_values = "trigger: {name: value_events}\nsparsify: {quantiser: {name: dead_zone, step: 0.05}}\n";
   for (const std::string more : {"lockstep", "lockstep, copies: edge", "lockstep, correction: {name: drift}",
@@ -124,14 +137,13 @@ TEST_CASE("events of single values are the same on a device") {
 }
 
 TEST_CASE("what a device cannot choose runs on a mirror, which is the same") {
-  const std::string sampled =
-      ring + eventgrad("{name: stale}") + "sparsify: {selector: {name: sampled, density: 0.1}}\n";
-  CHECK(!runs_there(Plan(sampled).exchange()));
-  compare(sampled, 3);
-  compare(ring + eventgrad("{name: arrival}", "asynchronous") + "sparsify: {selector: {name: sampled, density: 0.1}}\n",
+  const std::string drawn = ring + eventgrad("{name: stale}") + "sparsify: {selector: {name: random, density: 0.1}}\n";
+  CHECK(!runs_there(Plan(drawn).exchange()));
+  compare(drawn, 3);
+  compare(ring + eventgrad("{name: arrival}", "asynchronous") + "sparsify: {selector: {name: random, density: 0.1}}\n",
           3);  // whose gradients are of where `start` has moved them
   compare(ring + eventgrad("{name: arrival}", "lockstep, strategy: diffusion") +
-              "sparsify: {selector: {name: sampled, density: 0.1}}\n",
+              "sparsify: {selector: {name: random, density: 0.1}}\n",
           3, Ranks::threads);
 }
 
@@ -153,18 +165,25 @@ TEST_CASE("the global path is the same on a device") {
   for (const std::string& yaml :
        {std::string("exchange: {name: allreduce, method: ring}\n"),
         std::string("exchange: {name: allreduce, method: ring, overlap: false, bucket_bytes: 64}\n"),
-        "exchange: {name: topk}\n" + tenth, "exchange: {name: gtopk}\n" + tenth, "exchange: {name: hitopk}\n" + tenth,
+        "exchange: {name: topk}\n" + tenth,
+        "exchange: {name: gtopk}\n" + tenth,
+        "exchange: {name: hitopk}\n" + tenth,
         "exchange: {name: hitopk, feedback: {clip_norm: 10}}\nsparsify: {selector: {name: mstopk, density: 0.1}}\n" +
             std::string(),
         "exchange: {name: lkgs}\n" + tenth,
         "exchange: {name: lkgs, overlap: false, feedback: {momentum: 0.5}}\n" + tenth,
-        "exchange: {name: gtopk, merge: tree, residual: owner}\n" + tenth, "exchange: {name: gtopk_naive}\n" + tenth,
+        "exchange: {name: gtopk, merge: tree, residual: owner}\n" + tenth,
+        "exchange: {name: gtopk_naive}\n" + tenth,
         "exchange: {name: gtopk, feedback: {momentum: 0.9}}\n" + tenth,
         "exchange: {name: topk, feedback: {momentum: 0.5, nesterov: true, factor_masking: false}}\n" + tenth,
         "exchange: {name: topk, feedback: {clip_norm: 10}}\n" + tenth,
         std::string("exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.2, scope: per_segment}}\n"),
         std::string("exchange: {name: gtopk}\nsparsify: {selector: {name: topk, density: 0.1, scope: per_segment, "
                     "dense_below: 50}, quantiser: {name: one_bit}}\n"),
+        std::string("exchange: {name: topk}\nsparsify: {selector: {name: mstopk, density: 0.1}}\n"),
+        std::string("exchange: {name: gtopk}\nsparsify: {selector: {name: sampled, density: 0.1}}\n"),
+        std::string("exchange: {name: topk}\nsparsify: {selector: {name: chunked, density: 0.1, chunk: 50, scope: "
+                    "per_segment}}\n"),
         std::string("exchange: {name: topk}\nsparsify: {selector: {name: dense}, quantiser: {name: int8}}\n"),
         std::string("exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.1}, density_schedule: [1, "
                     "0.5]}\n")}) {
