@@ -133,14 +133,6 @@ class DeviceOf final : public Device {
     device::add_momentum(backend_.machine(), momentum, nesterov, scale, g.data(), u.data(), g.size());
   }
 
-  bool selects_changes(const Sparsifier& sparsifier) const override {
-    return sparsifier.dense || sparsifier.selector->search_kind() != SearchKind::none;
-  }
-  /// One selection looks at one run of values: small segments cannot be left out of the middle of it.
-  bool selects_sums(const Sparsifier& sparsifier) const override {
-    return selects_changes(sparsifier) && !counts_in_steps(sparsifier) &&
-           (sparsifier.per_segment || sparsifier.dense_below == 0);
-  }
   std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) override {
     const auto use = backend_.use();
     if (sparsifier.dense && counts_in_steps(sparsifier))
@@ -149,8 +141,7 @@ class DeviceOf final : public Device {
   }
   std::unique_ptr<ChangeQuantiser> quantise_changes(const Layout& layout, const Sparsifier& sparsifier) override {
     const auto use = backend_.use();
-    // The bytes of a packet are set apart before it is known how many values a sample keeps.
-    if (!selects_changes(sparsifier) || sparsifier.selector->search_kind() == SearchKind::sample) return nullptr;
+    if (!gpus_quantise(sparsifier)) return nullptr;
     return device::with_code<std::unique_ptr<ChangeQuantiser>>(
         sparsifier.codec->group_code(), [&]<class Code>(Code) -> std::unique_ptr<ChangeQuantiser> {
           return std::make_unique<DeviceQuantiser<Backend, Code>>(*this, backend_, staging_, layout, sparsifier);

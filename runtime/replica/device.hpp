@@ -130,10 +130,8 @@ class Device {
   /// (u + scale g).
   virtual void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) = 0;
 
-  /// Whether it can choose as this sparsifier says. Exchanges that ask for what it cannot do run on a mirror.
-  virtual bool selects_changes(const Sparsifier& sparsifier) const = 0;
-  virtual bool selects_sums(const Sparsifier& sparsifier) const = 0;
-  /// For blocks with these segments. Layout and sparsifier must outlive the selection.
+  /// For blocks with these segments. What GPUs cannot choose (`gpus_select_changes`), only the processor does. Layout
+  /// and sparsifier must outlive the selection.
   virtual std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) = 0;
   virtual std::unique_ptr<SumSelection> select_sums(const Layout& layout, const Sparsifier& sparsifier) = 0;
   /// Null: it cannot write these codes, and `select_changes` brings values.
@@ -149,6 +147,12 @@ class Device {
   virtual void begin_compute() {}
   virtual void end_compute() {}
 };
+
+/// What GPUs have kernels for: to choose what travels of changes, or of sums, as this sparsifier says, and to write and
+/// read its codes. An exchange that asks for other choices runs on a mirror.
+bool gpus_select_changes(const Sparsifier& sparsifier);
+bool gpus_select_sums(const Sparsifier& sparsifier);
+bool gpus_quantise(const Sparsifier& sparsifier);
 
 /// The processor, with up to `threads` of them for long passes.
 std::shared_ptr<Device> processor(int threads = 1);

@@ -147,8 +147,6 @@ class Processor final : public Device {
     }
   }
 
-  bool selects_changes(const Sparsifier&) const override { return true; }
-  bool selects_sums(const Sparsifier&) const override { return true; }
   std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) override {
     return std::make_unique<ProcessorSelection>(layout, sparsifier);
   }

@@ -95,7 +95,7 @@ class AllReducePlan final : public CollectivePlan {
   std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
     return std::min(settings_.bucket_bytes, layout.size() * sizeof(float)) / static_cast<std::size_t>(ranks);
   }
-  bool runs_on(const Device&) const override { return true; }
+  bool runs_on_gpus() const override { return true; }
   ExchangeLaws laws() const override {
     return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = true};
   }

@@ -147,6 +147,37 @@ TEST_CASE("what a device cannot choose runs on a mirror, which is the same") {
           3, Ranks::threads);
 }
 
+/// What a user of GPUs is told of it.
+std::string told_of(const ExchangePlan& plan) {
+  std::string all;
+  for (const std::string& sentence : plan.warnings_on_gpus()) all += sentence;
+  return all;
+}
+
+TEST_CASE("what the processor does for a replica on a GPU is said beforehand, and nothing where it does nothing") {
+  const auto neighbours = [](const std::string& selector, const std::string& quantiser) {
+    return told_of(Plan(ring + eventgrad("{name: difference, gamma: 0.3}") + "sparsify: {selector: {name: " + selector +
+                        "}, quantiser: {name: " + quantiser + "}}\n")
+                       .exchange());
+  };
+  for (const std::string selector : {"dense", "topk", "mstopk", "chunked"})
+    for (const std::string quantiser : {"none", "int8", "fp4", "two_bit", "one_bit", "dead_zone, step: 0.1"})
+      CHECK(neighbours(selector, quantiser).empty());
+  CHECK(neighbours("sampled", "none").empty());
+  for (const std::string quantiser : {"fp16", "one_bit, centre: row_mean"})
+    CHECK(neighbours("topk", quantiser).find("row_mean") != std::string::npos);
+  CHECK(neighbours("sampled", "int8").find("sampled") != std::string::npos);
+  CHECK(told_of(Plan(std::string(ring) + dpsgd).exchange()).empty());
+
+  const std::string mirror = "20 bytes a value";
+  CHECK(neighbours("random", "none").find(mirror) != std::string::npos);
+  CHECK(told_of(Plan(ring + std::string("exchange: {name: push_sum}\n")).exchange()).find(mirror) != std::string::npos);
+  CHECK(told_of(*GlobalPlan("exchange: {name: gradient_dropping}\n")).find(mirror) != std::string::npos);
+  CHECK(told_of(*GlobalPlan("exchange: {name: allreduce}\n")).empty());
+  for (const std::string name : {"hitopk", "lkgs"})
+    CHECK(told_of(*GlobalPlan("exchange: {name: " + name + "}\n")).find("4 bytes a value") != std::string::npos);
+}
+
 /// Gradients in, gradients out, residuals and bytes of every rank.
 void compare_global(const std::string& yaml) {
   CAPTURE(yaml);

@@ -146,7 +146,7 @@ TEST_CASE("changes: every search, layout and kind of values, in any order of blo
         CAPTURE(rank);
         const Sparsifier of_here = selecting(selector, rank == 0 ? "fp16" : "none"), of_there = of_here.fresh();
         const auto here = processor(), there = replica_device(rank, staging_bytes);
-        REQUIRE(there->selects_changes(of_there));
+        REQUIRE(gpus_select_changes(of_there));
         const auto expected = here->select_changes(layout, of_here);
         const auto selection = there->select_changes(layout, of_there);
         std::uint64_t packet = 0;
@@ -173,7 +173,7 @@ TEST_CASE("sums: every search of all values and segment by segment, and what sta
         const Sparsifier of_here = selecting(selector.substr(0, selector.size() - 1) + ", scope: " + scope + "}");
         const Sparsifier of_there = of_here.fresh();
         const auto here = processor(), there = replica_device(1, staging_bytes);
-        REQUIRE(there->selects_sums(of_there));
+        REQUIRE(gpus_select_sums(of_there));
         const auto expected = here->select_sums(layout, of_here), selection = there->select_sums(layout, of_there);
         FloatBlock r_here = here->block(layout.size()), r_there = there->block(layout.size());
         for (const std::vector<float>& g : values_for(layout)) {
