@@ -10,6 +10,8 @@
 //   pin(here)                         such memory may be `here` of a read or write as long as the shared_ptr lives
 //                                     that comes back; null: it may not
 //   wait()                            for all of it
+//   beside(), follow(earlier)         another one on the same device, with an order of its own; what `earlier` has been
+//                                     given so far is done before what this one is given from now on
 //   begin_compute(), end_compute()    as Device's
 #include <algorithm>
 #include <memory>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "runtime/gpu/device_events.hpp"
+#include "runtime/gpu/device_lane.hpp"
 #include "runtime/gpu/device_quantiser.hpp"
 #include "runtime/gpu/device_selection.hpp"
 #include "runtime/gpu/kernels/entries_algorithm.hpp"
@@ -128,6 +131,10 @@ class DeviceOf final : public Device {
                                 count(positions));
   }
 
+  void divide(float by, std::span<float> x) override {
+    const auto use = backend_.use();
+    device::divide(backend_.machine(), by, x.data(), x.size());
+  }
   void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) override {
     const auto use = backend_.use();
     device::add_momentum(backend_.machine(), momentum, nesterov, scale, g.data(), u.data(), g.size());
@@ -170,6 +177,11 @@ class DeviceOf final : public Device {
     send_entries(positions, here);
     device::scatter_add(backend_.machine(), 1.0F, entries_.values.data(), entries_.positions.data(), count(positions),
                         block.data());
+  }
+
+  std::unique_ptr<Lane> lane(std::size_t most) override {
+    const auto use = backend_.use();
+    return std::make_unique<DeviceLane<Backend>>(backend_, most);
   }
 
   void begin_compute() override { backend_.begin_compute(); }
@@ -219,8 +231,8 @@ class DeviceOf final : public Device {
   /// Makes room for so many entries.
   void need_entries(std::size_t entries) {
     if (entries <= entries_.positions.size()) return;
-    staging_.wait();  // passes under way read the old ones
-    entries_ = DeviceEntries<Machine>(entries);
+    staging_.wait();                                           // passes under way read the old ones
+    entries_ = DeviceEntries<Machine>(entries + entries / 4);  // to ask for memory holds up the whole device
   }
   void send_positions(std::span<const std::uint32_t> positions) {
     need_entries(positions.size());

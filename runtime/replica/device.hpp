@@ -20,6 +20,7 @@
 
 #include "base/error.hpp"
 #include "runtime/replica/float_block.hpp"
+#include "runtime/replica/lane.hpp"
 #include "runtime/replica/layout.hpp"
 
 namespace hearsay {
@@ -126,6 +127,8 @@ class Device {
   virtual void close_difference_at(std::span<const std::uint32_t> positions, float weight, std::span<float> theirs,
                                    std::span<float> ours) = 0;
 
+  /// x ← x / by.
+  virtual void divide(float by, std::span<float> x) = 0;
   /// Momentum correction: u ← m u + scale g (Nesterov: u ← m (u + scale g)), and g ← what error feedback collects, u
   /// (u + scale g).
   virtual void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) = 0;
@@ -141,6 +144,13 @@ class Device {
                            std::span<float> block) = 0;
   virtual void add_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
                            std::span<float> block) = 0;
+
+  /// For one other thread, with buffers of so many values. It must not outlive the device. Null: every thread may look
+  /// at the device's memory.
+  virtual std::unique_ptr<Lane> lane(std::size_t most) {
+    static_cast<void>(most);
+    return nullptr;
+  }
 
   /// Between the two the model and the optimizer work on the device's memory by means of their own. What they have been
   /// given to do is done before the passes that are asked for afterwards, and these before what they do next.

@@ -3,6 +3,7 @@
 // are late.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -191,6 +192,72 @@ void compare_global(const std::string& yaml) {
   for (std::size_t r = 0; r < here.traffic.size(); ++r) CHECK(there.traffic[r].bytes == here.traffic[r].bytes);
 }
 
+TEST_CASE("the ring's sums are made on a device: every number of ranks, cut of the buckets and order of threads") {
+  for (const int ranks : {1, 2, 3, 4, 7})
+    for (const std::string buckets : {"4", "64", "3000", "1000000"})
+      for (const EngineKind engine : {EngineKind::inline_engine, EngineKind::thread_engine}) {
+        CAPTURE(ranks);
+        CAPTURE(buckets);
+        GlobalOptions options{.ranks = ranks, .engine = engine, .delays = 7};
+        options.gradient = [](int rank, Iteration k, std::span<float> g) {
+          Random random(stream_seed(5, "gradient", static_cast<std::uint64_t>(100 * rank + k)));
+          for (float& value : g) value = static_cast<float>(random.normal() * std::pow(10.0, random.uniform(-6, 6)));
+        };
+        const std::string yaml = "exchange: {name: allreduce, method: ring, bucket_bytes: " + buckets + "}\n";
+        const GlobalOutcome here = run_global(yaml, options);
+        options.device = [](int rank) { return replica_device(rank); };
+        const GlobalOutcome there = run_global(yaml, options);
+        CHECK(there.came_out == here.came_out);
+        for (std::size_t r = 0; r < here.traffic.size(); ++r) {
+          CHECK(there.traffic[r].bytes == here.traffic[r].bytes);
+          CHECK(there.traffic[r].messages == here.traffic[r].messages);
+        }
+      }
+}
+
+TEST_CASE("a lane adds longer parts than its pieces are, to the last bit, and puts and fetches them") {
+  constexpr std::size_t n = (std::size_t{2} << 20) + 12'345, shift = 3;  // two pieces and some
+  const auto ours = normal_values(1, n), theirs = normal_values(2, n);
+  const auto device = replica_device(1, 4096);
+  FloatBlock block = device->block(shift + n);
+  const auto values = block.span().subspan(shift);
+  device->put(std::as_bytes(std::span(ours)), values);
+  const auto lane = device->lane(n);
+  REQUIRE(lane != nullptr);
+  CHECK(processor()->lane(n) == nullptr);
+  lane->follow();
+  std::vector<float> sum(n);
+  for (std::size_t i = 0; i < n; ++i) sum[i] = ours[i] + theirs[i];
+  for (const unsigned which : {0U, 1U}) {
+    lane->fetch(values, 1 - which);
+    lane->wait(1 - which);
+    CHECK(std::ranges::equal(lane->buffer(1 - which), ours));
+    std::ranges::copy(theirs, lane->buffer(which).begin());
+    lane->add(which, values);
+    lane->wait(which);
+    CHECK(std::ranges::equal(lane->buffer(which), sum));
+    CHECK(fetched(*device, values) == sum);
+    lane->put(1 - which, values);
+    lane->wait(1 - which);
+    CHECK(fetched(*device, values) == ours);
+  }
+}
+
+TEST_CASE("division has the processor's bits, at any length and offset") {
+  for (const std::size_t n : {0, 1, 3, 4, 1023, 10'007})
+    for (const std::size_t shift : {0, 1, 4}) {
+      const auto values = normal_values(n, shift + n);
+      std::vector<std::vector<float>> results;
+      for (const auto& device : {processor(), replica_device(0)}) {
+        FloatBlock there = device->block(shift + n);
+        device->put(std::as_bytes(std::span(values)), there.span());
+        device->divide(7.0F, there.span().subspan(shift));
+        results.push_back(fetched(*device, there.span()));
+      }
+      CHECK(results[1] == results[0]);
+    }
+}
+
 TEST_CASE("the global path is the same on a device") {
   const std::string tenth = "sparsify: {selector: {name: topk, density: 0.1}}\n";
   for (const std::string& yaml :
@@ -249,6 +316,30 @@ TEST_CASE("a gradient that is not finite is refused by segment and position, on 
                            DivergenceError);
       CHECK_THROWS_WITH_AS(run_global(yaml, options), doctest::Contains("123"), DivergenceError);
     }
+  }
+}
+
+TEST_CASE(
+    "allreduce refuses what is not finite on a device as on the processor: a gradient, and a sum that is too large") {
+  for (const float odd : {NAN, INFINITY, std::numeric_limits<float>::max()}) {
+    const bool sum = std::isfinite(odd);
+    std::vector<std::string> told;
+    for (const bool on_device : {false, true}) {
+      GlobalOptions options{.ranks = 2};
+      options.gradient = [=](int rank, Iteration k, std::span<float> g) {
+        std::ranges::fill(g, 1.0F);
+        if ((rank == 1 || sum) && k == 2) g[1 + 7 + 64 + 123] = odd;
+      };
+      if (on_device) options.device = [](int rank) { return replica_device(rank); };
+      try {
+        run_global("exchange: {name: allreduce, method: ring, bucket_bytes: 300}\n", options);
+      } catch (const DivergenceError& error) {
+        told.emplace_back(error.what());
+      }
+    }
+    REQUIRE(told.size() == 2);
+    CHECK(told[1] == told[0]);
+    CHECK(told[0].find("embedding") != std::string::npos);
   }
 }
 
