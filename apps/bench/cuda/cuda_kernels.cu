@@ -1,6 +1,7 @@
 // The GPU's kernels beside the memory passes that bound them, and beside CUB. One JSON object a line:
 // name, n, density, seconds (median), ratio to the floor, floor (bytes that must be moved, at the bandwidth that a copy
-// of the same length has in the same run), machine. Before anything is timed, the selection is compared with a sort.
+// of the same length has in the same run), machine. Before anything is timed, the exact
+// selection is compared with a sort, and the others with the processor's.
 //
 //   cuda_kernels [MOST_VALUES [REPEATS]]        defaults: 138000000 50
 //
