@@ -27,6 +27,9 @@ constexpr std::uint64_t stream_seed(std::uint64_t seed, std::string_view purpose
   return scramble(scramble(seed ^ hash) + index);
 }
 
+/// 64 random bits below this, a multiple of n, give an integer below n without bias.
+constexpr std::uint64_t usable_below(std::uint64_t n) { return n * (UINT64_MAX / n); }
+
 /// Uniform, normal and integer draws and shuffles from one stream.
 class Random {
  public:
@@ -38,9 +41,8 @@ class Random {
 
   /// Uniform in {0, …, n−1}, without bias; n ≥ 1.
   std::uint64_t below(std::uint64_t n) {
-    const std::uint64_t reject_from = n * (UINT64_MAX / n);
     std::uint64_t draw = engine_();
-    while (draw >= reject_from) draw = engine_();
+    while (draw >= usable_below(n)) draw = engine_();
     return draw % n;
   }
 

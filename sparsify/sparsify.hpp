@@ -17,6 +17,7 @@
 
 #include "base/config/table.hpp"
 #include "base/state/archive.hpp"
+#include "sparsify/searches.hpp"
 
 namespace hearsay {
 
@@ -50,6 +51,13 @@ class Selector {
   virtual std::size_t most(std::size_t k, std::size_t n) const = 0;
   /// The fraction ρ to keep that its section asks for, k = kept_count(ρ, n); 1 where it does not ask.
   virtual double density() const { return 1.0; }
+  /// How it searches, where devices can do it as well.
+  virtual SearchKind search_kind() const { return SearchKind::none; }
+  /// The next `select` of k of n values, which a device does in its place: it counts, and its draws are used up.
+  virtual Search next_search(std::size_t k, std::size_t n) {
+    static_cast<void>(k), static_cast<void>(n);
+    return {};
+  }
   /// What decides later draws (base/state/archive.hpp).
   virtual void state(Archive& archive) { static_cast<void>(archive); }
   /// For predictions: how often `select` reads the values to find k of them, where that is far from what `topk` does;

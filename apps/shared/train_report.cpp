@@ -126,6 +126,13 @@ std::string outcome_text(const Summary& s, const std::filesystem::path& director
   return text + line("run folder", directory.string());
 }
 
+std::vector<std::string> warnings_of(const RunPlan::Parts& plan, const Topology& topology) {
+  std::vector<std::string> sentences = plan.exchange->warnings(topology);
+  if (plan.device != "cpu")
+    for (std::string& sentence : plan.exchange->warnings_on_gpus()) sentences.push_back(std::move(sentence));
+  return sentences;
+}
+
 void say_warnings(const ExchangePlan& exchange, const Topology& topology) {
   for (const std::string& warning : exchange.warnings(topology)) say("warning:", warning);
 }

@@ -159,8 +159,11 @@ class ExchangePlan {
   virtual Iteration local_steps() const { return 1; }
   /// How many packets of an edge may be under way, posted and not yet popped; nothing: as many as fit into the ring.
   virtual std::optional<std::size_t> in_flight() const { return std::nullopt; }
-  /// Whether `build` can be given a replica that lives there; else its passes are the processor's only.
-  virtual bool runs_on(const Device& device) const { return device.is_processor(); }
+  /// Whether `build` can be given a replica that lives on a GPU; else its passes are the processor's only.
+  virtual bool runs_on_gpus() const { return false; }
+  bool runs_on(const Device& device) const { return device.is_processor() || runs_on_gpus(); }
+  /// What a user of GPUs should know of it: what the processor does all the same, and what that costs. Sentences.
+  virtual std::vector<std::string> warnings_on_gpus() const;
   /// Bytes that all ranks together can send in one iteration, at worst.
   virtual std::size_t worst_case_bytes(const Layout& layout, const Topology& topology) const {
     return static_cast<std::size_t>(topology.edges_in_use()) * packet_bound(layout, topology.ranks());

@@ -85,6 +85,14 @@ class Mirrored final : public Exchange, public IdleWork, public ServedModel {
 
 }  // namespace
 
+std::vector<std::string> ExchangePlan::warnings_on_gpus() const {
+  if (runs_on_gpus()) return {};
+  return {
+      "train.device: a GPU has no passes for this exchange with these options: it works on a mirror in the "
+      "processor's memory, and 20 bytes a value cross the bus in every iteration, whatever is sent. "
+      "docs/guide/gpu.md says what lives on a GPU"};
+}
+
 std::unique_ptr<Exchange> build_exchange(const ExchangePlan& plan, const ExchangeContext& context) {
   if (plan.runs_on(context.device())) return plan.build(context);
   return std::make_unique<Mirrored>(plan, context);

@@ -120,6 +120,8 @@ class CudaBackend {
   }
   void clear(void* to, std::size_t bytes) { check(cudaMemsetAsync(to, 0, bytes, stream_.handle())); }
   void wait() { device::synchronize(stream_.handle()); }
+  CudaBackend beside() const { return CudaBackend(gpu_); }
+  void follow(CudaBackend& earlier) { theirs_.order(earlier.stream_.handle(), stream_.handle()); }
   void begin_compute() {
     const CurrentGpu current(gpu_);
     ours_.order(stream_.handle(), cudaStreamLegacy);

@@ -10,6 +10,8 @@
 //   pin(here)                         such memory may be `here` of a read or write as long as the shared_ptr lives
 //                                     that comes back; null: it may not
 //   wait()                            for all of it
+//   beside(), follow(earlier)         another one on the same device, with an order of its own; what `earlier` has been
+//                                     given so far is done before what this one is given from now on
 //   begin_compute(), end_compute()    as Device's
 #include <algorithm>
 #include <memory>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "runtime/gpu/device_events.hpp"
+#include "runtime/gpu/device_lane.hpp"
 #include "runtime/gpu/device_quantiser.hpp"
 #include "runtime/gpu/device_selection.hpp"
 #include "runtime/gpu/kernels/entries_algorithm.hpp"
@@ -128,19 +131,15 @@ class DeviceOf final : public Device {
                                 count(positions));
   }
 
+  void divide(float by, std::span<float> x) override {
+    const auto use = backend_.use();
+    device::divide(backend_.machine(), by, x.data(), x.size());
+  }
   void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) override {
     const auto use = backend_.use();
     device::add_momentum(backend_.machine(), momentum, nesterov, scale, g.data(), u.data(), g.size());
   }
 
-  bool selects_changes(const Sparsifier& sparsifier) const override {
-    return sparsifier.dense || sparsifier.name == "topk";
-  }
-  /// One selection looks at one run of values: small segments cannot be left out of the middle of it.
-  bool selects_sums(const Sparsifier& sparsifier) const override {
-    return selects_changes(sparsifier) && !counts_in_steps(sparsifier) &&
-           (sparsifier.per_segment || sparsifier.dense_below == 0);
-  }
   std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) override {
     const auto use = backend_.use();
     if (sparsifier.dense && counts_in_steps(sparsifier))
@@ -149,7 +148,7 @@ class DeviceOf final : public Device {
   }
   std::unique_ptr<ChangeQuantiser> quantise_changes(const Layout& layout, const Sparsifier& sparsifier) override {
     const auto use = backend_.use();
-    if (!selects_changes(sparsifier)) return nullptr;
+    if (!gpus_quantise(sparsifier)) return nullptr;
     return device::with_code<std::unique_ptr<ChangeQuantiser>>(
         sparsifier.codec->group_code(), [&]<class Code>(Code) -> std::unique_ptr<ChangeQuantiser> {
           return std::make_unique<DeviceQuantiser<Backend, Code>>(*this, backend_, staging_, layout, sparsifier);
@@ -178,6 +177,11 @@ class DeviceOf final : public Device {
     send_entries(positions, here);
     device::scatter_add(backend_.machine(), 1.0F, entries_.values.data(), entries_.positions.data(), count(positions),
                         block.data());
+  }
+
+  std::unique_ptr<Lane> lane(std::size_t most) override {
+    const auto use = backend_.use();
+    return std::make_unique<DeviceLane<Backend>>(backend_, most);
   }
 
   void begin_compute() override { backend_.begin_compute(); }
@@ -227,8 +231,8 @@ class DeviceOf final : public Device {
   /// Makes room for so many entries.
   void need_entries(std::size_t entries) {
     if (entries <= entries_.positions.size()) return;
-    staging_.wait();  // passes under way read the old ones
-    entries_ = DeviceEntries<Machine>(entries);
+    staging_.wait();                                           // passes under way read the old ones
+    entries_ = DeviceEntries<Machine>(entries + entries / 4);  // to ask for memory holds up the whole device
   }
   void send_positions(std::span<const std::uint32_t> positions) {
     need_entries(positions.size());

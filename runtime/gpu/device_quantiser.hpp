@@ -51,7 +51,8 @@ class DeviceQuantiser final : public ChangeQuantiser {
                          .count = k,
                          .code = bytes_,
                          .first_piece = pieces_};
-    if (k < x.size()) search(s, x, copy, run);
+    const Search how = sparsifier_.selector->next_search(k, x.size());
+    if (k < x.size()) search(s, x, copy, how, run);
     runs_.push_back(run);
     pieces_ += static_cast<std::uint32_t>(device::pieces_in(k)), bytes_ += Quantise::bytes_of(k);
   }
@@ -101,15 +102,13 @@ class DeviceQuantiser final : public ChangeQuantiser {
   };
 
   /// The values of the run are those that are selected.
-  void search(SegmentId s, std::span<const float> x, std::span<const float> copy, device::CodedRun& run) {
+  void search(SegmentId s, std::span<const float> x, std::span<const float> copy, const Search& how,
+              device::CodedRun& run) {
     auto& search = searches_[s];
-    if (!search) {
-      const std::size_t most = kept_count(sparsifier_.largest_density(), x.size());
-      search = std::make_unique<DeviceRun<Backend>>(x.size(), most);
-    }
+    if (!search) search = std::make_unique<DeviceRun<Backend>>(sparsifier_, x.size());
     if (changes_.size() < x.size()) changes_ = Buffer(longest_);
     backend_.copy(x.data(), changes_.data(), x.size_bytes());
-    search->begin(backend_.machine(), changes_.data(), copy.data(), -1.0F, run.count);
+    search->begin(backend_.machine(), changes_.data(), copy.data(), -1.0F, run.count, how);
     search->bring_positions(staging_);
     run.values = search->found_values(), run.minus = nullptr;
     run.positions = search->found_positions(), run.failed = search->failed();

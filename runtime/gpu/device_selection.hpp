@@ -1,7 +1,7 @@
 #pragma once
-// Top-k of changes and of sums on a device, with the kernels of runtime/gpu/kernels/topk_algorithm.hpp: that of the
+// Selections of changes and of sums on a device, with the kernels of runtime/gpu/kernels/*_algorithm.hpp: that of the
 // emulator and that of the GPU. What was found comes to the processor, where codecs write it; nothing else does.
-// Cost: one launch a run of values; 12 n bytes, for changes 20 n (x is copied first).
+// Cost: that of the kernels, a run of values at a time, for changes 8 n bytes more (x is copied first).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/gpu/device_search.hpp"
 #include "runtime/gpu/kernels/entries_algorithm.hpp"
 #include "runtime/gpu/kernels/mixing_algorithm.hpp"
-#include "runtime/gpu/kernels/topk_algorithm.hpp"
 #include "runtime/gpu/staging.hpp"
 #include "runtime/replica/device.hpp"
 #include "runtime/replica/finite.hpp"
@@ -44,19 +44,22 @@ class DeviceRun {
   using Machine = typename Backend::Machine;
 
  public:
-  DeviceRun(std::size_t n, std::size_t most) : n_(n), most_(most) {}
+  DeviceRun(const Sparsifier& sparsifier, std::size_t n)
+      : n_(n),
+        kind_(sparsifier.selector->search_kind()),
+        most_(sparsifier.selector->most(kept_count(sparsifier.largest_density(), n), n)) {}
 
-  /// r ← r + scale · addend; the k largest of it are moved out, all are left where they are.
-  void begin(Machine& machine, float* r, const float* addend, float scale, std::size_t k) {
-    positions.resize(k);
+  /// r ← r + scale · addend; what `search` finds of it for k is moved out, all are left where they are.
+  void begin(Machine& machine, float* r, const float* addend, float scale, std::size_t k, const Search& search) {
+    positions.resize(k == n_ || kind_ != SearchKind::sample ? k : most_);
     all_ = k == n_ ? r : nullptr;
     if (all_ != nullptr) {
       const device::WeightedCopy edge{addend, scale};
       device::mix_row(machine, 1.0F, std::span(&edge, 1), r, n_);
       return;
     }
-    if (!search_) search_ = std::make_unique<Search>(machine, n_, most_);
-    search_->select.add_and_select(machine, r, addend, scale, static_cast<std::uint32_t>(k),
+    if (!search_) search_ = std::make_unique<Found>(machine, kind_, n_, most_);
+    search_->select.add_and_select(machine, r, addend, scale, k, search,
                                    {search_->found.positions.data(), search_->found.values.data()});
   }
   bool took_all() const { return all_ != nullptr; }
@@ -88,6 +91,11 @@ class DeviceRun {
   void bring_positions(Staging<Backend>& staging) {
     staging.bring(found_positions(), std::as_writable_bytes(std::span(positions)));
   }
+  /// Once these have come, if all were finite: where a search decides how many there are, these alone.
+  void leave_out_others() {
+    if (took_all() || kind_ != SearchKind::sample) return;
+    positions.resize(control_.found), values.resize(control_.found);
+  }
   /// Once these have come: the first position whose value was not finite.
   std::optional<std::size_t> first_bad() const {
     if (took_all()) {
@@ -103,19 +111,21 @@ class DeviceRun {
   std::vector<float> values;
 
  private:
-  struct Search {
-    Search(Machine& machine, std::size_t n, std::size_t most)
-        : select(machine, n, static_cast<std::uint32_t>(most)), found(most) {
+  struct Found {
+    Found(Machine& machine, SearchKind kind, std::size_t n, std::size_t most)
+        : select(machine, kind, n, most), found(most) {
       const std::vector<std::uint32_t> zeros(most);  // positions of the run, also where a selection has failed
       found.positions.upload(std::span<const std::uint32_t>(zeros));
     }
-    device::TopK<Machine> select;
+    DeviceSearch<Machine> select;
     DeviceEntries<Machine> found;
   };
 
-  std::size_t n_, most_;
-  std::unique_ptr<Search> search_;  // once it is needed
-  const float* all_ = nullptr;      // where all values are, if all were asked for
+  std::size_t n_;
+  SearchKind kind_;
+  std::size_t most_;
+  std::unique_ptr<Found> search_;  // once it is needed
+  const float* all_ = nullptr;     // where all values are, if all were asked for
   device::Control control_;
 };
 
@@ -138,18 +148,17 @@ class DeviceChanges final : public ChangeSelection {
     const auto use = backend_.use();
     Asked& asked = runs_[s];
     asked.x = x, asked.copy = copy, asked.zone = zone;
-    if (!asked.run) {
-      const std::size_t most = kept_count(sparsifier_.largest_density(), x.size());
-      asked.run = std::make_unique<DeviceRun<Backend>>(x.size(), most);
-    }
+    if (!asked.run) asked.run = std::make_unique<DeviceRun<Backend>>(sparsifier_, x.size());
     backend_.copy(x.data(), changes_.data(), x.size_bytes());
-    asked.run->begin(backend_.machine(), changes_.data(), copy.data(), -1.0F, k);
+    asked.run->begin(backend_.machine(), changes_.data(), copy.data(), -1.0F, k,
+                     sparsifier_.selector->next_search(k, x.size()));
     if (sparsifier_.codec->exact()) asked.run->replace_values(backend_.machine(), x.data());
     asked.run->bring(staging_);
   }
   void take(SegmentId s, std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
     Asked& asked = runs_[s];
     if (const auto bad = asked.run->first_bad()) refuse_change(device_, asked.x, asked.copy, *bad);
+    asked.run->leave_out_others();
     if (asked.zone > 0.0F) leave_out_below(asked.zone, *asked.run);
     positions.swap(asked.run->positions);
     values.swap(asked.run->values);
@@ -203,14 +212,16 @@ class DeviceSums final : public SumSelection {
             std::vector<std::uint32_t>& positions, std::vector<float>& values) override {
     const auto use = backend_.use();
     for (Part& part : parts_) {
-      part.run->begin(backend_.machine(), r.data() + part.offset, addend.data() + part.offset, scale,
-                      kept(density, part.length));
+      const std::size_t k = kept(density, part.length);
+      part.run->begin(backend_.machine(), r.data() + part.offset, addend.data() + part.offset, scale, k,
+                      search(k, part.length));
       part.run->bring(staging_);
     }
     staging_.wait();
     positions.clear(), values.clear();
     for (const Part& part : parts_) {
       if (const auto bad = part.run->first_bad()) refuse(r, part.offset + *bad);
+      part.run->leave_out_others();
       if (part.run->took_all()) backend_.clear(r.data() + part.offset, part.length * sizeof(float));
       for (const std::uint32_t position : part.run->positions)
         positions.push_back(static_cast<std::uint32_t>(part.offset + position));
@@ -226,9 +237,12 @@ class DeviceSums final : public SumSelection {
   std::size_t kept(double density, std::size_t n) const {
     return n < sparsifier_.dense_below ? n : kept_count(density, n);
   }
+  /// Segments that are sent whole are not searched; what would not have been drawn is not.
+  Search search(std::size_t k, std::size_t n) const {
+    return sparsifier_.per_segment && k == n ? Search{} : sparsifier_.selector->next_search(k, n);
+  }
   void add_part(std::size_t offset, std::size_t length) {
-    const std::size_t most = kept(sparsifier_.largest_density(), length);
-    parts_.push_back({offset, length, std::make_unique<DeviceRun<Backend>>(length, most)});
+    parts_.push_back({offset, length, std::make_unique<DeviceRun<Backend>>(sparsifier_, length)});
   }
   [[noreturn]] void refuse(std::span<const float> r, std::size_t at) {
     const std::vector<float> here = fetched(device_, r);

@@ -1,5 +1,6 @@
 #include "runtime/replica/device.hpp"
 
+#include "sparsify/sparsify.hpp"
 #include "trigger/trigger.hpp"
 
 namespace hearsay {
@@ -19,6 +20,22 @@ Device::ChangeNorms Device::largest_changes(const Layout& layout) {
       largest[s++] = largest_difference(std::span(a).subspan(segment.offset, segment.length),
                                         std::span(b).subspan(segment.offset, segment.length));
   };
+}
+
+bool gpus_select_changes(const Sparsifier& sparsifier) {
+  return sparsifier.dense || sparsifier.selector->search_kind() != SearchKind::none;
+}
+
+// One selection looks at one run of values: small segments cannot be left out of the middle of it.
+bool gpus_select_sums(const Sparsifier& sparsifier) {
+  const bool counts_in_steps = sparsifier.codec && sparsifier.codec->step_rule();
+  return gpus_select_changes(sparsifier) && !counts_in_steps && (sparsifier.per_segment || sparsifier.dense_below == 0);
+}
+
+// The bytes of a packet are set apart before it is known how many values a sample keeps.
+bool gpus_quantise(const Sparsifier& sparsifier) {
+  return gpus_select_changes(sparsifier) && sparsifier.selector->search_kind() != SearchKind::sample &&
+         sparsifier.codec->group_code() != GroupCode::none;
 }
 
 std::unique_ptr<ChangeQuantiser> Device::quantise_changes(const Layout&, const Sparsifier&) { return nullptr; }

@@ -20,6 +20,7 @@
 
 #include "base/error.hpp"
 #include "runtime/replica/float_block.hpp"
+#include "runtime/replica/lane.hpp"
 #include "runtime/replica/layout.hpp"
 
 namespace hearsay {
@@ -126,14 +127,14 @@ class Device {
   virtual void close_difference_at(std::span<const std::uint32_t> positions, float weight, std::span<float> theirs,
                                    std::span<float> ours) = 0;
 
+  /// x ← x / by.
+  virtual void divide(float by, std::span<float> x) = 0;
   /// Momentum correction: u ← m u + scale g (Nesterov: u ← m (u + scale g)), and g ← what error feedback collects, u
   /// (u + scale g).
   virtual void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) = 0;
 
-  /// Whether it can choose as this sparsifier says. Exchanges that ask for what it cannot do run on a mirror.
-  virtual bool selects_changes(const Sparsifier& sparsifier) const = 0;
-  virtual bool selects_sums(const Sparsifier& sparsifier) const = 0;
-  /// For blocks with these segments. Layout and sparsifier must outlive the selection.
+  /// For blocks with these segments. What GPUs cannot choose (`gpus_select_changes`), only the processor does. Layout
+  /// and sparsifier must outlive the selection.
   virtual std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) = 0;
   virtual std::unique_ptr<SumSelection> select_sums(const Layout& layout, const Sparsifier& sparsifier) = 0;
   /// Null: it cannot write these codes, and `select_changes` brings values.
@@ -144,11 +145,24 @@ class Device {
   virtual void add_entries(std::span<const std::uint32_t> positions, std::span<const float> here,
                            std::span<float> block) = 0;
 
+  /// For one other thread, with buffers of so many values. It must not outlive the device. Null: every thread may look
+  /// at the device's memory.
+  virtual std::unique_ptr<Lane> lane(std::size_t most) {
+    static_cast<void>(most);
+    return nullptr;
+  }
+
   /// Between the two the model and the optimizer work on the device's memory by means of their own. What they have been
   /// given to do is done before the passes that are asked for afterwards, and these before what they do next.
   virtual void begin_compute() {}
   virtual void end_compute() {}
 };
+
+/// What GPUs have kernels for: to choose what travels of changes, or of sums, as this sparsifier says, and to write and
+/// read its codes. An exchange that asks for other choices runs on a mirror.
+bool gpus_select_changes(const Sparsifier& sparsifier);
+bool gpus_select_sums(const Sparsifier& sparsifier);
+bool gpus_quantise(const Sparsifier& sparsifier);
 
 /// The processor, with up to `threads` of them for long passes.
 std::shared_ptr<Device> processor(int threads = 1);

@@ -139,6 +139,9 @@ class Processor final : public Device {
     for (const std::uint32_t i : positions) close(weight, theirs[i], ours[i]);
   }
 
+  void divide(float by, std::span<float> x) override {
+    for (float& value : x) value /= by;
+  }
   void add_momentum(float momentum, bool nesterov, float scale, std::span<float> g, std::span<float> u) override {
     for (std::size_t i = 0; i < g.size(); ++i) {
       const float step = scale * g[i];
@@ -147,8 +150,6 @@ class Processor final : public Device {
     }
   }
 
-  bool selects_changes(const Sparsifier&) const override { return true; }
-  bool selects_sums(const Sparsifier&) const override { return true; }
   std::unique_ptr<ChangeSelection> select_changes(const Layout& layout, const Sparsifier& sparsifier) override {
     return std::make_unique<ProcessorSelection>(layout, sparsifier);
   }

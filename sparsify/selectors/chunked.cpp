@@ -11,6 +11,7 @@
 
 #include "sparsify/search/exact_select.hpp"
 #include "sparsify/search/positions.hpp"
+#include "sparsify/searches.hpp"
 #include "sparsify/selectors/density.hpp"
 #include "sparsify/sparsify.hpp"
 
@@ -29,7 +30,7 @@ class Chunked final : public Selector {
     indices.clear();
     for (std::size_t begin = 0, before = 0; begin < n; begin += chunk_) {
       const std::size_t end = std::min(n, begin + chunk_);
-      const std::size_t until = share(k, end, n);
+      const std::size_t until = share_before(end, k, n);
       select_.largest(values.subspan(begin, end - begin), until - before, of_chunk_);
       for (const std::uint32_t i : of_chunk_) indices.push_back(static_cast<std::uint32_t>(begin) + i);
       before = until;
@@ -37,11 +38,10 @@ class Chunked final : public Selector {
   }
   std::size_t most(std::size_t k, std::size_t) const override { return k; }
   double density() const override { return density_; }
+  SearchKind search_kind() const override { return SearchKind::chunks; }
+  Search next_search(std::size_t, std::size_t) override { return {.kind = SearchKind::chunks, .chunk = chunk_}; }
 
  private:
-  /// ⌊k · end / n⌋: of fewer than 2³² values the product fits.
-  static std::size_t share(std::size_t k, std::size_t end, std::size_t n) { return k * end / n; }
-
   double density_;
   std::size_t chunk_;
   ExactSelect select_;

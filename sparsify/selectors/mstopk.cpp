@@ -9,19 +9,19 @@
 // Bound: exactly k values; all ≥ upper are kept, none < lower is. The two come as close as `steps` halvings bring them
 // where the k-th largest magnitude is above the mean; where it is not (k of about a third of the values or more), lower
 // stays 0 and the slice is arbitrary.
-// Cost: up to 2 + steps reads of the values (the paper's choice for GPUs; on a processor `topk` is several times
-// faster); no scratch memory.
+// Cost: up to 3 + steps reads of the values (the paper's choice for GPUs; on a processor `topk` is several times
+// faster); no scratch memory. The mean is added in the order of sparsify/quantisers/sides.hpp, which a GPU keeps, too
+// (runtime/gpu/kernels/mstopk_algorithm.hpp).
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
-#include <utility>
 
 #include "base/loops/read_ahead.hpp"
 #include "base/loops/vector_code.hpp"
 #include "base/random.hpp"
 #include "sparsify/magnitude.hpp"
+#include "sparsify/quantisers/sides.hpp"
+#include "sparsify/search/bisection.hpp"
 #include "sparsify/search/positions.hpp"
 #include "sparsify/selectors/density.hpp"
 #include "sparsify/sparsify.hpp"
@@ -29,16 +29,8 @@
 namespace hearsay {
 namespace {
 
-constexpr std::int64_t passes_beside_steps = 2;  // mean and maximum; the collection
+constexpr std::int64_t passes_beside_steps = 3;  // maximum; mean; the collection
 constexpr std::size_t turn = 64;                 // values that are looked at together
-
-/// Thresholds around the k-th largest magnitude, and how many values lie at or above each.
-struct Bracket {
-  float upper = std::numeric_limits<float>::infinity();
-  float lower = 0.0F;
-  std::size_t from_upper = 0;  // ≤ k
-  std::size_t from_lower = 0;  // ≥ k
-};
 
 [[gnu::always_inline]] inline std::uint32_t count_in_order(std::int32_t least, std::span<const float> values) {
   std::uint32_t count = 0;  // 32 bits, as wide as what is compared: vectorises
@@ -64,56 +56,36 @@ std::size_t count_from(float threshold, std::span<const float> values) {
   return in_vector_code([=]() __attribute__((always_inline)) { return count_in_turns(least, values); });
 }
 
-/// Mean and maximum of the magnitudes. The mean is finite if and only if all values are: no sum of floats leaves a
-/// double.
-[[gnu::always_inline]] inline std::pair<double, double> mean_and_maximum_in_lanes(std::span<const float> values) {
-  constexpr std::size_t lanes = 16;  // sums side by side, so that no addition waits for the one before
-  std::array<double, lanes> sums{};
-  std::array<float, lanes> most{};
-  const auto add = [&](std::size_t i, std::size_t lane) {
-    const float magnitude = std::abs(values[i]);
-    sums[lane] += static_cast<double>(magnitude);
-    most[lane] = std::max(most[lane], magnitude);
-  };
-  const std::size_t whole = values.size() / lanes * lanes;
-  for (std::size_t i = 0; i < whole; i += lanes) {
-    read_ahead(values.data() + i);
-    for (std::size_t lane = 0; lane < lanes; ++lane) add(i + lane, lane);
-  }
-  for (std::size_t i = whole; i < values.size(); ++i) add(i, i - whole);
-  return {std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(values.size()),
-          static_cast<double>(*std::ranges::max_element(most))};
+[[gnu::always_inline]] inline std::int32_t largest_in_order(std::span<const float> values) {
+  std::int32_t largest = 0;
+  for (std::size_t i = 0; i < values.size(); i += cache_line) read_ahead(values.data() + i);
+  for (const float value : values) largest = std::max(largest, magnitude_bits(value));
+  return largest;
 }
 
-std::pair<double, double> mean_and_maximum(std::span<const float> values) {
-  return in_vector_code([=]() __attribute__((always_inline)) { return mean_and_maximum_in_lanes(values); });
+std::int32_t largest_magnitude(std::span<const float> values) {
+  return in_vector_code([=]() __attribute__((always_inline)) { return largest_in_order(values); });
 }
 
-/// Between the magnitudes' mean and maximum, `low` and `high`.
-Bracket bisect(std::span<const float> values, std::size_t k, std::int64_t steps, double low, double high) {
-  Bracket bracket{.from_lower = values.size()};
-  for (std::int64_t step = 0; step < steps && bracket.from_upper != k; ++step) {
-    const double middle = (low + high) / 2;
-    const auto threshold = static_cast<float>(middle);
-    const std::size_t count = count_from(threshold, values);
-    if (count <= k) {
-      high = middle;
-      bracket.upper = threshold;
-      bracket.from_upper = count;
-    } else {
-      low = middle;
-      bracket.lower = threshold;
-      bracket.from_lower = count;
-    }
-  }
-  return bracket;
+double mean_magnitude(std::span<const float> values) {
+  constexpr double everything = std::numeric_limits<double>::infinity();
+  return sum_sides(values, -everything, everything).mean(0);
+}
+
+Bracket bisect(std::span<const float> values, std::size_t k, std::uint32_t steps, const Halving& range) {
+  const auto count = static_cast<std::uint32_t>(k);
+  Bisection bisection{range, {.from_lower = static_cast<std::uint32_t>(values.size())}, steps};
+  while (!bisection.done(count))
+    bisection.take(static_cast<std::uint32_t>(count_from(static_cast<float>(bisection.range.middle()), values)), count);
+  return bisection.bracket;
 }
 
 class MsTopK final : public Selector {
  public:
   explicit MsTopK(Config& config)
       : density_(read_density(config)),
-        steps_(config.integer("steps", 30, Range::between(1, 1000), "passes that halve the range of thresholds")),
+        steps_(static_cast<std::uint32_t>(
+            config.integer("steps", 30, Range::between(1, 1000), "passes that halve the range of thresholds"))),
         seed_(read_selector_seed(config)) {}
 
   std::unique_ptr<Selector> fresh() const override {
@@ -123,15 +95,22 @@ class MsTopK final : public Selector {
   }
   void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
     require_selectable(k, values.size());
-    const auto [mean, largest] = mean_and_maximum(values);
-    if (!std::isfinite(mean)) require_finite(values);  // names the place
-    const std::uint64_t call = calls_++;
+    const std::int32_t largest = largest_magnitude(values);
+    if (largest >= infinity_bits) require_finite(values);  // throws, with the position
+    const Search search = next_search(k, values.size());
     indices.clear();
     if (k == 0 || k == values.size()) {
       all_positions(k, indices);
       return;
     }
-    collect(values, k, bisect(values, k, steps_, mean, largest), call, indices);
+    collect(values, k, bisect(values, k, steps_, {mean_magnitude(values), float_of(largest)}), search.draws, indices);
+  }
+  SearchKind search_kind() const override { return SearchKind::bisection; }
+  Search next_search(std::size_t, std::size_t) override {
+    Random random(stream_seed(seed_, "mstopk selector", calls_++));
+    Search search{.kind = SearchKind::bisection, .steps = steps_};
+    for (std::uint64_t& draw : search.draws) draw = random.engine()();
+    return search;
   }
   std::size_t most(std::size_t k, std::size_t) const override { return k; }
   double density() const override { return density_; }
@@ -145,11 +124,9 @@ class MsTopK final : public Selector {
   }
 
  private:
-  void collect(std::span<const float> values, std::size_t k, const Bracket& bracket, std::uint64_t call,
-               std::vector<std::uint32_t>& indices) const {
-    const std::size_t band = bracket.from_lower - bracket.from_upper;
-    const std::size_t missing = k - bracket.from_upper;
-    const std::size_t first = Random(stream_seed(seed_, "mstopk selector", call)).below(band - missing + 1);
+  static void collect(std::span<const float> values, std::size_t k, const Bracket& bracket, const Draws& draws,
+                      std::vector<std::uint32_t>& indices) {
+    const Slice slice = slice_of(bracket, static_cast<std::uint32_t>(k), draws);
     const std::int32_t upper = magnitude_bits(bracket.upper);
     const std::int32_t lower = magnitude_bits(bracket.lower);
     std::size_t in_band = 0;
@@ -162,7 +139,7 @@ class MsTopK final : public Selector {
         if (magnitude < lower) continue;
         if (magnitude < upper) {
           const std::size_t place = in_band++;
-          if (place < first || place >= first + missing) continue;
+          if (place < slice.first || place - slice.first >= slice.count) continue;
         }
         indices.push_back(static_cast<std::uint32_t>(i));
       }
@@ -170,7 +147,7 @@ class MsTopK final : public Selector {
   }
 
   double density_;
-  std::int64_t steps_;
+  std::uint32_t steps_;
   std::uint64_t seed_;
   std::uint64_t calls_ = 0;
 };
@@ -183,7 +160,7 @@ SelectorEntry mstopk_selector() {
   return {.name = "mstopk",
           .summary = "k values of large magnitude: bisection for a threshold, then a random slice to make up k",
           .equation = "indices = {|x_i| ≥ upper} and a random contiguous slice of {lower ≤ |x_i| < upper}, k in all",
-          .cost = "up to steps + 2 reads of the values; k values and positions travel; no scratch memory",
+          .cost = "up to steps + 3 reads of the values; k values and positions travel; no scratch memory",
           .citation = "shi2021towards, MSTopK",
           .make = make_mstopk};
 }

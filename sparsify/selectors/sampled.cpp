@@ -17,6 +17,7 @@
 #include "sparsify/magnitude.hpp"
 #include "sparsify/search/exact_select.hpp"
 #include "sparsify/search/positions.hpp"
+#include "sparsify/searches.hpp"
 #include "sparsify/selectors/density.hpp"
 #include "sparsify/sparsify.hpp"
 
@@ -26,9 +27,6 @@ namespace {
 constexpr double fewest_sampled = 512;  // values
 constexpr double least_kept = 64;       // values of the sample above the threshold: their count is then good to 1/8
 
-bool too_many(std::size_t count, std::size_t k) { return 10 * count > 13 * k; }
-bool too_few(std::size_t count, std::size_t k) { return 10 * count < 8 * k; }
-
 class Sampled final : public Selector {
  public:
   Sampled(double density, double sample, std::uint64_t seed) : density_(density), sample_(sample), seed_(seed) {}
@@ -36,14 +34,13 @@ class Sampled final : public Selector {
   std::unique_ptr<Selector> fresh() const override { return std::make_unique<Sampled>(density_, sample_, seed_); }
   void select(std::span<const float> values, std::size_t k, std::vector<std::uint32_t>& indices) override {
     require_selectable(k, values.size());
-    const std::uint64_t call = calls_++;
-    const std::size_t stride = k == 0 ? 1 : stride_for(k, values.size());
-    if (stride == 1) {  // the sample would be everything
+    const Search search = next_search(k, values.size());
+    if (search.stride == 1) {  // the sample would be everything
       exact_.largest(values, k, indices);
       return;
     }
     require_finite(values);
-    const std::int32_t least = threshold(values, k, stride, call);
+    const std::int32_t least = threshold(values, search);
     if (least == 0) {  // most values are 0, as in what changed since a sparse step: all of them would be collected
       exact_.largest(values, k, indices);
       return;
@@ -55,6 +52,19 @@ class Sampled final : public Selector {
     } else if (too_few(indices.size(), k)) {
       exact_.largest(values, k, indices);
     }
+  }
+  SearchKind search_kind() const override { return SearchKind::sample; }
+  Search next_search(std::size_t k, std::size_t n) override {
+    const std::uint64_t call = calls_++;
+    Search search{.kind = SearchKind::sample, .stride = k == 0 ? 1 : stride_for(k, n)};
+    if (search.stride == 1) return search;
+    Random random(stream_seed(seed_, "sampled selector", call));
+    search.first = random.below(search.stride);
+    const std::size_t size = (n - search.first + search.stride - 1) / search.stride;
+    const double share = static_cast<double>(size) / static_cast<double>(n);
+    const auto rank = static_cast<std::size_t>(std::llround(static_cast<double>(k) * share));
+    search.rank = std::clamp<std::size_t>(rank, 1, size);
+    return search;
   }
   std::size_t most(std::size_t k, std::size_t n) const override { return std::min(13 * k / 10, n); }
   double density() const override { return density_; }
@@ -71,15 +81,11 @@ class Sampled final : public Selector {
   }
 
   /// As magnitude_bits.
-  std::int32_t threshold(std::span<const float> values, std::size_t k, std::size_t stride, std::uint64_t call) {
-    Random random(stream_seed(seed_, "sampled selector", call));
+  std::int32_t threshold(std::span<const float> values, const Search& search) {
     magnitudes_.clear();
-    for (std::size_t i = random.below(stride); i < values.size(); i += stride)
+    for (std::size_t i = search.first; i < values.size(); i += search.stride)
       magnitudes_.push_back(magnitude_bits(values[i]));
-    const double share = static_cast<double>(magnitudes_.size()) / static_cast<double>(values.size());
-    const auto rank = static_cast<std::size_t>(std::llround(static_cast<double>(k) * share));
-    const auto kth =
-        magnitudes_.begin() + static_cast<std::ptrdiff_t>(std::clamp<std::size_t>(rank, 1, magnitudes_.size()) - 1);
+    const auto kth = magnitudes_.begin() + static_cast<std::ptrdiff_t>(search.rank - 1);
     std::nth_element(magnitudes_.begin(), kth, magnitudes_.end(), std::greater<>());
     return *kth;
   }

@@ -28,6 +28,8 @@ class TopK final : public Selector {
   }
   std::size_t most(std::size_t k, std::size_t) const override { return k; }
   double density() const override { return density_; }
+  SearchKind search_kind() const override { return SearchKind::largest; }
+  Search next_search(std::size_t, std::size_t) override { return {.kind = SearchKind::largest}; }
 
  private:
   double density_;

@@ -32,7 +32,7 @@ class IdlePlan final : public ExchangePlan {
   std::size_t kept_bytes(const Layout&, std::size_t, int) const override { return 0; }
   Schedule schedule() const override { return Schedule::asynchronous; }
   std::optional<std::size_t> in_flight() const override { return in_flight_; }
-  bool runs_on(const Device&) const override { return true; }
+  bool runs_on_gpus() const override { return true; }
   ExchangeLaws laws() const override { return {.along_graph = true}; }
 
  private:

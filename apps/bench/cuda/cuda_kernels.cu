@@ -1,6 +1,7 @@
 // The GPU's kernels beside the memory passes that bound them, and beside CUB. One JSON object a line:
 // name, n, density, seconds (median), ratio to the floor, floor (bytes that must be moved, at the bandwidth that a copy
-// of the same length has in the same run), machine. Before anything is timed, the selection is compared with a sort.
+// of the same length has in the same run), machine. Before anything is timed, the exact
+// selection is compared with a sort, and the others with the processor's.
 //
 //   cuda_kernels [MOST_VALUES [REPEATS]]        defaults: 138000000 50
 //
@@ -22,6 +23,8 @@
 #include "apps/bench/cuda/timing.cuh"
 #include "base/error.hpp"
 #include "base/random.hpp"
+#include "runtime/gpu/device_search.hpp"
+#include "runtime/gpu/machine/gpu.cuh"
 #include "sparsify/sparsify.hpp"
 
 namespace hearsay::device {
@@ -98,6 +101,36 @@ void verify_selection(Run& run, std::uint32_t k) {
   }
 }
 
+/// The searches beside the exact one: one call each against the processor's selector, then their times.
+void measure_search(Run& run, const std::string& name, double density, std::uint32_t k) {
+  Config section = Config::from_text("{name: " + name + ", density: " + std::to_string(density) + "}");
+  const auto selector = chosen_entry(selectors(), section, "dense", "what is timed").make(section);
+  const auto same = selector->fresh();
+  const std::size_t most = selector->most(k, run.n);
+  Gpu gpu(run.stream);
+  DeviceSearch<Gpu> search(gpu, selector->search_kind(), run.n, most);
+  DeviceBuffer<std::uint32_t> positions(most);
+  DeviceBuffer<float> entries(most);
+  const auto select = [&] {
+    search.add_and_select(gpu, run.values.data(), run.next_gradient(), 0.5F, k, selector->next_search(k, run.n),
+                          {positions.data(), entries.data()});
+  };
+  check(cudaMemsetAsync(run.values.data(), 0, 4 * run.n, run.stream));
+  const float* const gradient = run.noise.data() + 4 * (scramble(run.calls) % (Run::windows / 4));
+  select();
+  synchronize(run.stream);
+  std::vector<float> values(run.n);
+  check(cudaMemcpy(values.data(), gradient, 4 * run.n, cudaMemcpyDeviceToHost));
+  for (float& value : values) value *= 0.5F;
+  std::vector<std::uint32_t> expected, found(most);
+  same->select(values, k, expected);
+  positions.download(std::span(found));
+  found.resize(expected.size());
+  require(found == expected, name + " differs from the processor's");
+  run.table.line(("add_and_" + name).c_str(), density, run.seconds(select, selection_warmup), "12n",
+                 12.0 * static_cast<double>(run.n));
+}
+
 void measure_selection(Run& run, double density) {
   const auto n = static_cast<double>(run.n);
   const auto k = static_cast<std::uint32_t>(kept_count(density, run.n));
@@ -114,6 +147,7 @@ void measure_selection(Run& run, double density) {
     };
     run.table.line("add_and_topk", density, run.seconds(select, selection_warmup), "12n", 12 * n);
   }
+  for (const char* const name : {"mstopk", "sampled", "chunked"}) measure_search(run, name, density, k);
   SortedByMagnitude sorted(run.n);
   run.table.line("cub_radix_sort_pairs", density, run.seconds([&] { sorted.sort(run.stream, run.values.data()); }),
                  "4n", 4 * n);

@@ -84,7 +84,7 @@ int dry_run_command(const TrainArguments& arguments, const Job& job) {
     const Topology topology = run.plan().topology(ranks);
     if (job.rank() != 0) return;
     text = dry_run_text(dry_run(run.plan(), ranks), topology);
-    say_warnings(*run.plan().parts().exchange, topology);
+    for (const std::string& warning : warnings_of(run.plan().parts(), topology)) say("warning:", warning);
   });
   if (code == 0) print(text);
   return code;
@@ -170,7 +170,7 @@ int train_in_folder(const TrainArguments& arguments, const RunPlan& plan, std::s
   ProgressDisplay display(job.rank() == 0 || recovers ? arguments.progress : ProgressMode::off, stderr);
   const RunPlan::Parts& parts = plan.parts();
   if (job.rank() == 0)
-    for (const std::string& warning : parts.exchange->warnings(plan.topology(job.ranks())))
+    for (const std::string& warning : warnings_of(parts, plan.topology(job.ranks())))
       display.say("warning: " + warning);
   if (job.rank() == 0 && goes_on && !recovers)
     display.say(

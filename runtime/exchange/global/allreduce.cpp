@@ -5,11 +5,12 @@
 // either gives the same bits on every rank.
 // Cost per rank and iteration, B buckets: `ring`: 2 (P − 1) B messages, 2 (P − 1)/P · 4n bytes; `library`: its own, the
 // ledger books what it is given, 4n bytes, once; memory: 4n/P bytes; with `overlap` hidden behind the backward pass but
-// for the last bucket.
+// for the last bucket. On a GPU the ring's sums are made there, in the same order.
 #include "runtime/collectives/ring.hpp"
 #include "runtime/exchange/collective_plan.hpp"
 #include "runtime/exchange/global/parts/buckets.hpp"
 #include "runtime/exchange/global/parts/global.hpp"
+#include "runtime/exchange/global/parts/mean_on_device.hpp"
 
 namespace hearsay {
 namespace {
@@ -25,9 +26,13 @@ class AllReduce final : public Exchange {
   AllReduce(const ExchangeContext& context, const AllreduceSettings& settings)
       : context_(context),
         settings_(settings),
-        here_(context.device(), context.replica.gradients.span()),
         buckets_(context.replica.layout, settings.bucket_bytes),
-        queue_(context_) {}
+        queue_(context_) {
+    if (settings_.ring && !context_.device().is_processor())
+      there_.emplace(context_, longest());
+    else
+      here_.emplace(context_.device(), context_.replica.gradients.span());
+  }
 
   void start(Iteration) override {
     for (SegmentId s = 0; s < context_.replica.layout.count(); ++s) context_.ledger.event(s);
@@ -40,14 +45,25 @@ class AllReduce final : public Exchange {
     buckets_.finish([this](const Buckets::Bucket& bucket) { reduce(bucket); });
     queue_.wait();
     const PhaseTimer timer(context_.ledger, Phase::mix);
-    divide_by_ranks(context_, 0, here_.span());
-    here_.put();
+    if (there_) return there_->finish();
+    divide_by_ranks(context_, 0, here_->span());
+    here_->put();
   }
   Capabilities capabilities() override { return {.layer_wise = settings_.overlap}; }
 
  private:
+  std::size_t longest() const {
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < buckets_.count(); ++i) most = std::max(most, buckets_[i].length);
+    return most;
+  }
   void reduce(const Buckets::Bucket& bucket) {
-    const std::span<float> values = here_.fetch(bucket.offset, bucket.length);
+    const SegmentRange segments{bucket.first, bucket.last};
+    if (there_) {
+      const std::span<float> values = there_->begin(bucket.offset, bucket.length);
+      return queue_.submit([this, values] { there_->add(values); }, segments);
+    }
+    const std::span<float> values = here_->fetch(bucket.offset, bucket.length);
     require_finite_gradients(context_.replica.layout, bucket.offset, values);
     queue_.submit(
         [this, values] {
@@ -56,12 +72,13 @@ class AllReduce final : public Exchange {
           else
             context_.peers.library_sum(values);
         },
-        SegmentRange{bucket.first, bucket.last});
+        segments);
   }
 
   ExchangeContext context_;
   AllreduceSettings settings_;
-  View here_;  // of g
+  std::optional<View> here_;           // of g; or …
+  std::optional<MeanOnDevice> there_;  // … what works on it where it lives
   Buckets buckets_;
   CollectiveQueue queue_;
 };
@@ -95,7 +112,13 @@ class AllReducePlan final : public CollectivePlan {
   std::size_t kept_bytes(const Layout& layout, std::size_t, int ranks) const override {
     return std::min(settings_.bucket_bytes, layout.size() * sizeof(float)) / static_cast<std::size_t>(ranks);
   }
-  bool runs_on(const Device&) const override { return true; }
+  bool runs_on_gpus() const override { return true; }
+  std::vector<std::string> warnings_on_gpus() const override {
+    if (settings_.ring) return {};
+    return {
+        "train.device: MPI's library adds on the processor: 4 bytes a value leave the GPU in every iteration, and "
+        "as many come back; `method: ring` adds on the GPU"};
+  }
   ExchangeLaws laws() const override {
     return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = true};
   }

@@ -200,7 +200,12 @@ class HiTopKPlan final : public CollectivePlan {
     const std::size_t shard = part_of(layout.size(), node_size_ > 0 ? node_size_ : ranks, 0).length;
     return feedback_bytes(settings_.feedback, shard) + shard * sizeof(float);  // and what comes around the ring
   }
-  bool runs_on(const Device&) const override { return true; }
+  bool runs_on_gpus() const override { return true; }
+  std::vector<std::string> warnings_on_gpus() const override {
+    return {
+        "train.device: hitopk selects and adds on the processor: 4 bytes a value leave the GPU in every iteration, and "
+        "as many come back"};
+  }
   ExchangeLaws laws() const override {
     return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = true};
   }

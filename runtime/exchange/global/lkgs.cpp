@@ -229,7 +229,10 @@ class LayerWiseTopKPlan final : public CollectivePlan {
     return feedback_bytes(settings_.feedback, layout.size()) +
            layout.size() * (2 * sizeof(float) + sizeof(std::uint32_t));
   }
-  bool runs_on(const Device&) const override { return true; }
+  bool runs_on_gpus() const override { return true; }
+  std::vector<std::string> warnings_on_gpus() const override {
+    return {"train.device: lkgs selects and adds on the processor: 4 bytes a value leave the GPU in every iteration"};
+  }
   ExchangeLaws laws() const override {
     return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = true};
   }

@@ -49,9 +49,17 @@ class NeighbourPlan final : public ExchangePlan {
     return its_.link.strategy == Strategy::diffusion || ExchangePlan::moves_at_start();
   }
   std::optional<std::size_t> in_flight() const override { return its_.link.limit(); }
-  bool runs_on(const Device& device) const override {
-    if (!its_.on_devices) return ExchangePlan::runs_on(device);
-    return !its_.sparsifier || device.selects_changes(sparsifier());
+  bool runs_on_gpus() const override {
+    return its_.on_devices && (!its_.sparsifier || gpus_select_changes(sparsifier()));
+  }
+  std::vector<std::string> warnings_on_gpus() const override {
+    if (!runs_on_gpus()) return ExchangePlan::warnings_on_gpus();
+    const bool rounds = its_.sparsifier && sparsifier().codec && !sparsifier().codec->exact();
+    if (!rounds || sparsifier().codec->step_rule() || gpus_quantise(sparsifier())) return {};
+    return {
+        "train.device: the processor writes and reads what this quantiser rounds, or what the selector `sampled` "
+        "keeps of it: values cross the bus as floats, and once more back. int8, fp4, two_bit and one_bit (not "
+        "`centre: row_mean`) of other selectors are a GPU's own"};
   }
   bool survives_deaths() const override { return its_.survives_deaths; }
   std::vector<std::string> warnings(const Topology& topology) const override {

@@ -96,6 +96,28 @@ struct AddDifference {
   }
 };
 
+/// x ← x / by, rounded as the processor's division.
+struct Divide {
+  static constexpr unsigned threads = mix_threads;
+  struct Shared {};
+  float* x;
+  std::uint64_t n;
+  bool aligned;
+  float by;
+
+  template <class Block>
+  HEARSAY_DEVICE void operator()(Block& block, Shared&) const {
+    block.phase([&](unsigned t) {
+      const std::uint64_t step = std::uint64_t{block.blocks()} * 4 * mix_threads;
+      for (std::uint64_t first = (std::uint64_t{block.index()} * mix_threads + t) * 4; first < n; first += step) {
+        Float4 values = load4<Block>(x, first, n, aligned);
+        for (float& value : values.at) value /= by;
+        store4<Block>(values, x, first, n, aligned);
+      }
+    });
+  }
+};
+
 /// Blocks for pieces of `n` values: no more than are resident at once.
 template <class Machine>
 unsigned mixing_blocks(const Machine& machine, std::uint64_t n) {
@@ -116,6 +138,11 @@ void mix_row(Machine& machine, float self_weight, std::span<const WeightedCopy> 
     edges = edges.subspan(now);
     self_weight = 1.0F;  // further neighbours are added to what there is
   } while (!edges.empty());
+}
+
+template <class Machine>
+void divide(Machine& machine, float by, float* x, std::uint64_t n) {
+  machine.run(mixing_blocks(machine, n), Divide{x, n, can_vectorise(x), by});
 }
 
 template <class Machine>

@@ -40,10 +40,11 @@ HEARSAY_DEVICE void flush_histogram(Block& block, const std::uint32_t* of_block,
 }
 
 /// Appends to control.prefix the digit of the k-th largest magnitude, given the histogram of all that share the prefix.
-/// Called by the last block of a grid. After the last digit the cut is known.
-template <class Block>
+/// Called by the last block of a grid. After the last digit the cut is known. State: Control, or what has its members
+/// prefix, above and cut.
+template <class Block, class State>
 HEARSAY_DEVICE void pick_digit(Block& block, const std::uint32_t* histogram, unsigned number, std::uint32_t k,
-                               Control* control) {
+                               State* control) {
   constexpr unsigned each = bins / Block::threads;
   typename Block::template PerThread<std::uint32_t> counts;
   const std::int32_t prefix = block.read(&control->prefix);
@@ -62,7 +63,7 @@ HEARSAY_DEVICE void pick_digit(Block& block, const std::uint32_t* histogram, uns
         const std::int32_t found = (prefix << digit_at(number).width) | static_cast<std::int32_t>(bin_of(t, i));
         control->prefix = found;
         control->above = before;
-        if (number + 1 == digit_count) control->cut = {found + 1, found, k - before};
+        if (number + 1 == digit_count) control->cut = {found + 1, found, 0, k - before};
       }
       before += inside;
     }
@@ -83,7 +84,7 @@ struct CountDigit {
   template <class Block>
   HEARSAY_DEVICE void operator()(Block& block, Shared& shared) const {
     const Control control = block.read(view.control);
-    if (control.failed() || view.k == 0) return;
+    if (control.failed() || view.k == 0 || control.by_sample != 0) return;
     if (number == 0 && control.from_candidates != 0) return;  // was counted while candidates were collected
     clear_histogram(block, shared.histogram);
     block.phase([&](unsigned t) {

@@ -1,8 +1,9 @@
 #pragma once
 // What the kernels of a selection share: the run of values, the control block that stays on the GPU, chunks and cuts.
 //
-// A selection ends in a cut: everything of magnitude `keep_from` up is kept, and of the band [band_from, keep_from),
-// the magnitude of the k-th value, the first `count` values by position.
+// A selection ends in a cut: everything of magnitude `keep_from` up is kept, and of the band [band_from, keep_from) the
+// values of rank [first, first + count) by position. Of an exact one the band is the magnitude of the k-th value, and
+// `first` 0.
 #include <cstdint>
 
 #include "runtime/gpu/machine/block.hpp"
@@ -18,9 +19,9 @@ constexpr std::uint32_t no_position = 0xffffffffU;
 constexpr std::int32_t no_level = 0x7fffffff;  // no finite magnitude reaches it
 
 struct Cut {
-  std::int32_t keep_from = no_level;
-  std::int32_t band_from = no_level;
-  std::uint32_t count = 0;
+  std::int32_t keep_from;
+  std::int32_t band_from;
+  std::uint32_t first, count;
 };
 
 /// A run of candidates: entries [page · chunk_size, … + count) of the pages.
@@ -43,12 +44,20 @@ struct Control {
   std::uint32_t chunks = 0;               // of what is searched
   std::int32_t prefix = 0;                // leading bits of the k-th magnitude, as far as known
   std::uint32_t above = 0;                // values of larger leading bits
-  Cut cut;
+  std::uint32_t by_sample = 0;            // 1: a sample has suggested the cut
+  std::uint32_t found = 0;                // entries of the cut
+  Cut cut = {no_level, no_level, 0, 0};
 
   HEARSAY_DEVICE bool failed() const { return first_bad != no_position; }
 };
 
 constexpr unsigned most_launches = 8;  // of a selection that count arrivals, each with a counter of its own
+
+/// Entries found, in the GPU's memory: k of them where the search keeps k, unless a value was not finite.
+struct Entries {
+  std::uint32_t* positions;
+  float* values;
+};
 
 /// Arguments that all kernels of a selection have; passed by value. Pointers are the GPU's.
 struct SelectionView {

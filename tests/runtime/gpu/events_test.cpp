@@ -60,7 +60,7 @@ TEST_CASE("values that have left the dead zone: few and many, of all segments an
         CAPTURE(layout.count());
         CAPTURE(rank);
         const auto there = replica_device(rank, staging_bytes);
-        REQUIRE(there->selects_changes(sparsifier));
+        REQUIRE(gpus_select_changes(sparsifier));
         const auto expected = here->select_changes(layout, sparsifier);
         const auto selection = there->select_changes(layout, sparsifier);
         std::uint64_t seed = 10;

@@ -3,6 +3,7 @@
 // are late.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <doctest/doctest.h>
 
@@ -113,6 +114,19 @@ TEST_CASE("changes that are quantised where they are are the same: every code, o
       }
 }
 
+TEST_CASE("every search is the same on a device: of changes with every kind of code, in lockstep and asynchronous") {
+  for (const std::string selector :
+       {"{name: mstopk, density: 0.1}", "{name: sampled, density: 0.1}", "{name: chunked, density: 0.2, chunk: 16}"})
+    for (const std::string quantiser : {"none", "fp16", "int8"})
+      for (const std::string more : {"lockstep", "lockstep, copies: edge", "asynchronous"}) {
+        const std::string yaml = ring + eventgrad("{name: difference, gamma: 0.3}", more) +
+                                 "trigger: {name: constant, threshold: 0.05, warmup_iterations: 2}\n" +
+                                 "sparsify: {selector: " + selector + ", quantiser: {name: " + quantiser + "}}\n";
+        REQUIRE(runs_there(Plan(yaml).exchange()));
+        compare(yaml, 4);
+      }
+}
+
 TEST_CASE("events of single values are the same on a device") {
   const std::string by_values = "trigger: {name: value_events}\nsparsify: {quantiser: {name: dead_zone, step: 0.05}}\n";
   for (const std::string more : {"lockstep", "lockstep, copies: edge", "lockstep, correction: {name: drift}",
@@ -124,15 +138,45 @@ TEST_CASE("events of single values are the same on a device") {
 }
 
 TEST_CASE("what a device cannot choose runs on a mirror, which is the same") {
-  const std::string sampled =
-      ring + eventgrad("{name: stale}") + "sparsify: {selector: {name: sampled, density: 0.1}}\n";
-  CHECK(!runs_there(Plan(sampled).exchange()));
-  compare(sampled, 3);
-  compare(ring + eventgrad("{name: arrival}", "asynchronous") + "sparsify: {selector: {name: sampled, density: 0.1}}\n",
+  const std::string drawn = ring + eventgrad("{name: stale}") + "sparsify: {selector: {name: random, density: 0.1}}\n";
+  CHECK(!runs_there(Plan(drawn).exchange()));
+  compare(drawn, 3);
+  compare(ring + eventgrad("{name: arrival}", "asynchronous") + "sparsify: {selector: {name: random, density: 0.1}}\n",
           3);  // whose gradients are of where `start` has moved them
   compare(ring + eventgrad("{name: arrival}", "lockstep, strategy: diffusion") +
-              "sparsify: {selector: {name: sampled, density: 0.1}}\n",
+              "sparsify: {selector: {name: random, density: 0.1}}\n",
           3, Ranks::threads);
+}
+
+/// What a user of GPUs is told of it.
+std::string told_of(const ExchangePlan& plan) {
+  std::string all;
+  for (const std::string& sentence : plan.warnings_on_gpus()) all += sentence;
+  return all;
+}
+
+TEST_CASE("what the processor does for a replica on a GPU is said beforehand, and nothing where it does nothing") {
+  const auto neighbours = [](const std::string& selector, const std::string& quantiser) {
+    return told_of(Plan(ring + eventgrad("{name: difference, gamma: 0.3}") + "sparsify: {selector: {name: " + selector +
+                        "}, quantiser: {name: " + quantiser + "}}\n")
+                       .exchange());
+  };
+  for (const std::string selector : {"dense", "topk", "mstopk", "chunked"})
+    for (const std::string quantiser : {"none", "int8", "fp4", "two_bit", "one_bit", "dead_zone, step: 0.1"})
+      CHECK(neighbours(selector, quantiser).empty());
+  CHECK(neighbours("sampled", "none").empty());
+  for (const std::string quantiser : {"fp16", "one_bit, centre: row_mean"})
+    CHECK(neighbours("topk", quantiser).find("row_mean") != std::string::npos);
+  CHECK(neighbours("sampled", "int8").find("sampled") != std::string::npos);
+  CHECK(told_of(Plan(std::string(ring) + dpsgd).exchange()).empty());
+
+  const std::string mirror = "20 bytes a value";
+  CHECK(neighbours("random", "none").find(mirror) != std::string::npos);
+  CHECK(told_of(Plan(ring + std::string("exchange: {name: push_sum}\n")).exchange()).find(mirror) != std::string::npos);
+  CHECK(told_of(*GlobalPlan("exchange: {name: gradient_dropping}\n")).find(mirror) != std::string::npos);
+  CHECK(told_of(*GlobalPlan("exchange: {name: allreduce}\n")).empty());
+  for (const std::string name : {"hitopk", "lkgs"})
+    CHECK(told_of(*GlobalPlan("exchange: {name: " + name + "}\n")).find("4 bytes a value") != std::string::npos);
 }
 
 /// Gradients in, gradients out, residuals and bytes of every rank.
@@ -148,23 +192,96 @@ void compare_global(const std::string& yaml) {
   for (std::size_t r = 0; r < here.traffic.size(); ++r) CHECK(there.traffic[r].bytes == here.traffic[r].bytes);
 }
 
+TEST_CASE("the ring's sums are made on a device: every number of ranks, cut of the buckets and order of threads") {
+  for (const int ranks : {1, 2, 3, 4, 7})
+    for (const std::string buckets : {"4", "64", "3000", "1000000"})
+      for (const EngineKind engine : {EngineKind::inline_engine, EngineKind::thread_engine}) {
+        CAPTURE(ranks);
+        CAPTURE(buckets);
+        GlobalOptions options{.ranks = ranks, .engine = engine, .delays = 7};
+        options.gradient = [](int rank, Iteration k, std::span<float> g) {
+          Random random(stream_seed(5, "gradient", static_cast<std::uint64_t>(100 * rank + k)));
+          for (float& value : g) value = static_cast<float>(random.normal() * std::pow(10.0, random.uniform(-6, 6)));
+        };
+        const std::string yaml = "exchange: {name: allreduce, method: ring, bucket_bytes: " + buckets + "}\n";
+        const GlobalOutcome here = run_global(yaml, options);
+        options.device = [](int rank) { return replica_device(rank); };
+        const GlobalOutcome there = run_global(yaml, options);
+        CHECK(there.came_out == here.came_out);
+        for (std::size_t r = 0; r < here.traffic.size(); ++r) {
+          CHECK(there.traffic[r].bytes == here.traffic[r].bytes);
+          CHECK(there.traffic[r].messages == here.traffic[r].messages);
+        }
+      }
+}
+
+TEST_CASE("a lane adds longer parts than its pieces are, to the last bit, and puts and fetches them") {
+  constexpr std::size_t n = (std::size_t{2} << 20) + 12'345, shift = 3;  // two pieces and some
+  const auto ours = normal_values(1, n), theirs = normal_values(2, n);
+  const auto device = replica_device(1, 4096);
+  FloatBlock block = device->block(shift + n);
+  const auto values = block.span().subspan(shift);
+  device->put(std::as_bytes(std::span(ours)), values);
+  const auto lane = device->lane(n);
+  REQUIRE(lane != nullptr);
+  CHECK(processor()->lane(n) == nullptr);
+  lane->follow();
+  std::vector<float> sum(n);
+  for (std::size_t i = 0; i < n; ++i) sum[i] = ours[i] + theirs[i];
+  for (const unsigned which : {0U, 1U}) {
+    lane->fetch(values, 1 - which);
+    lane->wait(1 - which);
+    CHECK(std::ranges::equal(lane->buffer(1 - which), ours));
+    std::ranges::copy(theirs, lane->buffer(which).begin());
+    lane->add(which, values);
+    lane->wait(which);
+    CHECK(std::ranges::equal(lane->buffer(which), sum));
+    CHECK(fetched(*device, values) == sum);
+    lane->put(1 - which, values);
+    lane->wait(1 - which);
+    CHECK(fetched(*device, values) == ours);
+  }
+}
+
+TEST_CASE("division has the processor's bits, at any length and offset") {
+  for (const std::size_t n : {0, 1, 3, 4, 1023, 10'007})
+    for (const std::size_t shift : {0, 1, 4}) {
+      const auto values = normal_values(n, shift + n);
+      std::vector<std::vector<float>> results;
+      for (const auto& device : {processor(), replica_device(0)}) {
+        FloatBlock there = device->block(shift + n);
+        device->put(std::as_bytes(std::span(values)), there.span());
+        device->divide(7.0F, there.span().subspan(shift));
+        results.push_back(fetched(*device, there.span()));
+      }
+      CHECK(results[1] == results[0]);
+    }
+}
+
 TEST_CASE("the global path is the same on a device") {
   const std::string tenth = "sparsify: {selector: {name: topk, density: 0.1}}\n";
   for (const std::string& yaml :
        {std::string("exchange: {name: allreduce, method: ring}\n"),
         std::string("exchange: {name: allreduce, method: ring, overlap: false, bucket_bytes: 64}\n"),
-        "exchange: {name: topk}\n" + tenth, "exchange: {name: gtopk}\n" + tenth, "exchange: {name: hitopk}\n" + tenth,
+        "exchange: {name: topk}\n" + tenth,
+        "exchange: {name: gtopk}\n" + tenth,
+        "exchange: {name: hitopk}\n" + tenth,
         "exchange: {name: hitopk, feedback: {clip_norm: 10}}\nsparsify: {selector: {name: mstopk, density: 0.1}}\n" +
             std::string(),
         "exchange: {name: lkgs}\n" + tenth,
         "exchange: {name: lkgs, overlap: false, feedback: {momentum: 0.5}}\n" + tenth,
-        "exchange: {name: gtopk, merge: tree, residual: owner}\n" + tenth, "exchange: {name: gtopk_naive}\n" + tenth,
+        "exchange: {name: gtopk, merge: tree, residual: owner}\n" + tenth,
+        "exchange: {name: gtopk_naive}\n" + tenth,
         "exchange: {name: gtopk, feedback: {momentum: 0.9}}\n" + tenth,
         "exchange: {name: topk, feedback: {momentum: 0.5, nesterov: true, factor_masking: false}}\n" + tenth,
         "exchange: {name: topk, feedback: {clip_norm: 10}}\n" + tenth,
         std::string("exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.2, scope: per_segment}}\n"),
         std::string("exchange: {name: gtopk}\nsparsify: {selector: {name: topk, density: 0.1, scope: per_segment, "
                     "dense_below: 50}, quantiser: {name: one_bit}}\n"),
+        std::string("exchange: {name: topk}\nsparsify: {selector: {name: mstopk, density: 0.1}}\n"),
+        std::string("exchange: {name: gtopk}\nsparsify: {selector: {name: sampled, density: 0.1}}\n"),
+        std::string("exchange: {name: topk}\nsparsify: {selector: {name: chunked, density: 0.1, chunk: 50, scope: "
+                    "per_segment}}\n"),
         std::string("exchange: {name: topk}\nsparsify: {selector: {name: dense}, quantiser: {name: int8}}\n"),
         std::string("exchange: {name: topk}\nsparsify: {selector: {name: topk, density: 0.1}, density_schedule: [1, "
                     "0.5]}\n")}) {
@@ -199,6 +316,30 @@ TEST_CASE("a gradient that is not finite is refused by segment and position, on 
                            DivergenceError);
       CHECK_THROWS_WITH_AS(run_global(yaml, options), doctest::Contains("123"), DivergenceError);
     }
+  }
+}
+
+TEST_CASE(
+    "allreduce refuses what is not finite on a device as on the processor: a gradient, and a sum that is too large") {
+  for (const float odd : {NAN, INFINITY, std::numeric_limits<float>::max()}) {
+    const bool sum = std::isfinite(odd);
+    std::vector<std::string> told;
+    for (const bool on_device : {false, true}) {
+      GlobalOptions options{.ranks = 2};
+      options.gradient = [=](int rank, Iteration k, std::span<float> g) {
+        std::ranges::fill(g, 1.0F);
+        if ((rank == 1 || sum) && k == 2) g[1 + 7 + 64 + 123] = odd;
+      };
+      if (on_device) options.device = [](int rank) { return replica_device(rank); };
+      try {
+        run_global("exchange: {name: allreduce, method: ring, bucket_bytes: 300}\n", options);
+      } catch (const DivergenceError& error) {
+        told.emplace_back(error.what());
+      }
+    }
+    REQUIRE(told.size() == 2);
+    CHECK(told[1] == told[0]);
+    CHECK(told[0].find("embedding") != std::string::npos);
   }
 }
 

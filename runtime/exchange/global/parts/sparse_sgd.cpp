@@ -160,9 +160,7 @@ class SparseSgdPlan final : public CollectivePlan {
            make_()->lists(ranks) * list_bytes(*settings_.sparsifier, layout) +
            candidate_bytes(*settings_.sparsifier, layout);
   }
-  bool runs_on(const Device& device) const override {
-    return settings_.sparsifier->news ? device.is_processor() : device.selects_sums(*settings_.sparsifier);
-  }
+  bool runs_on_gpus() const override { return !settings_.sparsifier->news && gpus_select_sums(*settings_.sparsifier); }
   ExchangeLaws laws() const override {
     return {.mixes = ExchangeLaws::Mixes::gradients, .replicas_agree = true, .keeps_mass = make_()->keeps_mass()};
   }

@@ -1,5 +1,6 @@
 // Only what travels between ranks crosses the bus, and a norm a segment: whatever the length of the replica.
 #include <algorithm>
+#include <functional>
 
 #include <doctest/doctest.h>
 
@@ -134,8 +135,15 @@ std::uint64_t global_bytes(const std::string& yaml, GlobalOutcome& outcome) {
 TEST_CASE("the global path: a dense gradient out and its mean in") {
   GlobalOutcome outcome;
   const std::uint64_t block = reference::small_layout().size() * sizeof(float);
-  for (const std::string exchange : {"{name: allreduce, method: ring}", "{name: hitopk}"})
+  for (const std::string exchange : {"{name: allreduce, method: library}", "{name: hitopk}"})
     CHECK(global_bytes("exchange: " + exchange + "\n", outcome) == ranks * iterations * 2 * block);
+}
+
+TEST_CASE("the ring: every part out once, in once to be added and once as a sum; and whether all are numbers") {
+  GlobalOutcome outcome;
+  const std::uint64_t block = reference::small_layout().size() * sizeof(float);
+  const std::uint64_t of_iteration = (ranks + 2 * (ranks - 1)) * block + ranks * 2 * sizeof(double);
+  CHECK(global_bytes("exchange: {name: allreduce, method: ring}\n", outcome) == iterations * of_iteration);
 }
 
 TEST_CASE("the global path: a rank's entries out, those of the sum in") {
@@ -150,6 +158,45 @@ TEST_CASE("the global path: a rank's entries out, those of the sum in") {
   const std::uint64_t out = ranks * iterations * (entry * kept_count(0.1, layout.size()) + sizeof(device::Control));
   const std::uint64_t residuals = ranks * layout.size() * sizeof(float);  // asked for at the end
   CHECK(bytes == out + in + residuals);
+}
+
+/// What has made devices wait as a whole in a job of so many iterations.
+std::uint64_t device_wide(Iteration length, const std::function<void(Iteration)>& job) {
+  const std::uint64_t before = DeviceWide::waits;
+  job(length);
+  return DeviceWide::waits - before;
+}
+
+TEST_CASE("once a run is under way no device waits as a whole: no memory is asked for, no copy holds it up") {
+  constexpr Iteration settled = 25, later = 50;
+  const Layout layout = reference::small_layout();
+  const reference::Quadratic problem(layout, ranks, 7);
+  const auto device = [](int rank) { return emulated_device(static_cast<std::uint64_t>(rank), 4096); };
+  const std::string always = "trigger: {name: always}\n", difference = eventgrad("{name: difference, gamma: 0.3}");
+  for (const std::string& yaml : {
+           ring + std::string(dpsgd),
+           ring + difference + always,
+           ring + difference + always + "sparsify: {selector: {name: topk, density: 0.1}}\n",
+           ring + difference + always + "sparsify: {selector: {name: sampled, density: 0.1}}\n",
+           ring + difference + always + "sparsify: {selector: {name: mstopk, density: 0.1}, quantiser: {name: int8}}\n",
+           ring + difference + always + "sparsify: {selector: {name: chunked, density: 0.1, chunk: 64}}\n",
+       }) {
+    CAPTURE(yaml);
+    const auto job = [&](Iteration length) {
+      train_locally(yaml, layout, problem.initial(), problem, {.ranks = ranks, .iterations = length, .device = device});
+    };
+    CHECK(device_wide(later, job) == device_wide(settled, job));
+  }
+  const std::string tenth = "sparsify: {selector: {name: topk, density: 0.1}}\n";
+  for (const std::string& yaml : {std::string("exchange: {name: allreduce, method: ring, bucket_bytes: 300}\n"),
+                                  "exchange: {name: topk}\n" + tenth, "exchange: {name: gtopk}\n" + tenth,
+                                  std::string("exchange: {name: lkgs}\n"), std::string("exchange: {name: hitopk}\n")}) {
+    CAPTURE(yaml);
+    const auto job = [&](Iteration length) {
+      run_global(yaml, {.ranks = ranks, .iterations = length, .device = device, .gradient = integer_gradient});
+    };
+    CHECK(device_wide(later, job) == device_wide(settled, job));
+  }
 }
 
 TEST_CASE("a tenth of the values: as many values and positions, out and in, and what a selection says of itself") {
