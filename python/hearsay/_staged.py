@@ -7,6 +7,7 @@ The block has its values as float32, and both are kept equal by one rule each wa
                                                 is smaller than the model's spacing is not lost.
     float64, or float32 elsewhere               The model's values are the ones that count; the block has them rounded.
                                                 By as much as an exchange moves the block, it moves the model.
+    a shard of a DTensor                        As float32 elsewhere: its memory belongs to who has sharded it.
 
 What the loop writes into the model counts in both cases: elements that it leaves alone keep their master.
 """
@@ -17,9 +18,27 @@ import operator
 VERSION = operator.attrgetter("_version")
 
 
+def is_shard(tensor):
+    """Whether it is a DTensor, whose values are spread over several processes."""
+    return hasattr(tensor, "to_local")
+
+
+def is_cut(tensor):
+    """Whether no other process of its mesh holds any of the same values."""
+    return is_shard(tensor) and all(
+        placement.is_shard() or tensor.device_mesh.size(dimension) == 1
+        for dimension, placement in enumerate(tensor.placements)
+    )
+
+
+def local(tensor):
+    """What this process holds of it, over the same memory and with the same count of writes."""
+    return tensor.detach().to_local() if is_shard(tensor) else tensor
+
+
 def is_needed(torch, tensor):
     """Whether it cannot be a view."""
-    return tensor.dtype != torch.float32 or tensor.device.type != "cpu"
+    return tensor.dtype != torch.float32 or tensor.device.type != "cpu" or is_shard(tensor)
 
 
 class Staged:
@@ -31,7 +50,7 @@ class Staged:
 
     def __init__(self, torch, tensor, values, gradient):
         self.torch, self.tensor, self.values, self.gradient = torch, tensor, values, gradient
-        self.own = tensor.data  # the same memory; what is written through it counts as nobody's edit
+        self.own = local(tensor).data  # the same memory; what is written through it counts as nobody's edit
         self.is_narrow = tensor.dtype in (torch.bfloat16, torch.float16)
         values.copy_(self.own)
         if not self.is_narrow:
@@ -40,7 +59,7 @@ class Staged:
             self.master = values
         else:
             self.master = self.own.to(torch.float32)
-        self.seen = VERSION(tensor)
+        self.seen = self.version()
         self.gathered = None, 0  # the gradient that lies in the block, and its version then
         self.kept_gradient = None
 
@@ -48,13 +67,18 @@ class Staged:
     def trains(self):
         return self.tensor.requires_grad
 
+    def version(self):
+        """How often the loop has written into the parameter."""
+        return VERSION(local(self.tensor))
+
     # ------------------------------------------------------------------ values
 
     def pull(self):
         """The block has what the loop has written into the model since."""
-        if VERSION(self.tensor) == self.seen:
+        version = self.version()
+        if version == self.seen:
             return
-        self.seen = VERSION(self.tensor)
+        self.seen = version
         if self.is_narrow:
             rounded = self.master.to(self.own.dtype)
             self.master.copy_(self.torch.where(self.own == rounded, self.master, self.own.to(self.torch.float32)))
@@ -95,23 +119,26 @@ class Staged:
     def gather_gradient(self):
         """The block has the gradient as the loop has made it. What was gathered may be another by now: all ranks'."""
         gradient = self.tensor.grad
-        if gradient is None or (gradient is self.gathered[0] and VERSION(gradient) == self.gathered[1]):
+        if gradient is None or (gradient is self.gathered[0] and VERSION(local(gradient)) == self.gathered[1]):
             return
-        self.gradient.copy_(gradient)
-        self.gathered = gradient, VERSION(gradient)
+        if is_shard(gradient) and gradient.placements != self.tensor.placements:
+            gradient = self.tensor.grad = gradient.redistribute(placements=self.tensor.placements)
+        self.gradient.copy_(local(gradient))
+        self.gathered = gradient, VERSION(local(gradient))
 
     def hand_back_gradient(self):
         """The loop has what the core has made of the gradient."""
         if not self.trains:
             return
         if self.tensor.grad is None:
-            self.tensor.grad = self.torch.zeros_like(self.own)
-        gradient = self.tensor.grad
+            self.tensor.grad = self.torch.zeros_like(self.tensor.detach())
+        whole = self.tensor.grad
+        gradient = local(whole)
         if gradient.dtype == self.torch.float64:
             gradient += self.gradient.to(gradient) - gradient.to(self.torch.float32).to(gradient)
         else:
             gradient.copy_(self.gradient)
-        self.gathered = gradient, VERSION(gradient)
+        self.gathered = whole, VERSION(gradient)
 
     # ------------------------------------------------------------------ the optimizer's step
 
@@ -131,7 +158,7 @@ class Staged:
         if self.is_narrow and self.trains:
             self._replace(self.own, self.kept_gradient)
             self.kept_gradient = None
-        self.seen = VERSION(self.tensor)
+        self.seen = self.version()
         self._block_from_master()
 
     def _replace(self, values, gradient):

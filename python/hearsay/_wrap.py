@@ -1,8 +1,8 @@
 """A loop that stays as it is: each `optimizer.step()` is a step of the member.
 
     a step begins   in lockstep with its first gradient, which is when nothing moves and there is time to send; where
-                    ranks are asynchronous before the model is gone through, since what is sent may move parameters; at
-                    the latest in optimizer.step()
+                    ranks are asynchronous before the model is gone through, since what is sent may move parameters, and
+                    so where nobody tells when there is a gradient (shards); at the latest in optimizer.step()
     it ends         in optimizer.step(): the exchange, then what the optimizer does
 
 So several backward passes, clipped gradients, schedules and groups need no word. Gradients are the loop's: they are not
@@ -74,9 +74,7 @@ def step_by(member: _member.Member, optimizer: Any, backward_passes: Optional[in
     """From here on each `optimizer.step()` is a step of this member."""
     loop = _Loop(member, optimizer, backward_passes)
     member._begin_step = loop.begin
-    if member.lockstep:
-        member._block.on_gradient(member._gradient_arrived)
-    else:
+    if not (member.lockstep and member._block.on_gradient(member._gradient_arrived)):
         member._block.on_training_pass(loop.begin)
     member._watch.expects_input = True  # the first one comes before the first step
 
@@ -109,7 +107,7 @@ class _Loop:
     def step(self, closure):
         member = self.member
         if member._left:
-            return self.apply(*(() if closure is None else (closure,)))
+            return member._block.step_alone(lambda: self.apply(*(() if closure is None else (closure,))))
         step = member._open_step or self.open()
         loss = self._evaluated(closure)
         step.loss, member.loss = member.loss, None
