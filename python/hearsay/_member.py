@@ -598,6 +598,7 @@ class Member:
         self._core.start()
         if not self.lockstep:  # what is sent may move the parameters
             self._block.push()
+            self._block.spread()
 
     def _let_in(self, newcomer):
         """A process that has come later gets what it cannot have from its neighbours."""
