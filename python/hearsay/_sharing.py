@@ -219,8 +219,8 @@ class Deals:
         if (rank, ranks) != (self.rank, self.ranks):
             raise ConfigError(
                 f"the {type(sampler).__name__} draws the part of rank {rank} of {ranks}, and this is rank {self.rank} "
-                f"of {self.ranks}, as data are dealt out: take it out, since member.share does that by itself, or make "
-                f"it with num_replicas={self.ranks}, rank={self.rank}"
+                f"of {self.ranks}: take it out, since member.share deals out by itself, or make it with "
+                f"num_replicas={self.ranks}, rank={self.rank}"
             )
         return sampler
 
