@@ -13,6 +13,7 @@ What the loop writes into the model counts in both cases: elements that it leave
 """
 from __future__ import annotations
 
+import math
 import operator
 
 VERSION = operator.attrgetter("_version")
@@ -32,8 +33,14 @@ def is_cut(tensor):
 
 
 def local(tensor):
-    """What this process holds of it, over the same memory and with the same count of writes."""
+    """What this process holds of it, over the same memory."""
     return tensor.detach().to_local() if is_shard(tensor) else tensor
+
+
+def version(tensor):
+    """How often it has been written to. Unlike itself for a DTensor, whose count misses what clipping and optimizers
+    write (torch._foreach_…): it counts as written to."""
+    return math.nan if is_shard(tensor) else VERSION(tensor)
 
 
 def is_needed(torch, tensor):
@@ -59,26 +66,22 @@ class Staged:
             self.master = values
         else:
             self.master = self.own.to(torch.float32)
-        self.seen = self.version()
+        self.seen = version(tensor)
         self.gathered = None, 0  # the gradient that lies in the block, and its version then
+        self.handed_back = False  # the loop has what the core has made of it in this step
         self.kept_gradient = None
 
     @property
     def trains(self):
         return self.tensor.requires_grad
 
-    def version(self):
-        """How often the loop has written into the parameter."""
-        return VERSION(local(self.tensor))
-
     # ------------------------------------------------------------------ values
 
     def pull(self):
         """The block has what the loop has written into the model since."""
-        version = self.version()
-        if version == self.seen:
+        if version(self.tensor) == self.seen:
             return
-        self.seen = version
+        self.seen = version(self.tensor)
         if self.is_narrow:
             rounded = self.master.to(self.own.dtype)
             self.master.copy_(self.torch.where(self.own == rounded, self.master, self.own.to(self.torch.float32)))
@@ -115,16 +118,17 @@ class Staged:
         if self.trains and not keep:
             self.tensor.grad = None
         self.gathered = None, 0
+        self.handed_back = False
 
     def gather_gradient(self):
         """The block has the gradient as the loop has made it. What was gathered may be another by now: all ranks'."""
         gradient = self.tensor.grad
-        if gradient is None or (gradient is self.gathered[0] and VERSION(local(gradient)) == self.gathered[1]):
+        if gradient is None or (gradient is self.gathered[0] and version(gradient) == self.gathered[1]):
             return
         if is_shard(gradient) and gradient.placements != self.tensor.placements:
             gradient = self.tensor.grad = gradient.redistribute(placements=self.tensor.placements)
         self.gradient.copy_(local(gradient))
-        self.gathered = gradient, VERSION(local(gradient))
+        self.gathered = gradient, version(gradient)
 
     def hand_back_gradient(self):
         """The loop has what the core has made of the gradient."""
@@ -138,7 +142,13 @@ class Staged:
             gradient += self.gradient.to(gradient) - gradient.to(self.torch.float32).to(gradient)
         else:
             gradient.copy_(self.gradient)
-        self.gathered = whole, VERSION(gradient)
+        self.gathered = whole, version(whole)
+        self.handed_back = True
+
+    def gather_edited_gradient(self):
+        """What the loop has made of what was handed back. Where nothing was, the block's is newer."""
+        if self.handed_back:
+            self.gather_gradient()
 
     # ------------------------------------------------------------------ the optimizer's step
 
@@ -158,7 +168,7 @@ class Staged:
         if self.is_narrow and self.trains:
             self._replace(self.own, self.kept_gradient)
             self.kept_gradient = None
-        self.seen = self.version()
+        self.seen = version(self.tensor)
         self._block_from_master()
 
     def _replace(self, values, gradient):

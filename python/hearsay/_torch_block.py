@@ -63,8 +63,8 @@ class TorchBlock(Block):
             tensor.grad = self.gradient_views[segment]
         self.parameters = dict(zip(self.names, self.tensors))
         self.gradients = dict(zip(self.names, self.gradient_views))
-        has_shards = any(map(_staged.is_shard, self.tensors))
-        self.data_ptr = (lambda tensor: _staged.local(tensor).data_ptr()) if has_shards else torch.Tensor.data_ptr
+        self.has_shards = any(map(_staged.is_shard, self.tensors))
+        self.data_ptr = (lambda t: _staged.local(t).data_ptr()) if self.has_shards else torch.Tensor.data_ptr
         self.addresses = list(map(self.data_ptr, self.tensors))
         self.hooks = []
         self.forward_hooks = {}
@@ -123,7 +123,7 @@ class TorchBlock(Block):
 
     def gather_edited_gradients(self):
         for staged in self.staged.values():
-            staged.gather_gradient()
+            staged.gather_edited_gradient()
 
     @contextmanager
     def applying(self):
@@ -227,7 +227,7 @@ class TorchBlock(Block):
         return elsewhere or any(s.tensor.grad is not None for s in self.staged.values()) or super().has_gradients()
 
     def on_gradient(self, ready):
-        if self.fully_sharded:  # it writes gradients when it likes
+        if self.has_shards:  # `fully_shard` writes gradients when it likes, and what is sent early must stay
             return False
         if not self.hooks:
             self.ready = ready

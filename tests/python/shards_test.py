@@ -44,7 +44,8 @@ NETS = """
         net = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1), torch.nn.Linear(1, 3))
         return net.to(kind)
     def sharded(net):
-        for layer in net:
+        "The last layer is the root's, which stays whole after a pass without gradients."
+        for layer in list(net)[:-1]:
             if isinstance(layer, torch.nn.Linear): fully_shard(layer, mesh=mesh["shard"])
         return fully_shard(net, mesh=mesh["shard"])
     def whole(net): return {n: flat([p.full_tensor() if mesh else p]) for n, p in net.named_parameters()}
@@ -214,11 +215,17 @@ class FullyShardTest(GroupCase):
             if way == "step": member = hearsay.join(plan, net, **more)
             else: member = hearsay.wrap(net, optimizer, plan, **more)
             for k in range(4):
+                if k == 2:
+                    with torch.no_grad(): torch._foreach_mul_(list(net.parameters()), 0.5)  # torch counts none of it
+                def halve(): torch._foreach_mul_([p.grad for p in net.parameters()], 0.5)  # as clipping does
                 x = 4 * batch(member.rank, k)
                 if way == "step":
-                    with member.step(optimizer): net(x).backward()
+                    with member.step(optimizer) as step:
+                        net(x).backward()
+                        step.exchange()
+                        halve()
                 else:
-                    optimizer.zero_grad(); net(x).backward(); optimizer.step()
+                    optimizer.zero_grad(); net(x).backward(); halve(); optimizer.step()
             print(json.dumps({"rank": rank, "name": name, "way": way, "values": whole(net)}))
             member.leave()
     net = torch.nn.Sequential(*[torch.nn.Linear(128, 128) for _ in range(4)])
@@ -323,8 +330,10 @@ class FullyShardTest(GroupCase):
     assert k == 3 and net[0].weight.to_local().shape == (2, 6)
     before = net[2].bias.to_local().detach().clone()
     with member.averaged(): mean = net[2].bias.to_local().detach().clone()
-    with member.step(optimizer):
+    with member.step(optimizer) as step:
         net[2].bias.grad = DTensor.from_local(torch.ones(3), mesh["shard"], [Partial()])  # 2 in all
+        step.exchange()
+        assert member.gradients["2.bias"].tolist() == [2.0] * 3
     assert torch.allclose(net[2].bias.to_local(), mean - 0.2, atol=1e-6)
     member.leave()
     try: hearsay.join(run("other", schedule="asynchronous"), parallel(), mesh=mesh["replica"])
