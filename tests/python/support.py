@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,12 @@ needs_same_loop = unittest.skipUnless(os.environ.get("SAME_LOOP") and HAVE_TORCH
 needs_mnist = unittest.skipUnless(
     any(Path(os.environ.get("HEARSAY_DATA", "none"), "mnist").glob("train-images*")), "HEARSAY_DATA has no mnist"
 )
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
 
 def idx(folder, name):
