@@ -3,7 +3,7 @@
     torchrun --nproc-per-node 4 python/examples/machines.py      # two "machines" of two processes on this one
 
 Gradients are averaged within a machine; the machines send each other what has changed enough. Run folders:
-runs/python-machines/shard-0 and shard-1, a half of the parameters each.
+runs/python-machines/shard-0 and shard-1, a part of the parameters each.
 """
 import torch
 import torch.distributed as dist
@@ -18,7 +18,6 @@ GOSSIP = {
     "trigger": {"name": "adaptive", "horizon": 1.0},
     "report": {"directory": "runs/python-machines", "overwrite": True},
 }
-
 
 
 def mine(groups):

@@ -236,6 +236,9 @@ class Member:
         and their order are the same on every rank, which is the caller's to see to. What can be gone through once (a
         generator) can be so here. ConfigError where there are fewer items than ranks, and `len` says so.
 
+        Where replicas are several processes, P is their number, or that of all processes which get data of their own
+        (`data_mesh` of `hearsay.join`).
+
         Steps of an epoch, for densities that change by the epoch and for the reports, are those of what the first step
         is made with.
         """
