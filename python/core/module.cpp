@@ -7,6 +7,8 @@
 
 #include <cstdio>
 #include <optional>
+#include <string>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "base/launchers.hpp"
@@ -52,16 +54,23 @@ void heed_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-/// The job of this process; or, of MPI's, that of the ranks of a communicator. `store` makes another place to meet of
-/// a job's name, or None.
-std::unique_ptr<Job> job_of(std::optional<int> communicator, const py::object& store) {
+/// (rank, ranks, a name that no other job has)
+using Seat = std::tuple<int, int, std::string>;
+
+/// The job of this process; or, of MPI's, that of the ranks of a communicator; or that of a group which this process
+/// has a seat in. `store` makes another place to meet of a job's name, or None.
+std::unique_ptr<Job> job_of(std::optional<int> communicator, const py::object& store, const std::optional<Seat>& seat) {
   const auto elsewhere = [&](const std::string& job) -> std::unique_ptr<sockets::Rendezvous> {
     const py::gil_scoped_acquire locked;
     py::object made = store.is_none() ? py::none() : store(job);
     return made.is_none() ? nullptr : std::make_unique<Store>(std::move(made));
   };
-  if (!communicator)
-    return start_job({.build = std::string(full_version), .elsewhere = elsewhere, .idle = heed_signals});
+  const StartOptions options{.build = std::string(full_version), .elsewhere = elsewhere, .idle = heed_signals};
+  if (seat) {
+    const auto& [rank, ranks, name] = *seat;
+    return start_group({.rank = rank, .ranks = ranks}, name, options);
+  }
+  if (!communicator) return start_job(options);
   return std::make_unique<mpi::Environment>(mpi::CommunicatorHandle::from_fortran(*communicator));
 }
 
@@ -119,11 +128,11 @@ void add_process(py::module_& m) {
       .def(py::init([] { return std::make_unique<StartWatch>(say_that_it_ends); }))
       .def("end", &StartWatch::end, Unlocked());
   py::class_<Job, JobPointer>(m, "Job")
-      .def(py::init([](std::optional<int> communicator, const py::object& store) {
+      .def(py::init([](std::optional<int> communicator, const py::object& store, const std::optional<Seat>& seat) {
              const py::gil_scoped_release unlocked;
-             return JobPointer(job_of(communicator, store).release());
+             return JobPointer(job_of(communicator, store, seat).release());
            }),
-           py::arg("communicator") = py::none(), py::arg("store") = py::none())
+           py::arg("communicator") = py::none(), py::arg("store") = py::none(), py::arg("seat") = py::none())
       .def(
           "end", [](Job* job) { delete job; }, Unlocked())
       .def(

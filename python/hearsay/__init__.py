@@ -22,7 +22,8 @@ started by `python3 -m hearsay launch -n 4 train.py`, by `mpirun -n 4 python3 tr
                    trigger:  {name: adaptive, horizon: 1.0}
 
 A loop with `optimizer.step()` in it may stay as it is: `member = hearsay.wrap(model, optimizer, "gossip.yaml")` in
-place of `DDP(model)`. `hearsay.transformers` and `hearsay.lightning` do that for these trainers.
+place of `DDP(model)`. `hearsay.transformers` and `hearsay.lightning` do that for these trainers. Replicas may be
+several processes, of `fully_shard` or of DDP within a machine: `mesh=` of `join` and `wrap` says which of them gossip.
 
 In the order in which one needs them: `rank` and `size`, `join`, `Member.share`, `Member.step`, `Member.evaluate`,
 `Member.summary`, `report`. `help(hearsay.Member)` and `help(hearsay.join)` say the rest; `hearsay.errors` has what can

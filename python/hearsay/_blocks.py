@@ -23,7 +23,10 @@ def lies_in_torch(model):
 
 
 def made_of(model):
-    """The block that holds `model`: a torch module, a mapping of names to arrays, a sequence of arrays, or one."""
+    """The block that holds `model`: a torch module, a mapping of names to arrays, a sequence of arrays, or one. A block
+    is one already."""
+    if isinstance(model, Block):
+        return model
     if lies_in_torch(model):
         from ._torch_block import TorchBlock
 
@@ -108,6 +111,13 @@ class Block:
     def applying(self):
         """Inside, an optimizer finds what it is to step; afterwards the block has it."""
         yield
+
+    def spread(self):
+        """Where several processes hold the whole replica: all have what the block has. Collective over these."""
+
+    def step_alone(self, apply):
+        """The optimizer's step after the member has left: what `apply()` returns."""
+        return apply()
 
     def saved(self):
         """For `restore`."""

@@ -7,8 +7,9 @@ import os
 import sys
 
 
-def share(rank, ranks_here):
-    """Gives every rank of this host its part of the cores, unless the user has chosen by OMP_NUM_THREADS."""
+def share(speaks, ranks_here):
+    """Gives every rank of this host its part of the cores, unless the user has chosen by OMP_NUM_THREADS. `speaks`:
+    this one says so."""
     if ranks_here == 1 or "OMP_NUM_THREADS" in os.environ:
         return
     cores = mine = len(os.sched_getaffinity(0))
@@ -22,7 +23,7 @@ def share(rank, ranks_here):
     limited = torch is not None
     if "OPENBLAS_NUM_THREADS" not in os.environ:
         limited = _limit_blas(threads) or limited
-    if rank == 0 and limited:
+    if speaks and limited:
         print(
             f"hearsay: {ranks_here} ranks share {cores} core{'s' if cores > 1 else ''} here, so each computes with "
             f"{threads} thread{'s' if threads > 1 else ''}; choose otherwise with OMP_NUM_THREADS, or with "

@@ -14,7 +14,7 @@ import numpy as np
 
 from hearsay_analysis.text import shown
 
-from . import _blocks, _core, _cores, _graphs, _rates, _sharing, _watch
+from . import _blocks, _core, _cores, _graphs, _rates, _shards, _sharing, _watch
 from ._process import place_of, process, watching_start
 from ._summary import Summary
 from .errors import ConfigError, DataError, DivergenceError, RankDied
@@ -138,7 +138,9 @@ class Step:
 class Member:
     """This rank's end of the job, made by `hearsay.join`.
 
-    rank, ranks   this rank's number, from 0, and how many there are
+    rank, ranks   this rank's number, from 0, and how many there are; those of its replica where replicas are several
+                  processes
+    shard         then: which of them this one is, as `join(mesh=…)` says; else None
     steps         iterations that this rank has made; where it has joined later, after as many of the others
     parameters    name → what the loop trains: the module's own parameters, or numpy views (float32)
     gradients     name → float32 views of the gradients, of the same shapes; zero when a step begins
@@ -155,6 +157,7 @@ class Member:
 
     rank: int
     ranks: int
+    shard: Optional[int]
     parameters: Dict[str, Any]
     gradients: Dict[str, Any]
     directory: str
@@ -163,7 +166,8 @@ class Member:
     lockstep: bool
     loss: Any
 
-    def __init__(self, core, meetings, plan, block, steps, log=None):
+    def __init__(self, core, meetings, plan, block, steps, log=None, shard=None, data_seat=None):
+        """`data_seat`: (rank, ranks), by which data are dealt out, where these are others than the job's."""
         self._core, self._meetings, self._plan, self._block, self._steps = core, meetings, plan, block, steps
         self._open_step = None
         self._broken = self._broken_by = None
@@ -172,18 +176,18 @@ class Member:
         self._optimizer = None
         self._begin_step = lambda: None  # where the loop does not say it
         self.loss = None
-        self.rank, self.ranks = core.rank, core.ranks
+        self.rank, self.ranks, self.shard = core.rank, core.ranks, shard
         self.directory, self.exchange, self.lockstep = plan.directory, plan.exchange, plan.lockstep
         self.layer_wise = core.layer_wise
         self.parameters, self.gradients = block.parameters, block.gradients
         self._neighbours = list(core.neighbours())
         if self.layer_wise:
             block.on_gradient(self._gradient_arrived)
-        self._deals = _sharing.Deals(self.rank, self.ranks, plan.seed)
-        self._watch = _watch.Watch(block, self.rank, self.ranks)
+        self._deals = _sharing.Deals(*(data_seat or (self.rank, self.ranks)), plan.seed)
+        self._watch = _watch.Watch(block, self.rank, self.ranks, speaks=self._is_first())
         self._epoch_known = False
         self._averages = 0  # that the parameters are now
-        self._log = log
+        self._log = None if shard else log
         self._log_every = plan.every_iterations
         process.members.append(self)
 
@@ -231,6 +235,9 @@ class Member:
         Anything else that can be iterated, IterableDatasets too: every P-th item, the same number for all ranks. Items
         and their order are the same on every rank, which is the caller's to see to. What can be gone through once (a
         generator) can be so here. ConfigError where there are fewer items than ranks, and `len` says so.
+
+        Where replicas are several processes, P is their number, or that of all processes which get data of their own
+        (`data_mesh` of `hearsay.join`).
 
         Steps of an epoch, for densities that change by the epoch and for the reports, are those of what the first step
         is made with.
@@ -428,7 +435,8 @@ class Member:
         has dealt the data out. Where a rank has died, its part is missing, and the others' cannot be loaded: start from
         the models. Its size is about `memory_bytes`. Asynchronous ranks wait here until everything sent
         has arrived and is mixed in, so save the model after this. Keys: rank, ranks, steps (numbers), epochs (a list
-        of numbers), state (a tensor or an array of uint8).
+        of numbers), state (a tensor or an array of uint8), and of a shard its number, shard: two of them have the same
+        rank, so let torch.distributed.get_rank() name the file.
         """
 
         def work():
@@ -437,6 +445,7 @@ class Member:
 
         state = self._together("member.state_dict()", work)
         known = {"rank": self.rank, "ranks": self.ranks, "steps": self.steps, "epochs": self._deals.epochs()}
+        known.update({} if self.shard is None else {"shard": self.shard})
         masters = [values.clone() for values in self._block.masters()]
         return {**known, "state": state, **({"masters": masters} if masters else {})}
 
@@ -461,6 +470,11 @@ class Member:
             raise DataError(
                 f"the member's state was saved by {state['ranks']} ranks, and this job has {self.ranks}; start "
                 f"{state['ranks']}, or load the model's state alone, which begins with new triggers and residuals"
+            )
+        if state.get("shard") != self.shard:
+            raise DataError(
+                f"the member's state is that of shard {state.get('shard')}, and this process has shard {self.shard}; "
+                f"let every process load what it has saved itself"
             )
         self._meet("member.load_state_dict()")
         with self._moved():
@@ -488,6 +502,10 @@ class Member:
         return f"<hearsay.Member: rank {self.rank} of {self.ranks}, {self.exchange}, {self.steps} steps>"
 
     # ------------------------------------------------------------------ inside
+
+    def _is_first(self):
+        """Of all processes: it says what needs to be said once."""
+        return self.rank == 0 and not self.shard
 
     def _together(self, call: str, work: Callable[[], T]) -> T:
         """What `work()` comes to, on all ranks that live: where one dies meanwhile, the others begin the call again
@@ -529,6 +547,7 @@ class Member:
         self._block.pull()
         yield
         self._block.push()
+        self._block.spread()
 
     def _leave(self, call):
         if self._left:
@@ -582,6 +601,7 @@ class Member:
         self._core.start()
         if not self.lockstep:  # what is sent may move the parameters
             self._block.push()
+            self._block.spread()
 
     def _let_in(self, newcomer):
         """A process that has come later gets what it cannot have from its neighbours."""
@@ -603,6 +623,7 @@ class Member:
         loss = self._finite(loss)
         self._core.stepped(loss)
         self._block.push()
+        self._block.spread()
         self._watch.stepped()
         if self._log is not None and self.steps % self._log_every == 0:
             self._tell_log({"loss": loss, **{name: value for name, value in self.counts().items() if name in LOGGED}})
@@ -703,6 +724,8 @@ def join(
     iterations_per_epoch: Optional[int] = None,
     iterations: int = 0,
     communicator: Any = None,
+    mesh: Any = None,
+    data_mesh: Any = None,
     trigger: Optional[Callable[[_core.Observation], Union[float, bool]]] = None,
     graph: Optional[Callable[[int], Iterable[Tuple[int, int]]]] = None,
     log: Optional[Callable[..., Any]] = None,
@@ -737,6 +760,15 @@ def join(
                   the reports; default: those of what `member.share` returned and the first step is made with
     iterations    of the whole run, if known: `hearsay watch` then shows how long it takes
     communicator  of mpi4py; default: all ranks of the job
+    mesh          where replicas are several processes (`fully_shard`, tensor parallelism, or shards cut by hand): those
+                  that hold the same shard as this one, one of every replica. A torch DeviceMesh of one dimension, such
+                  as `mesh["replica"]`, or a ProcessGroup of torch.distributed. `member.rank` is then the position
+                  there: the number of this replica. Each such group is a job of its own, whose run folder is
+                  DIRECTORY/shard-S, S being the smallest of its ranks in torch.distributed. Triggers decide by the
+                  norms of shards, not of whole tensors
+    data_mesh     then: the processes of this replica that get data of their own from `member.share`, by a DeviceMesh of
+                  one dimension or a ProcessGroup. Default: those of `fully_shard`; else none, so that all processes of
+                  a replica get the same
     trigger       a function of your own instead of `trigger.name`: gets a `hearsay.Observation` of one parameter and
                   returns the threshold that its `change` has to reach, or a bool (send it or not). Called for every
                   parameter in every step, on every rank: 0.2 µs each beside what it does itself. The other keys of
@@ -764,6 +796,9 @@ def join(
     job_to_join = process.job_to_join(job)
     if job_to_join is None:
         process.start()
+    if mesh is not None and (communicator is not None or job_to_join is not None):
+        raise ConfigError("mesh=… says which processes gossip; leave out communicator=… and job=…, which say it, too")
+    group, data_seat = _shards.seats(model, mesh, data_mesh)
     for what, function in (("trigger", trigger), ("graph", graph), ("log", log)):
         if function is not None and not callable(function):
             raise TypeError(f"{what} is a function, not {function!r}")
@@ -781,17 +816,19 @@ def join(
     if graph is not None and job_to_join is not None:
         raise ConfigError("graph=… is not for a job that others join: let topology.graph.path name a list of edges")
     if graph is not None:
-        ranks = process.job.ranks if communicator is None else communicator.Get_size()
+        ranks = len(group.ranks) if group else communicator.Get_size() if communicator else process.job.ranks
         edges = _graphs.Edges(graph, ranks)
         settings.append(_setting("topology.graph", {"name": "edge_list", "path": edges.path}, "graph=…"))
-    plan = _core.Plan(
-        file=os.fspath(cast("os.PathLike[str]", config)) if from_file else None,
-        text="" if from_file else _yaml(config),
-        set=settings,
-        model=type(model).__name__ if _blocks.lies_in_torch(model) else "arrays",
-        data="python",
-        trigger=trigger,
-    )
+    common = {
+        "file": os.fspath(cast("os.PathLike[str]", config)) if from_file else None,
+        "text": "" if from_file else _yaml(config),
+        "model": type(model).__name__ if _blocks.lies_in_torch(model) else "arrays",
+        "data": "python",
+        "trigger": trigger,
+    }
+    plan = _core.Plan(set=settings, **common)
+    if group is not None:
+        plan = _plan_of_shard(plan, group, settings, common)
     if graph is not None:
         plan.yaml = plan.yaml.replace(edges.path, _graphs.KEPT)
         _graphs.require_own(plan.directory)
@@ -800,6 +837,8 @@ def join(
     if job_to_join is None and plan.others_go_on and process.job.outlives_a_rank and process.members:
         raise ConfigError("train.on_failure: continue is for the only member of a program, and this one has another")
     block = _blocks.made_of(model)
+    if group is not None and not plan.lockstep:
+        _shards.require_no_copies(block.parameters)
     steps = _rates.Steps(plan, block, optimizer, learning_rate, of_use=trigger is not None or plan.serves)
     program = {
         "command": shown(" ".join([os.path.basename(sys.executable), *sys.argv])),
@@ -809,11 +848,11 @@ def join(
         "buffers": block.described(),
     }
     if job_to_join is None:
-        its_job = process.job if communicator is None else _core.Job(communicator.py2f())
-        meetings = process.meetings_of(its_job, communicator, plan, block)
+        its_job = process.job_of(communicator, group)
+        meetings = process.meetings_of(its_job, plan, block)
         core = _core.Member(its_job, meetings, plan, block.replica, signals=process.signals, **program)
         _begin_alike(core, block)
-        member = Member(core, meetings, plan, block, steps, log)
+        member = Member(core, meetings, plan, block, steps, log, group.shard if group else None, data_seat)
     else:
         with process.coming_to(job_to_join, plan, block) as (its_job, meetings):
             core = _core.Member(its_job, meetings, plan, block.replica, signals=process.signals, **program)
@@ -827,11 +866,21 @@ def join(
         if member.rank == 0:
             process.not_written[os.path.join(member.directory, _graphs.KEPT)] = edges.keep(member.directory)
         edges.close()
-    if member.rank == 0 and job_to_join is None:
+    if member._is_first() and job_to_join is None:
         for sentence in core.warnings():
             print(f"hearsay: {shown(sentence)}", file=sys.stderr)
-    _cores.share(member.rank, process.job.ranks_on_host)
+    _cores.share(member._is_first(), process.job.ranks_on_host)
     return member
+
+
+def _plan_of_shard(plan, group, settings, common):
+    """The same with a run folder of this shard's own. `config.yaml` there names the folder of all of them, and so gives
+    the same run again."""
+    _shards.require_whole_replicas(plan)
+    folder = group.folder(plan.directory)
+    own = _core.Plan(set=[*settings, _setting("report.directory", folder, "mesh=…")], **common)
+    own.yaml = plan.yaml
+    return own
 
 
 def _begin_alike(core, block):

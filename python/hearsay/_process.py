@@ -47,6 +47,7 @@ class _Process:
         self.members = []  # in the order in which they have joined
         self.not_written = {}  # what a run folder lacks at last, by its name
         self.meetings = None  # of all ranks, from the first `join` of all of them on
+        self.groups = {}  # the jobs of processes with the same shard, by their ranks of torch.distributed
         self.speaks = False  # the rank that reports has left: it was this one
         self.outlives = False  # a member was one whose ranks may die: what all ranks end together is not ended
         self.to_join = None  # the name of a job that trains
@@ -129,10 +130,18 @@ class _Process:
         self.comes, self.grows = False, True
         self.begin(job)
 
-    def meetings_of(self, job, communicator, plan, block):
+    def job_of(self, communicator, group):
+        """That of a new member; collective where it is one of `group`, the processes with the same shard."""
+        if group is not None:
+            if group.ranks not in self.groups:
+                self.groups[group.ranks] = _core.Job(store=group.store, seat=group.seat())
+            return self.groups[group.ranks]
+        return self.job if communicator is None else _core.Job(communicator.py2f())
+
+    def meetings_of(self, job, plan, block):
         """Where the ranks of a new member meet: all of them are in `hearsay.join` when this returns."""
         common = plan, block.replica, block.described()
-        if communicator is not None:
+        if job is not self.job:
             return _core.Meetings(job, *common)
         if self.outlives or any(member._core.may_die for member in self.members):
             raise ConfigError(
@@ -271,6 +280,8 @@ class _Process:
         except BaseException as error:
             self.exception(type(error), error, error.__traceback__)
         speaks = self.is_speaker()
+        for job in self.groups.values():
+            job.end()
         if self.outlives:
             self.job.close_places()
         else:

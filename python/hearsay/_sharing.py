@@ -220,7 +220,7 @@ class Deals:
             raise ConfigError(
                 f"the {type(sampler).__name__} draws the part of rank {rank} of {ranks}, and this is rank {self.rank} "
                 f"of {self.ranks}: take it out, since member.share deals out by itself, or make it with "
-                f"num_replicas=member.ranks, rank=member.rank"
+                f"num_replicas={self.ranks}, rank={self.rank}"
             )
         return sampler
 

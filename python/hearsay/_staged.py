@@ -7,19 +7,45 @@ The block has its values as float32, and both are kept equal by one rule each wa
                                                 is smaller than the model's spacing is not lost.
     float64, or float32 elsewhere               The model's values are the ones that count; the block has them rounded.
                                                 By as much as an exchange moves the block, it moves the model.
+    a shard of a DTensor                        As float32 elsewhere: its memory belongs to who has sharded it.
 
 What the loop writes into the model counts in both cases: elements that it leaves alone keep their master.
 """
 from __future__ import annotations
 
+import math
 import operator
 
 VERSION = operator.attrgetter("_version")
 
 
+def is_shard(tensor):
+    """Whether it is a DTensor, whose values are spread over several processes."""
+    return hasattr(tensor, "to_local")
+
+
+def is_cut(tensor):
+    """Whether no other process of its mesh holds any of the same values."""
+    return is_shard(tensor) and all(
+        placement.is_shard() or tensor.device_mesh.size(dimension) == 1
+        for dimension, placement in enumerate(tensor.placements)
+    )
+
+
+def local(tensor):
+    """What this process holds of it, over the same memory."""
+    return tensor.detach().to_local() if is_shard(tensor) else tensor
+
+
+def version(tensor):
+    """How often it has been written to. Unlike itself for a DTensor, whose count misses what clipping and optimizers
+    write (torch._foreach_…): it counts as written to."""
+    return math.nan if is_shard(tensor) else VERSION(tensor)
+
+
 def is_needed(torch, tensor):
     """Whether it cannot be a view."""
-    return tensor.dtype != torch.float32 or tensor.device.type != "cpu"
+    return tensor.dtype != torch.float32 or tensor.device.type != "cpu" or is_shard(tensor)
 
 
 class Staged:
@@ -31,7 +57,7 @@ class Staged:
 
     def __init__(self, torch, tensor, values, gradient):
         self.torch, self.tensor, self.values, self.gradient = torch, tensor, values, gradient
-        self.own = tensor.data  # the same memory; what is written through it counts as nobody's edit
+        self.own = local(tensor).data  # the same memory; what is written through it counts as nobody's edit
         self.is_narrow = tensor.dtype in (torch.bfloat16, torch.float16)
         values.copy_(self.own)
         if not self.is_narrow:
@@ -40,8 +66,9 @@ class Staged:
             self.master = values
         else:
             self.master = self.own.to(torch.float32)
-        self.seen = VERSION(tensor)
+        self.seen = version(tensor)
         self.gathered = None, 0  # the gradient that lies in the block, and its version then
+        self.handed_back = False  # the loop has what the core has made of it in this step
         self.kept_gradient = None
 
     @property
@@ -52,9 +79,9 @@ class Staged:
 
     def pull(self):
         """The block has what the loop has written into the model since."""
-        if VERSION(self.tensor) == self.seen:
+        if version(self.tensor) == self.seen:
             return
-        self.seen = VERSION(self.tensor)
+        self.seen = version(self.tensor)
         if self.is_narrow:
             rounded = self.master.to(self.own.dtype)
             self.master.copy_(self.torch.where(self.own == rounded, self.master, self.own.to(self.torch.float32)))
@@ -91,27 +118,37 @@ class Staged:
         if self.trains and not keep:
             self.tensor.grad = None
         self.gathered = None, 0
+        self.handed_back = False
 
     def gather_gradient(self):
         """The block has the gradient as the loop has made it. What was gathered may be another by now: all ranks'."""
         gradient = self.tensor.grad
-        if gradient is None or (gradient is self.gathered[0] and VERSION(gradient) == self.gathered[1]):
+        if gradient is None or (gradient is self.gathered[0] and version(gradient) == self.gathered[1]):
             return
-        self.gradient.copy_(gradient)
-        self.gathered = gradient, VERSION(gradient)
+        if is_shard(gradient) and gradient.placements != self.tensor.placements:
+            gradient = self.tensor.grad = gradient.redistribute(placements=self.tensor.placements)
+        self.gradient.copy_(local(gradient))
+        self.gathered = gradient, version(gradient)
 
     def hand_back_gradient(self):
         """The loop has what the core has made of the gradient."""
         if not self.trains:
             return
         if self.tensor.grad is None:
-            self.tensor.grad = self.torch.zeros_like(self.own)
-        gradient = self.tensor.grad
+            self.tensor.grad = self.torch.zeros_like(self.tensor.detach())
+        whole = self.tensor.grad
+        gradient = local(whole)
         if gradient.dtype == self.torch.float64:
             gradient += self.gradient.to(gradient) - gradient.to(self.torch.float32).to(gradient)
         else:
             gradient.copy_(self.gradient)
-        self.gathered = gradient, VERSION(gradient)
+        self.gathered = whole, version(whole)
+        self.handed_back = True
+
+    def gather_edited_gradient(self):
+        """What the loop has made of what was handed back. Where nothing was, the block's is newer."""
+        if self.handed_back:
+            self.gather_gradient()
 
     # ------------------------------------------------------------------ the optimizer's step
 
@@ -131,7 +168,7 @@ class Staged:
         if self.is_narrow and self.trains:
             self._replace(self.own, self.kept_gradient)
             self.kept_gradient = None
-        self.seen = VERSION(self.tensor)
+        self.seen = version(self.tensor)
         self._block_from_master()
 
     def _replace(self, values, gradient):

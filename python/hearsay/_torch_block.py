@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _staged
 from ._blocks import Block
+from ._shards import is_fully_sharded
 from .errors import ConfigError
 
 REQUIRES_GRAD = operator.attrgetter("requires_grad")
@@ -24,12 +25,19 @@ class TorchBlock(Block):
     is. What was true at `join` is asked again when a step begins; it costs some 0.2 µs a parameter.
     """
 
-    def __init__(self, module):
+    others = ()  # parameters that are trained and that another process of this replica holds in its block
+
+    def __init__(self, module, names=None):
+        """`names`: of the trainable parameters that the block has, all by default."""
         import torch
 
         self.torch, self.module = torch, module
+        self.fully_sharded = list(filter(is_fully_sharded, module.modules()))
+        self._reshard()
         parameters, buffers = dict(module.named_parameters()), dict(module.named_buffers())
         trained = {name: tensor for name, tensor in parameters.items() if tensor.requires_grad}
+        if names is not None:
+            trained = {name: trained[name] for name in names}
         self.frozen = {name: tensor for name, tensor in parameters.items() if not tensor.requires_grad}
         if not trained:
             raise ConfigError("the model has no parameter that needs a gradient")
@@ -38,7 +46,7 @@ class TorchBlock(Block):
         for name, tensor in {**self.frozen, **buffers}.items():
             _require_bytes(torch, name, tensor)
         _require_own_memory(trained, {**parameters, **buffers})
-        super().__init__(trained.keys(), [tensor.shape for tensor in trained.values()])
+        super().__init__(trained.keys(), [_staged.local(tensor).shape for tensor in trained.values()])
         self.tensors = list(trained.values())
         reshape = lambda view, shape: view.view(shape)
         self.gradient_tensor = torch.from_numpy(self.flat_gradients)
@@ -55,8 +63,9 @@ class TorchBlock(Block):
             tensor.grad = self.gradient_views[segment]
         self.parameters = dict(zip(self.names, self.tensors))
         self.gradients = dict(zip(self.names, self.gradient_views))
-        self.addresses = [tensor.data_ptr() for tensor in self.tensors]
-        self.data_ptr = torch.Tensor.data_ptr
+        self.has_shards = any(map(_staged.is_shard, self.tensors))
+        self.data_ptr = (lambda t: _staged.local(t).data_ptr()) if self.has_shards else torch.Tensor.data_ptr
+        self.addresses = list(map(self.data_ptr, self.tensors))
         self.hooks = []
         self.forward_hooks = {}
         self._remember()
@@ -88,7 +97,13 @@ class TorchBlock(Block):
 
     # ------------------------------------------------------------------ what is staged
 
+    def _reshard(self):
+        """After a pass without gradients, `fully_shard` may have left whole parameters in the place of the shards."""
+        for part in self.fully_sharded:
+            part.reshard()
+
     def pull(self):
+        self._reshard()
         for staged in self.staged.values():
             staged.pull()
 
@@ -97,6 +112,7 @@ class TorchBlock(Block):
             staged.push()
 
     def assign(self):
+        self._reshard()
         for staged in self.staged.values():
             staged.assign()
 
@@ -107,7 +123,7 @@ class TorchBlock(Block):
 
     def gather_edited_gradients(self):
         for staged in self.staged.values():
-            staged.gather_gradient()
+            staged.gather_edited_gradient()
 
     @contextmanager
     def applying(self):
@@ -154,6 +170,7 @@ class TorchBlock(Block):
         return list(map(id, itertools.chain.from_iterable(map(dict.values, self.dicts))))
 
     def require_as_at_join(self):
+        self._reshard()
         if self._identities() != self.structure or list(map(REQUIRES_GRAD, self.asked)) != self.wanted:
             self._require_no_more_to_train()
             self._remember()
@@ -161,7 +178,7 @@ class TorchBlock(Block):
             self._name_what_has_moved()
 
     def _require_no_more_to_train(self):
-        own, frozen = set(map(id, self.tensors)), set(map(id, self.frozen.values()))
+        own, frozen = set(map(id, [*self.tensors, *self.others])), set(map(id, self.frozen.values()))
         new = {n: p for n, p in self.module.named_parameters() if p.requires_grad and id(p) not in own}
         for names, what in (
             ([n for n, p in new.items() if id(p) in frozen], "was frozen at hearsay.join and needs a gradient now"),
@@ -176,7 +193,7 @@ class TorchBlock(Block):
 
     def _name_what_has_moved(self):
         for segment, (name, tensor, address) in enumerate(zip(self.names, self.tensors, self.addresses)):
-            if tensor.data_ptr() != address:
+            if self.data_ptr(tensor) != address:
                 where = "where it was at hearsay.join" if segment in self.staged else "in the member's block any more"
                 raise ConfigError(
                     f"the parameter '{name}' does not lie {where} (it is {_kind(tensor)} now): "
@@ -210,6 +227,8 @@ class TorchBlock(Block):
         return elsewhere or any(s.tensor.grad is not None for s in self.staged.values()) or super().has_gradients()
 
     def on_gradient(self, ready):
+        if self.has_shards:  # `fully_shard` writes gradients when it likes, and what is sent early must stay
+            return False
         if not self.hooks:
             self.ready = ready
             self.hooks = [self._hooked(segment) for segment in range(len(self.tensors))]
@@ -255,9 +274,10 @@ class TorchBlock(Block):
         self.forward_hooks["training pass"] = self._before_forward(entered)
 
     def _before_forward(self, call):
+        """Before all other hooks: that of `fully_shard` puts whole parameters there."""
         hook = _ForwardHook(self.torch, call)
         try:
-            return self.module.register_forward_pre_hook(hook, with_kwargs=True)
+            return self.module.register_forward_pre_hook(hook, prepend=True, with_kwargs=True)
         except TypeError:  # torch 1
             return self.module.register_forward_pre_hook(hook)
 
@@ -284,7 +304,7 @@ class TorchBlock(Block):
     def untrained(self):
         for tensor in self._others().values():
             if tensor.numel() > 0:
-                there = _distinct(tensor.data)
+                there = _distinct(_staged.local(tensor).data)
                 here = there.cpu().contiguous()
                 yield _bytes(self.torch, here), lambda there=there, here=here: there.copy_(here)
 
@@ -319,7 +339,7 @@ class FloatBuffers:
     """Buffers of any float type, whose values can be replaced for a while."""
 
     def __init__(self, torch, tensors):
-        self.torch, self.tensors = torch, [_distinct(tensor.data) for tensor in tensors]
+        self.torch, self.tensors = torch, [_distinct(_staged.local(tensor).data) for tensor in tensors]
         self.before = [tensor.clone() for tensor in self.tensors]
 
     def values(self):
@@ -410,6 +430,11 @@ def _require_trainable(torch, name, tensor):
             f"the parameter '{name}' is {_kind(tensor)}; Hearsay trains parameters of torch.float32, float64, bfloat16 "
             f"and float16: convert it before hearsay.join, or freeze it (requires_grad_(False))"
         )
+    if _staged.is_shard(tensor) and tensor.dtype in (torch.bfloat16, torch.float16):
+        raise ConfigError(
+            f"the parameter '{name}' is {_kind(tensor)} and sharded; a shard has no master copy: keep it float32, "
+            f"and compute in {tensor.dtype} by autocast or fully_shard(…, mp_policy=MixedPrecisionPolicy(…))"
+        )
 
 
 def _require_bytes(torch, name, tensor):
@@ -424,7 +449,7 @@ def _require_bytes(torch, name, tensor):
 def _require_own_memory(trained, named):
     """Two Parameters over the same memory would be two that are not tied any more."""
     spans = []
-    for name, tensor in named.items():
+    for name, tensor in ((name, _staged.local(tensor)) for name, tensor in named.items()):
         if tensor.numel() > 0:
             length = tensor.numel() if tensor.is_contiguous() else 1
             spans.append((tensor.data_ptr(), tensor.data_ptr() + length * tensor.element_size(), name))

@@ -19,8 +19,8 @@ STEPS_COMPARED = 4  # whose inputs are: fewer may agree by chance where a batch 
 class Watch:
     """Watches one member's loop. A step costs it 0.1 µs a parameter."""
 
-    def __init__(self, block, rank, ranks):
-        self.block, self.rank, self.ranks = block, rank, ranks
+    def __init__(self, block, rank, ranks, speaks):
+        self.block, self.rank, self.ranks, self.speaks = block, rank, ranks, speaks
         self.told = set()
         self.versions = block.versions()
         self.values_at_join = self._sample(block.values)
@@ -128,7 +128,7 @@ class Watch:
         return zlib.crc32(values[:: max(1, len(values) // MOST_VALUES)].tobytes(), before)
 
     def _tell(self, what, words):
-        if self.ranks > 1 and self.rank == 0 and what not in self.told:
+        if self.ranks > 1 and self.speaks and what not in self.told:
             print(f"hearsay: warning: {words}", file=sys.stderr, flush=True)
         self.told.add(what)
 

@@ -111,6 +111,11 @@ std::unique_ptr<Job> start_job(const StartOptions& options) {
   return job;
 }
 
+std::unique_ptr<Job> start_group(const sockets::Seat& seat, const std::string& name, const StartOptions& options) {
+  const MeetingPlace at{.rank = seat.rank, .ranks = seat.ranks, .job = name, .folder = {}};
+  return meet(options.elsewhere(name), at, options);
+}
+
 std::unique_ptr<Job> join_job(const std::string& name, const std::string& configuration, const StartOptions& start) {
   const std::string named = variable("HEARSAY_RENDEZVOUS");
   const std::filesystem::path folder = named.empty() ? folder_of_host() : std::filesystem::path(named);

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/sockets/meeting.hpp"
 #include "runtime/sockets/rendezvous.hpp"
 #include "runtime/transport/job.hpp"
 
@@ -34,6 +35,10 @@ struct StartOptions {
 /// Throws ConfigError where a launcher has started several processes that have no way to find each other, for members
 /// that are unlike this one, and for variables that make no sense; CommunicationError where somebody does not come.
 std::unique_ptr<Job> start_job(const StartOptions& options = {});
+
+/// Some of those who were started together, as a job of their own without MPI, which meets where `elsewhere` says. Its
+/// name is that of no other job there. Collective over these. Throws as `start_job`.
+std::unique_ptr<Job> start_group(const sockets::Seat& seat, const std::string& name, const StartOptions& options);
 
 /// This process comes to a job of this name that others have started without MPI and that holds places for it
 /// (LateMembers). It looks for it in HEARSAY_RENDEZVOUS, or in this host's folder. Throws ConfigError where it is

@@ -2,8 +2,9 @@
 import os
 import re
 import unittest
+from pathlib import Path
 
-from support import JobCase, needs_torch
+from support import JobCase, free_port, needs_torch
 
 EXAMPLES = os.path.realpath(os.path.join(os.path.dirname(__file__), "../../python/examples"))
 
@@ -41,6 +42,18 @@ class ExamplesTest(JobCase):
         summary = self.summary("runs/python-five-lines")
         self.assertGreater(summary["accuracy_mean_model"], 0.9, job)
         self.assertLess(summary["messages"], summary["messages_possible"])
+
+    @needs_torch
+    def test_machines(self):
+        """As started by torchrun."""
+        program = Path(EXAMPLES, "machines.py").read_text(encoding="utf-8")
+        common = {"WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        jobs = self.processes(program, [{**common, "RANK": rank, "LOCAL_RANK": rank} for rank in "0123"])
+        self.assertEqual([job.code for job in jobs], [0] * 4, "\n".join(map(str, jobs)))
+        for shard in range(2):
+            summary = self.summary(f"runs/python-machines/shard-{shard}")
+            self.assertGreater(summary["accuracy_mean_model"], 0.9)
+            self.assertLess(summary["messages"], summary["messages_possible"])
 
     @needs_torch
     def test_the_transformer_learns_the_grammar(self):

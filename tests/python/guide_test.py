@@ -1,13 +1,14 @@
 """The code of the pages on Python runs as it stands there; what they leave to the reader is said here."""
 import re
+import shutil
 import textwrap
 import unittest
 from pathlib import Path
 
-from support import JobCase, needs_torch
+from support import GroupCase, needs_fully_shard, needs_torch
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs/guide"
-PAGES = "".join((GUIDE / page).read_text(encoding="utf-8") for page in ("python.md", "python-details.md"))
+PAGES = "".join((GUIDE / page).read_text(encoding="utf-8") for page in ("python.md", "python-details.md", "sharded.md"))
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGES, re.MULTILINE | re.DOTALL)
 TORCH = """
 import torch
@@ -25,7 +26,7 @@ def block(language, words):
     return found
 
 
-class GuideTest(JobCase):
+class GuideTest(GroupCase):
     def setUp(self):
         super().setUp()
         self.yaml = block("yaml", "# gossip.yaml")
@@ -59,6 +60,34 @@ class GuideTest(JobCase):
             + "assert member.neighbours == ([1, 2] if member.rank == 0 else [0])\nwith member.step(): pass\n",
             ranks=3,
         )
+
+    @needs_fully_shard
+    def test_replicas_of_several_processes(self):
+        imports = """
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+"""
+        loop = """
+called = ddp if "ddp" in globals() else model
+for x, y in member.share(loader):
+    with member.step(optimizer) if called is model else contextlib.nullcontext():
+        optimizer.zero_grad()
+        criterion(called(x), y).backward()
+    if called is not model: optimizer.step()
+summary = member.summary()
+assert (summary["iterations"], summary["ranks"]) == (3, 2) and member.shard == rank % 2
+assert member.directory == f"runs/mine/shard-{member.shard}", member.directory
+"""
+        for words, mesh in (("fully_shard(", '"cuda", (2, 4)'), ("DistributedDataParallel(", '"cuda", (2, 8)')):
+            with self.subTest(words):
+                code = block("python", words)
+                self.assertIn(mesh, code)
+                program = TORCH + imports + code.replace(mesh, '"cpu", (2, 2)') + loop
+                shutil.rmtree(self.folder / "runs", ignore_errors=True)
+                self.good_group_job("    import contextlib\n" + textwrap.indent(program, "    "))
 
     @needs_torch
     def test_checkpoints(self):

@@ -70,7 +70,7 @@ class ShareTest(JobCase):
                  3, None),
                 ("another library's", load(sampler=lambda r: Likeness(r)), 5, None),
                 ("another library's of another rank", load(sampler=lambda r: Likeness(1 - r)), 0, "Likeness draws"),
-                ("another rank's", load(sampler=lambda r: d.DistributedSampler(numbers, 3, r)), 0, "rank=member.rank"),
+                ("another rank's", load(sampler=lambda r: d.DistributedSampler(numbers, 3, r)), 0, "=2, rank="),
                 ("no length", lambda r: d.DataLoader(NoLength()), 0, "NoLength without a length.*IterableDataset"),
                 ("a loader of one's own", lambda r: Own(numbers), 0, "Own.*way of its own"),
                 ("a set", is_(set(range(10))), 0, "sort it"),

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -34,12 +35,21 @@ def have(module):
 HAVE_TORCH, HAVE_MPI4PY = have("torch"), have("mpi4py")
 needs_torch = unittest.skipUnless(HAVE_TORCH, "torch is not installed (Debian: python3-torch)")
 needs_mpi4py = unittest.skipUnless(HAVE_MPI4PY, "mpi4py is not installed (Debian: python3-mpi4py)")
+needs_fully_shard = unittest.skipUnless(
+    HAVE_TORCH and have("torch.distributed.fsdp._fully_shard"), "this torch has no fully_shard (2.6)"
+)
 needs_program = unittest.skipUnless(os.environ.get("HEARSAY"), "the program hearsay was not built")
 needs_same_loop = unittest.skipUnless(os.environ.get("SAME_LOOP") and HAVE_TORCH, "LibTorch or torch is missing")
 
 needs_mnist = unittest.skipUnless(
     any(Path(os.environ.get("HEARSAY_DATA", "none"), "mnist").glob("train-images*")), "HEARSAY_DATA has no mnist"
 )
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
 
 def idx(folder, name):
@@ -188,3 +198,34 @@ class JobCase(unittest.TestCase):
 
     def summary(self, run="run"):
         return json.loads((self.folder / run / "summary.json").read_text(encoding="utf-8"))
+
+
+# Replicas of two processes each where there are four: processes 0 and 1 are replica 0, and 0 and 2 have shard 0.
+GROUPS = """
+    import json, os, sys, torch, hearsay
+    import torch.distributed as dist
+    rank, ranks = (int(os.environ[f"OMPI_COMM_WORLD_{name}"]) for name in ("RANK", "SIZE"))
+    dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=ranks)
+    def group_with_me(groups):
+        "Of several groups, which all processes make."
+        made = [(group, dist.new_group(group)) for group in groups]
+        return next((it for group, it in made if rank in group), None)
+    two_pairs = (((0, 1), (2, 3)), ((0, 2), (1, 3))) if ranks == 4 else ((), ())
+    within, across = map(group_with_me, two_pairs)  # a replica's processes; those with this one's shard
+    def run(folder, **exchange): return {"exchange": {"name": "dpsgd", **exchange}, "report": {"directory": folder}}
+    def flat(tensors): return [x for t in tensors for x in t.detach().reshape(-1).tolist()]
+"""
+
+
+class GroupCase(JobCase):
+    """Tests with several process groups of torch.distributed."""
+
+    def group_job(self, program, *arguments, ranks=4, **options):
+        """Runs a program after GROUPS."""
+        store = Path(tempfile.mkdtemp(dir=self.folder, prefix=".store-"), "store")
+        return self.job(GROUPS + program, store, *arguments, ranks=ranks, **options)
+
+    def good_group_job(self, program, *arguments, **options):
+        job = self.group_job(program, *arguments, **options)
+        self.assertEqual(job.code, 0, job)
+        return sorted(job.said, key=lambda said: said["rank"])

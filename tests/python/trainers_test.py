@@ -1,8 +1,7 @@
 """Trainers of other libraries end with the bits of the loop around member.step, over the same batches."""
-import socket
 import unittest
 
-from support import JobCase, have
+from support import JobCase, free_port, have
 
 needs_transformers = unittest.skipUnless(
     have("accelerate, transformers"), "transformers and accelerate are not installed (pip install transformers[torch])"
@@ -53,12 +52,6 @@ LOOPS = """
         return said
     def same(what, one, other): assert one == other, (what, one, other)
 """
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class TransformersTest(JobCase):
