@@ -3,10 +3,13 @@
 #include <hearsay_version.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <iterator>
 #include <limits>
+#include <span>
 #include <stdexcept>
+#include <string>
 
 #include "base/error.hpp"
 #include "runtime/report/identity/run_id.hpp"
@@ -73,6 +76,21 @@ std::string text_of(const Layout& layout) {
   return text;
 }
 
+namespace {
+
+/// Throws ConfigError on all ranks where `text` is not everywhere what rank 0 has: none may wait for one whose program
+/// has caught that.
+void require_alike(Communicator& all, const std::string& text, const std::string& whose, const std::string& remedy) {
+  std::string others = ranks_that_differ(all, text);
+  std::uint64_t length = others.size();
+  all.broadcast(std::as_writable_bytes(std::span(&length, 1)), 0);
+  others.resize(length);
+  all.broadcast(std::as_writable_bytes(std::span(others)), 0);
+  if (!others.empty()) throw ConfigError("the " + whose + " of rank " + others + " " + remedy);
+}
+
+}  // namespace
+
 /// Before anything is changed: what does not fit leaves no run folder. Runs `idle` of no participant yet. Who comes
 /// later was asked at the door.
 void Member::require_same_job(const std::string& buffers) {
@@ -83,16 +101,13 @@ void Member::require_same_job(const std::string& buffers) {
     folder_ = std::make_shared<RunFolder>(RunFolder::shared(plan_->report.directory, run_id_));
     return;
   }
-  if (const std::string others = ranks_that_differ(*before, plan_->yaml); !others.empty())
-    throw ConfigError("the configuration of rank " + others +
-                      " differs from that of rank 0; give all ranks the same file or dictionary");
-  if (const std::string others = ranks_that_differ(*before, text_of(replica_->layout)); !others.empty())
-    throw ConfigError("the parameters of rank " + others +
-                      " have other names or shapes than those of rank 0; make the same model on every rank");
-  if (const std::string others = ranks_that_differ(*before, buffers); !others.empty())
-    throw ConfigError("the frozen parameters or buffers of rank " + others +
-                      " have other names, shapes or types than those of rank 0, or its parameters other types; make "
-                      "the same model on every rank");
+  require_alike(*before, plan_->yaml, "configuration",
+                "differs from that of rank 0; give all ranks the same file or dictionary");
+  require_alike(*before, text_of(replica_->layout), "parameters",
+                "have other names or shapes than those of rank 0; make the same model on every rank");
+  require_alike(*before, buffers, "frozen parameters or buffers",
+                "have other names, shapes or types than those of rank 0, or its parameters other types; make the same "
+                "model on every rank");
   make_run_folder(*before);
 }
 

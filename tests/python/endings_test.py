@@ -445,6 +445,28 @@ class EndingsTest(JobCase):
             self.assertIn(why, job.err)
             self.assertFalse((self.folder / "runs").exists(), "what does not fit leaves no run folder")
 
+    @needs_torch
+    def test_ranks_that_differ_may_all_catch_it(self):
+        """Nobody waits for a rank that does, and the next `join` is one of all."""
+        job = self.good_job(
+            """
+            import json, numpy as np, hearsay, torch
+            rank = hearsay.rank()
+            def said(config, model):
+                try: hearsay.join(config, model)
+                except hearsay.errors.ConfigError as error: return str(error)
+            odd = torch.nn.BatchNorm1d(3), torch.nn.BatchNorm1d(3)
+            odd[1].extra = torch.nn.Parameter(torch.zeros(2), requires_grad=False)
+            all_said = [said({"seed": rank}, {"x": np.zeros(3, np.float32)}),
+                        said({}, {"x": np.zeros(3 + rank, np.float32)}), said({}, odd[rank])]
+            member = hearsay.join({"report": {"directory": "run"}}, [np.zeros(3, np.float32)])
+            print(json.dumps({"rank": member.rank, "said": all_said}))
+            """
+        )
+        self.assertEqual(job.said[0]["said"], job.said[1]["said"])
+        for said, what in zip(job.said[0]["said"], ("configuration", "parameters", "frozen parameters or buffers")):
+            self.assertTrue(said.startswith(f"the {what} of rank 1 "), said)
+
     def test_a_forked_process_is_no_rank(self):
         job = self.good_job(
             """
