@@ -162,7 +162,8 @@ std::string told(const std::function<void()>& pass) {
 
 }  // namespace
 
-TEST_CASE("codes of changes: every code, kind of change and layout, in any order of blocks, packet after packet") {
+TEST_CASE("codes of changes: every code, kind of change and layout, in any order of blocks, packet after packet" *
+          doctest::test_suite("arithmetic")) {
   for (const std::string& section : sections()) {
     for (const Layout& layout : layouts()) {
       for (const int rank : {0, 1, 3}) {

@@ -137,7 +137,8 @@ std::string told(const std::function<void()>& pass) {
 
 }  // namespace
 
-TEST_CASE("changes: every search, layout and kind of values, in any order of blocks, packet after packet") {
+TEST_CASE("changes: every search, layout and kind of values, in any order of blocks, packet after packet" *
+          doctest::test_suite("arithmetic")) {
   for (const std::string selector : selectors) {
     for (const Layout& layout : all_layouts()) {
       for (const int rank : {0, 3}) {
