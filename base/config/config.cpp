@@ -259,6 +259,7 @@ void Config::suggest(const std::string& key, const std::string& yaml) {
     throw std::logic_error("the key '" + key + "' is given a default after it was read");
   std::vector<YamlProblem> problems;
   document_->suggested.insert_or_assign(key, parse_yaml(yaml, 0, problems));
+  if (!problems.empty()) throw std::logic_error("the default of '" + key + "' is not YAML: " + yaml);
 }
 
 Config Config::section(std::string_view key) {

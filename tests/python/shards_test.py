@@ -196,16 +196,10 @@ class FullyShardTest(GroupCase):
     def test_whole_numbers_have_the_bits_of_whole_replicas(self):
         """Through member.step and through hearsay.wrap; and a process holds half of the memory."""
         program = NETS + """
-    class Net(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layers = torch.nn.ModuleList([torch.nn.Linear(6, n) for n in (5, 1, 2)])
-            for p in self.parameters(): p.data = (p.data * 64).round() / 64
-        def forward(self, x): return sum(layer(x).sum(0).sum() for layer in self.layers) / len(x)
     for name in ("dpsgd", "allreduce"):
         for way in ("step", "wrap"):
             torch.manual_seed(0)
-            net = Net()
+            net = Sums()
             if mesh:
                 for layer in net.layers: fully_shard(layer, mesh=mesh["shard"])
                 fully_shard(net, mesh=mesh["shard"])

@@ -214,6 +214,13 @@ GROUPS = """
     within, across = map(group_with_me, two_pairs)  # a replica's processes; those with this one's shard
     def run(folder, **exchange): return {"exchange": {"name": "dpsgd", **exchange}, "report": {"directory": folder}}
     def flat(tensors): return [x for t in tensors for x in t.detach().reshape(-1).tolist()]
+    class Sums(torch.nn.Module):
+        "Gradients of whole numbers: a mean over examples has the same bits however they are dealt out."
+        def __init__(self):
+            super().__init__()
+            self.layers = torch.nn.ModuleList([torch.nn.Linear(6, n) for n in (5, 1, 2)])
+            for p in self.parameters(): p.data = (p.data * 64).round() / 64
+        def forward(self, x): return sum(layer(x).sum(0).sum() for layer in self.layers) / len(x)
 """
 
 

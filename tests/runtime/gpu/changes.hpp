@@ -1,9 +1,12 @@
 #pragma once
 // What tests of kernels that look at all segments of a packet together have in common.
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "sparsify/sparsify.hpp"
 #include "tests/runtime/gpu/machine.hpp"
 
@@ -43,6 +46,16 @@ inline FloatBlock on(Device& device, const std::vector<float>& values) {
   device.put(std::as_bytes(std::span(values)), block.span());
   device.wait();
   return block;
+}
+
+/// What the error says that this throws.
+inline std::string told(const std::function<void()>& pass) {
+  try {
+    pass();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing";
 }
 
 }  // namespace hearsay::test

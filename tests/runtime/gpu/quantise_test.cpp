@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <string>
 
 #include <doctest/doctest.h>
 
-#include "base/error.hpp"
 #include "base/random.hpp"
 #include "sparsify/quantisers/rounding.hpp"
 #include "sparsify/search/positions.hpp"
@@ -149,15 +147,6 @@ std::vector<float> values_of_mean_between_levels(std::uint64_t seed, std::size_t
     missing -= value;
   }
   return values;
-}
-
-std::string told(const std::function<void()>& pass) {
-  try {
-    pass();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing";
 }
 
 }  // namespace

@@ -2,13 +2,11 @@
 // values and what stays, to the last bit, with the same draws, call after call.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <string>
 
 #include <doctest/doctest.h>
 
-#include "base/error.hpp"
 #include "base/random.hpp"
 #include "sparsify/magnitude.hpp"
 #include "tests/runtime/gpu/changes.hpp"
@@ -124,15 +122,6 @@ Taken taken_by(Device& device, SumSelection& selection, std::span<float> r, cons
   selection.take(r, addend.span(), 0.5F, density, taken.positions, taken.values);
   taken.rest = fetched(device, r);
   return taken;
-}
-
-std::string told(const std::function<void()>& pass) {
-  try {
-    pass();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing";
 }
 
 }  // namespace

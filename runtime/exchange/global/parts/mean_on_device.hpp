@@ -8,7 +8,7 @@
 
 namespace hearsay {
 
-/// Of a replica on a device that is not the processor.
+/// For a replica on a device that is not the processor.
 class MeanOnDevice {
  public:
   /// Runs around the ring have at most so many values.
