@@ -75,13 +75,21 @@ def with_entry(table, old, new):
     return re.sub(rf"\b{old}\(\)(?!;)", rf"\g<0>, {new}()", declared, count=1)
 
 
+def with_types_of_its_own(text):
+    """Files of a library may be compiled together: what two of them define has two names."""
+    types = re.findall(r"^(?:class|struct) (\w+)", text, re.MULTILINE)
+    for name in sorted({type_.removesuffix("Impl") for type_ in types}, key=len):  # of torch's TORCH_MODULE(name)
+        text = re.sub(rf"\b{name}", f"Added{name}", text)
+    return text
+
+
 def add(folder, kind):
     """Adds the entry; the files that were changed for it, and the new one."""
     source, name, suffix, table, _ = KINDS[kind]
     new = named(kind)
     text = (folder / source).read_text(encoding="utf-8")
     text = text.replace(f"{name}{suffix}()", f"{new}{suffix}()").replace(f'.name = "{name}"', f'.name = "{new}"')
-    (folder / source).with_name(f"{new}.cpp").write_text(text, encoding="utf-8")
+    (folder / source).with_name(f"{new}.cpp").write_text(with_types_of_its_own(text), encoding="utf-8")
     listed = (folder / table).read_text(encoding="utf-8")
     (folder / table).write_text(with_entry(listed, name + suffix, new + suffix), encoding="utf-8")
 
