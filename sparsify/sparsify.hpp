@@ -106,6 +106,9 @@ class Quantiser {
   virtual ~Quantiser() = default;
   /// Whether decode gives back every bit.
   virtual bool exact() const = 0;
+  /// What |v − q(v)| is at most for `value`, one of `group`, to six digits. Those with a StepRule: without a Δ of the
+  /// caller's.
+  virtual double error_bound(std::span<const float> group, float value) const = 0;
   /// Bytes that `count` values in `groups` groups take at most; for all but those with a StepRule just these.
   virtual std::size_t bound(std::size_t count, std::size_t groups) const = 0;
   /// `group_ends` ascending, the last one values.size(); one group per row that has values. Values are finite. `step`:

@@ -82,6 +82,9 @@ class DeadZone final : public Quantiser {
   }
 
   bool exact() const override { return false; }
+  double error_bound(std::span<const float> group, float) const override {
+    return root_mean_square(group) * (1 + 0x1p-8);
+  }
   std::optional<StepRule> step_rule() const override { return rule_; }
   std::size_t bound(std::size_t count, std::size_t groups) const override {
     return step_bytes * groups + (count > 0 ? 1 + count : 0);

@@ -5,6 +5,7 @@
 // Error: |v − q(v)| ≤ 2^−11 |v| for 2^−14 ≤ |v| ≤ 65504; ≤ 2^−25 below; |v| − 65504 above. q(q(v)) = q(v).
 // Cost: 2 bytes a value; one pass; no state.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/loops/vector_code.hpp"
@@ -13,6 +14,8 @@
 
 namespace hearsay {
 namespace {
+
+constexpr double largest_half = 65504.0;
 
 [[gnu::always_inline]] inline void write_halves(std::span<const float> values, std::byte* to) {
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -24,6 +27,10 @@ namespace {
 class Fp16 final : public Quantiser {
  public:
   bool exact() const override { return false; }
+  double error_bound(std::span<const float>, float value) const override {
+    const double magnitude = std::abs(static_cast<double>(value));
+    return magnitude < 0x1p-14 ? 0x1p-25 : std::max(0x1p-11 * magnitude, magnitude - largest_half);
+  }
   std::size_t bound(std::size_t count, std::size_t) const override { return sizeof(std::uint16_t) * count; }
 
   std::size_t encode(std::span<const float> values, std::span<const std::size_t> group_ends, float,

@@ -30,6 +30,9 @@ std::array<float, 1U << width> fp4_levels(float top) {
 class Fp4 final : public Quantiser {
  public:
   bool exact() const override { return false; }
+  double error_bound(std::span<const float> group, float value) const override {
+    return std::max(std::abs(static_cast<double>(value)) / 3, (1 + 0x1p-11) * largest_magnitude(group) / 128);
+  }
   // Drift correction on label-sorted MNIST, strength c: a packet an iteration trains with c = 0.5; an adaptive trigger
   // trains with 0.25 and diverges with 0.5. So c / 2, c being 1/2.
   double sends_to_settle() const override { return 2.0; }

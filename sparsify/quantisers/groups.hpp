@@ -33,6 +33,14 @@ inline float largest_magnitude(std::span<const float> values) {
   }));
 }
 
+/// max |v| − min |v|; 0 of no values.
+inline double range_of_magnitudes(std::span<const float> values) {
+  double least = largest_magnitude(values);
+  const double most = least;
+  for (const float value : values) least = std::min(least, std::abs(static_cast<double>(value)));
+  return most - least;
+}
+
 /// Writes code(i), of Width bits, as the i-th field of `bits` for i in [first, end); all bits there must have been 0. A
 /// byte is put together before it is stored.
 template <unsigned Width, class Code>

@@ -14,6 +14,9 @@ namespace {
 class Int8 final : public Quantiser {
  public:
   bool exact() const override { return false; }
+  double error_bound(std::span<const float> group, float) const override {
+    return 0.00394 * static_cast<double>(largest_magnitude(group));
+  }
   GroupCode group_code() const override { return GroupCode::int8; }
   std::size_t bound(std::size_t count, std::size_t groups) const override { return sizeof(float) * groups + count; }
 

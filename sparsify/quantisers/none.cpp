@@ -13,6 +13,7 @@ namespace {
 class None final : public Quantiser {
  public:
   bool exact() const override { return true; }
+  double error_bound(std::span<const float>, float) const override { return 0.0; }
   std::size_t bound(std::size_t count, std::size_t) const override { return sizeof(float) * count; }
 
   std::size_t encode(std::span<const float> values, std::span<const std::size_t> group_ends, float,

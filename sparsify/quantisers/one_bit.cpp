@@ -55,6 +55,11 @@ class OneBit final : public Quantiser {
   explicit OneBit(Config& config) : centre_(read_centre(config)) {}
 
   bool exact() const override { return false; }
+  double error_bound(std::span<const float> group, float value) const override {
+    const double rounding = 0x1p-12 * largest_magnitude(group), range = range_of_magnitudes(group);
+    if (centre_ != Centre::threshold) return range + rounding;
+    return range - (largest_magnitude(group) - std::abs(static_cast<double>(value))) + rounding;
+  }
   // Not measured: a guess, twice that of two_bit.
   double sends_to_settle() const override { return 20.0; }
   GroupCode group_code() const override {

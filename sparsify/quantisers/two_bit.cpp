@@ -32,6 +32,9 @@ Centres levels_of(std::span<const float> values) {
 class TwoBit final : public Quantiser {
  public:
   bool exact() const override { return false; }
+  double error_bound(std::span<const float> group, float) const override {
+    return range_of_magnitudes(group) + 0x1p-12 * largest_magnitude(group);
+  }
   // Drift correction on label-sorted MNIST, strength c: a packet an iteration trains with c = 0.1 and diverges with
   // 0.2; an adaptive trigger trains with 0.05 and diverges with 0.1. So c / 10, c being 1 at most.
   double sends_to_settle() const override { return 10.0; }

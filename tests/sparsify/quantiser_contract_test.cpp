@@ -16,48 +16,24 @@ namespace {
 
 using namespace test;
 
-/// The largest and the smallest magnitude.
-struct Extremes {
+double largest_magnitude(std::span<const float> values) {
   double most = 0.0;
-  double least = std::numeric_limits<double>::infinity();
-};
-Extremes extremes(std::span<const float> values) {
-  Extremes e;
-  for (const float value : values) {
-    e.most = std::max<double>(e.most, std::abs(value));
-    e.least = std::min<double>(e.least, std::abs(value));
-  }
-  return e;
+  for (const float value : values) most = std::max<double>(most, std::abs(value));
+  return most;
 }
 
-double root_mean_square(std::span<const float> values) {
-  double sum = 0.0;
-  for (const float value : values) sum += static_cast<double>(value) * value;
-  return std::sqrt(sum / static_cast<double>(values.size()));
-}
-
-/// What the quantiser's file says of |v − q(v)| for v of `group`.
-double stated_error(const std::string& yaml, std::span<const float> group, float v) {
-  const auto [most, least] = extremes(group);
-  const auto is = [&](const char* name) { return yaml.find(name) != std::string::npos; };
-  if (is("none")) return 0.0;
-  if (is("fp16")) return std::abs(v) >= 0x1p-14F ? 0x1p-11 * std::abs(static_cast<double>(v)) : 0x1p-25;
-  if (is("int8")) return most * 0.00394;
-  if (is("fp4")) return std::max(std::abs(static_cast<double>(v)) / 3, (1 + 0x1p-11) * most / 128);
-  if (is("dead_zone")) return root_mean_square(group) * (1 + 0x1p-8);
-  const double rounding = 0x1p-12 * most;
-  if (is("threshold")) return std::abs(static_cast<double>(v)) - least + rounding;
-  return most - least + rounding;
-}
-
+/// A bound that is larger than the values says nothing.
 void check_error(const std::string& yaml, std::span<const float> values, std::span<const std::size_t> group_ends) {
-  const auto q = quantised(*make_quantiser(yaml), values, group_ends);
+  const auto quantiser = make_quantiser(yaml);
+  const auto q = quantised(*quantiser, values, group_ends);
   std::size_t first = 0;
   for (const std::size_t end : group_ends) {
+    const auto group = values.subspan(first, end - first);
     for (std::size_t i = first; i < end; ++i) {
       CAPTURE(values[i]);
-      const double error = std::abs(static_cast<double>(values[i]) - q[i]);
-      CHECK(error <= stated_error(yaml, values.subspan(first, end - first), values[i]) * (1 + 1e-6));
+      const double bound = quantiser->error_bound(group, values[i]);
+      CHECK(std::abs(static_cast<double>(values[i]) - q[i]) <= bound * (1 + 1e-6));
+      CHECK(bound <= largest_magnitude(group) * (1 + 0x1p-8));
     }
     first = end;
   }
