@@ -47,7 +47,7 @@ Measure read_measure(Config& config, Measure fallback) {
 }
 
 ProvidedTrigger read_policy(Config& config) {
-  const std::any* own = config.provided(provided_trigger);
+  const std::any* own = config.document().provided(provided_trigger);
   if (own == nullptr)
     return chosen_entry(triggers(), config, "adaptive", "when a segment has news worth sending (the trigger policy)")
         .make(config);

@@ -75,8 +75,8 @@ class Trigger {
 using TriggerEntry = Entry<Trigger>;
 std::span<const TriggerEntry> triggers();
 
-/// A policy of the program's own takes the place of the table's: `config.provide(provided_trigger, ProvidedTrigger(…))`
-/// before the configuration is read. The section then has the name `own`, and the keys that all policies share.
+/// A policy of the program's own takes the place of the table's if the program provides it (ConfigDocument) before the
+/// configuration is read. The section then has the name `own`, and the keys that all policies share.
 inline constexpr const char* provided_trigger = "trigger";
 using ProvidedTrigger = std::shared_ptr<const Trigger>;
 

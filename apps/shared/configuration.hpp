@@ -16,8 +16,8 @@ namespace hearsay {
 template <class Read>
 auto read_configuration(const std::filesystem::path& file, const std::vector<std::string>& assignments, Read read) {
   Config config = Config::from_file(file);
-  for (const std::string& assignment : assignments) config.override_with(assignment);
-  config.rehearse([&read](Config plain) { static_cast<void>(read(std::move(plain))); });
+  for (const std::string& assignment : assignments) config.document().override_with(assignment);
+  config.document().rehearse([&read](Config plain) { static_cast<void>(read(std::move(plain))); });
   auto result = read(config);
   say_notes(config);
   return result;

@@ -24,7 +24,7 @@ void say(std::string_view head, std::string_view message) {
 
 void say_notes(const Config& config) {
   if (launched_rank() != 0) return;
-  for (const std::string& note : config.notes()) say("note:", note);
+  for (const std::string& note : config.document().notes()) say("note:", note);
 }
 
 void require_printed() {

@@ -179,12 +179,12 @@ SyntheticRun read_synthetic_run(Config root, SimulationPlan simulation, int proc
   run.on_failure = read_on_failure(train, *run.exchange);
   Config report = root.section("report");
   const ReportOptions options = read_report_options(report, "simulated-" + exchange_name);
-  root.throw_if_invalid();
+  root.document().throw_if_invalid();
   run.topology = std::make_shared<const Topology>(topology->build(run.on_failure.ranks(processes)));
   run.simulation.settle_failures(processes, run.on_failure);
   run.description = {.report = options,
                      .command = command,
-                     .config_yaml = root.dump(),
+                     .config_yaml = root.document().dump(),
                      .versions = {{"hearsay", std::string(full_version)}},
                      .seed = run.seed,
                      .iterations = run.simulation.iterations,

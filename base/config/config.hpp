@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hearsay {
@@ -45,14 +46,11 @@ struct KeyDescription {
   std::string key, type, fallback, range, meaning;
 };
 
-class Config {
- public:
-  /// An empty document: every key takes its default.
-  Config();
-  /// Throws DataError if the file cannot be read, ConfigError (file:line:column) if it is not YAML or not a mapping.
-  static Config from_file(const std::filesystem::path& file);
-  static Config from_text(const std::string& yaml, const std::string& origin = "configuration");
+class Config;
 
+/// The whole of a configuration, which all its views share: what is set before it is read, and what comes of reading.
+class ConfigDocument {
+ public:
   /// Sets a dotted key to a value in YAML before anything is read: `override_with("trigger.horizon=0.95")`. `place`:
   /// how messages name it, `--set trigger.horizon=0.95` if left out.
   /// Throws ConfigError if the text is not `key=value` or passes through something that is not a mapping.
@@ -66,6 +64,40 @@ class Config {
   /// The default of a key that is read later, where the document does not say it: a choice that was read before gives
   /// others theirs. `key` is dotted, from the root; `yaml` is its value. A later suggestion counts.
   void suggest(const std::string& key, const std::string& yaml);
+
+  /// Something of the program's own that is no YAML, for whoever reads the document and asks for it by this name: the
+  /// trigger of trigger/trigger.hpp. `provided` is null if there is none.
+  void provide(const std::string& name, std::any thing);
+  const std::any* provided(const std::string& name) const;
+
+  /// All notes, once everything is read: `note`'s, then keys of the file that are left out.
+  std::vector<std::string> notes() const;
+
+  /// Throws one ConfigError that lists every error recorded so far and every key that nobody asked for.
+  void throw_if_invalid() const;
+
+  /// The complete document, in the order in which it was asked for, defaults included: YAML that gives the same run.
+  std::string dump() const;
+  /// What of it was given, by the document or on top of it: YAML that gives the same run as long as defaults stay.
+  std::string given() const;
+
+ private:
+  friend class Config;
+  struct State;
+  explicit ConfigDocument(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+/// One mapping of it.
+class Config {
+ public:
+  /// An empty document: every key takes its default.
+  Config();
+  /// Throws DataError if the file cannot be read, ConfigError (file:line:column) if it is not YAML or not a mapping.
+  static Config from_file(const std::filesystem::path& file);
+  static Config from_text(const std::string& yaml, const std::string& origin = "configuration");
+  ConfigDocument document() const { return document_; }
 
   /// The mapping under `key`; an absent one is empty.
   Config section(std::string_view key);
@@ -103,32 +135,17 @@ class Config {
   /// `key`, a value or a section, is for another program that reads this document: it is neither judged nor written.
   void disregard(std::string_view key);
 
-  /// Something of the program's own that is no YAML, for whoever reads the document and asks for it by this name: the
-  /// trigger of trigger/trigger.hpp. `provided` is null if there is none.
-  void provide(const std::string& name, std::any thing);
-  const std::any* provided(const std::string& name) const;
-
   /// Something that the user should know of a valid configuration.
   void note(const std::string& sentence);
-  /// All notes, once everything is read: `note`'s, then keys of the file that are left out.
-  std::vector<std::string> notes() const;
-
-  /// Throws one ConfigError that lists every error recorded so far and every key that nobody asked for.
-  void throw_if_invalid() const;
-
-  /// The complete document, in the order in which it was asked for, defaults included: YAML that gives the same run.
-  std::string dump() const;
-  /// What of it was given, by the document or on top of it: YAML that gives the same run as long as defaults stay.
-  std::string given() const;
   /// The keys asked for in this mapping, in order; those of its sections as `section.key`.
   std::vector<KeyDescription> keys() const;
 
  private:
-  struct Document;
+  friend class ConfigDocument;
   struct Mapping;
-  Config(std::shared_ptr<Document> document, Mapping* mapping) : document_(std::move(document)), mapping_(mapping) {}
+  Config(ConfigDocument document, Mapping* mapping) : document_(std::move(document)), mapping_(mapping) {}
 
-  std::shared_ptr<Document> document_;
+  ConfigDocument document_;
   Mapping* mapping_;  // owned by the document
 };
 

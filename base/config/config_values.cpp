@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/config/config_document.hpp"
+#include "base/config/config_state.hpp"
 #include "base/config/nearest.hpp"
 #include "base/text/foreign_text.hpp"
 
@@ -196,7 +196,7 @@ std::filesystem::path Config::path(std::string_view key, const std::filesystem::
     const auto given = read_text(value, complain);
     if (!given) return std::nullopt;
     const bool from_command_line = value.position.source > 0;
-    return absolute_path(from_command_line ? working_directory() : document_->directory, *given);
+    return absolute_path(from_command_line ? working_directory() : document_.state_->directory, *given);
   };
   return mapping_->ask<std::filesystem::path>(
       {std::string(key), "path", yaml_text(fallback.string()), "", std::string(meaning)},

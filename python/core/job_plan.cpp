@@ -55,9 +55,9 @@ JobPlan::JobPlan(Config root, const std::string& model_name, const std::string& 
   Config reports = root.section("report");
   report = read_report_options(reports, exchange_name + "-" + model);
   leave_to_the_loop(root);
-  root.throw_if_invalid();
-  yaml = root.dump();
-  notes = root.notes();
+  root.document().throw_if_invalid();
+  yaml = root.document().dump();
+  notes = root.document().notes();
 }
 
 bool JobPlan::in_step() const { return exchange->schedule() == Schedule::lockstep; }
@@ -69,7 +69,7 @@ std::shared_ptr<const Topology> JobPlan::topology(int ranks) const {
       work();
     } catch (const ConfigError& error) {
       root.section(section).refuse(key, error.in_python());
-      root.throw_if_invalid();
+      root.document().throw_if_invalid();
     }
   };
   fits("exchange", "name", [&] { exchange->require_ranks(ranks); });

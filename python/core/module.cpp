@@ -43,9 +43,9 @@ std::shared_ptr<const JobPlan> read_plan(const std::optional<std::string>& file,
                                          const std::string& model_name, const std::string& data_name,
                                          const std::optional<py::function>& trigger) {
   Config config = file ? Config::from_file(*file) : Config::from_text(text, "configuration");
-  if (trigger) config.provide(provided_trigger, ProvidedTrigger(python_trigger(*trigger)));
-  for (const auto& [assignment, place] : set) config.override_with(assignment, place);
-  config.rehearse([&](Config rehearsed) { JobPlan(std::move(rehearsed), model_name, data_name); });
+  if (trigger) config.document().provide(provided_trigger, ProvidedTrigger(python_trigger(*trigger)));
+  for (const auto& [assignment, place] : set) config.document().override_with(assignment, place);
+  config.document().rehearse([&](Config rehearsed) { JobPlan(std::move(rehearsed), model_name, data_name); });
   return std::make_shared<const JobPlan>(std::move(config), model_name, data_name);
 }
 

@@ -59,7 +59,7 @@ std::unique_ptr<Communication> communicate(std::unique_ptr<Transport> transport,
 
 ParticipantPlan::ParticipantPlan(Config root)
     : exchange_(plan_exchange(root)), topology_(plan_topology(root, *exchange_)) {
-  root.throw_if_invalid();
+  root.document().throw_if_invalid();
 }
 
 std::shared_ptr<const Topology> ParticipantPlan::topology(int ranks) const {

@@ -129,8 +129,8 @@ RunPlan::Parts read(Config root, Task task) {
   read_train(root, parts);
   read_report(root, parts);
   root.explain_unknown("simulate", "is for `hearsay simulate`, which takes this file as it is");
-  root.throw_if_invalid();
-  parts.config_yaml = root.dump();
+  root.document().throw_if_invalid();
+  parts.config_yaml = root.document().dump();
   return parts;
 }
 

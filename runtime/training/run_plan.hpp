@@ -70,7 +70,7 @@ class RunPlan {
     bool save_model;
   };
 
-  /// Reads all sections and calls `config.throw_if_invalid()`: a program reads sections of its own before that.
+  /// Reads all sections and throws what is wrong with them: a program reads sections of its own before that.
   RunPlan(Config config, Task task);
 
   const Parts& parts() const { return parts_; }

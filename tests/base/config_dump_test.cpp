@@ -65,10 +65,10 @@ void round_trip(const Values& values) {
   const Values other{.real = 1, .integer = 2, .flag = !values.flag, .text = "other", .reals = {3}, .integers = {4, 5}};
   hearsay::Config first;
   RC_ASSERT(read(first, values) == values);
-  hearsay::Config second = hearsay::Config::from_text(first.dump());
+  hearsay::Config second = hearsay::Config::from_text(first.document().dump());
   RC_ASSERT(read(second, other) == values);
-  second.throw_if_invalid();
-  RC_ASSERT(second.dump() == first.dump());
+  second.document().throw_if_invalid();
+  RC_ASSERT(second.document().dump() == first.document().dump());
 }
 
 }  // namespace
@@ -138,8 +138,8 @@ TEST_CASE("dump writes the defaults too, in the order of asking") {
   b.section("empty");
   b.integers("y_list", {1, 2}, {}, "");
   config.text("t", "true", "");
-  CHECK(config.dump() == "a: 1.0e-07\nb:\n  x: 1\n  empty: {}\n  y_list: [1, 2]\nt: \"true\"\n");
-  CHECK(hearsay::Config().dump() == "{}\n");
+  CHECK(config.document().dump() == "a: 1.0e-07\nb:\n  x: 1\n  empty: {}\n  y_list: [1, 2]\nt: \"true\"\n");
+  CHECK(hearsay::Config().document().dump() == "{}\n");
 }
 
 TEST_CASE("a list of mappings is written as one, and read back") {
@@ -150,27 +150,27 @@ TEST_CASE("a list of mappings is written as one, and read back") {
       for (hearsay::Config inner : item.sections("inner", "")) inner.flag("f", false, "");
     }
     root.sections("none", "");
-    root.throw_if_invalid();
+    root.document().throw_if_invalid();
   };
   hearsay::Config config = hearsay::Config::from_text("a: {list: [{x: 2}, {}, {t: b, inner: [{f: true}, {}]}]}");
   read_all(config);
-  CHECK(config.dump() ==
+  CHECK(config.document().dump() ==
         "a:\n  list:\n    - x: 2\n      t: \"no\"\n      inner: []\n    - x: 1\n      t: \"no\"\n      inner: []\n"
         "    - x: 1\n      t: b\n      inner:\n        - f: true\n        - f: false\nnone: []\n");
-  CHECK(config.given() ==
+  CHECK(config.document().given() ==
         "a:\n  list:\n    - x: 2\n    - {}\n    - t: b\n      inner:\n        - f: true\n        - {}\n");
-  for (const std::string& text : {config.dump(), config.given()}) {
+  for (const std::string& text : {config.document().dump(), config.document().given()}) {
     hearsay::Config again = hearsay::Config::from_text(text);
     read_all(again);
-    CHECK(again.dump() == config.dump());
+    CHECK(again.document().dump() == config.document().dump());
   }
   CHECK(config.section("a").keys().front().type == "list of mappings");
 }
 
 TEST_CASE("what was given is the dump without the defaults") {
   hearsay::Config config = hearsay::Config::from_text("b: {y: 2, deep: {z: [1]}}\na: 1e-7\nnone: {}\n");
-  config.override_with("b.set=no");
-  config.override_with("c={d: 3}");
+  config.document().override_with("b.set=no");
+  config.document().override_with("c={d: 3}");
   const auto read_all = [](hearsay::Config root) {
     root.real("a", 0, {}, "");
     hearsay::Config b = root.section("b");
@@ -181,14 +181,14 @@ TEST_CASE("what was given is the dump without the defaults") {
     b.section("default").integer("w", 1, {}, "");
     root.section("none").integer("v", 1, {}, "");
     root.section("c").integer("d", 1, {}, "");
-    root.throw_if_invalid();
+    root.document().throw_if_invalid();
   };
   read_all(config);
-  CHECK(config.given() == "a: 1.0e-07\nb:\n  y: 2\n  set: \"no\"\n  deep:\n    z: [1]\nc:\n  d: 3\n");
-  hearsay::Config again = hearsay::Config::from_text(config.given());
+  CHECK(config.document().given() == "a: 1.0e-07\nb:\n  y: 2\n  set: \"no\"\n  deep:\n    z: [1]\nc:\n  d: 3\n");
+  hearsay::Config again = hearsay::Config::from_text(config.document().given());
   read_all(again);
-  CHECK(again.dump() == config.dump());
-  CHECK(hearsay::Config().given() == "{}\n");
+  CHECK(again.document().dump() == config.document().dump());
+  CHECK(hearsay::Config().document().given() == "{}\n");
 }
 
 TEST_CASE("edit distance") {

@@ -29,7 +29,7 @@ namespace {
 /// The message of the error that throw_if_invalid throws, "" if it throws none.
 std::string complaint(const Config& config) {
   try {
-    config.throw_if_invalid();
+    config.document().throw_if_invalid();
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -65,7 +65,7 @@ std::string numbered_keys(int count) {
 /// Reads a text that may be anything; what is wrong with it is a ConfigError, if something is.
 void outcome_of(const std::string& text) {
   try {
-    Config::from_text(text).throw_if_invalid();
+    Config::from_text(text).document().throw_if_invalid();
   } catch (const ConfigError&) {
   }
 }
@@ -91,7 +91,7 @@ class TemporaryFile {
 double real_of(const std::string& value) {
   Config config = Config::from_text("x: " + value);
   const double x = config.real("x", 0.5, {}, "");
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return x;
 }
 
@@ -148,8 +148,8 @@ TEST_CASE("a number may be left to the program") {
   const auto read = [](const std::string& yaml) {
     Config config = Config::from_text(yaml);
     const std::optional<double> real = config.real_or_auto("c", Range::between(0, 1), "");
-    config.throw_if_invalid();
-    Config again = Config::from_text(config.dump());
+    config.document().throw_if_invalid();
+    Config again = Config::from_text(config.document().dump());
     CHECK(again.real_or_auto("c", Range::between(0, 1), "") == real);
     return real;
   };
@@ -289,11 +289,11 @@ TEST_CASE("require complains at the key, or at the mapping if the key is absent"
 
 TEST_CASE("values from the command line replace the file's and are named in errors") {
   Config config = Config::from_text("trigger: {horizon: 1.0}\ntrain:\n", "f");
-  config.override_with("trigger.horizon=-1");
-  config.override_with("train.epochs=3");
-  config.override_with("mixing.list=[1, 2]");
-  config.override_with("data={name: mnist}");
-  config.override_with("trigger.horzon=2");
+  config.document().override_with("trigger.horizon=-1");
+  config.document().override_with("train.epochs=3");
+  config.document().override_with("mixing.list=[1, 2]");
+  config.document().override_with("data={name: mnist}");
+  config.document().override_with("trigger.horzon=2");
   CHECK(config.section("trigger").real("horizon", 1, Range::above(0), "") == 1.0);
   CHECK(config.section("train").integer("epochs", 10, {}, "") == 3);
   CHECK(config.section("mixing").integers("list", {}, {}, "") == std::vector<std::int64_t>{1, 2});
@@ -302,16 +302,18 @@ TEST_CASE("values from the command line replace the file's and are named in erro
         "invalid configuration (2 errors)\n"
         "  --set trigger.horizon=-1: trigger.horizon: must be > 0, got -1\n"
         "  --set trigger.horzon=2: trigger.horzon: unknown key, did you mean 'horizon'?");
-  CHECK_THROWS_AS(config.override_with("a=1"), std::logic_error);
+  CHECK_THROWS_AS(config.document().override_with("a=1"), std::logic_error);
 }
 
 TEST_CASE("a place of one's own names what is set in errors") {
   Config config = Config::from_text("", "f");
-  config.override_with("x=-1", "set={'x': -1}");
+  config.document().override_with("x=-1", "set={'x': -1}");
   config.integer("x", 1, Range::at_least(0), "");
   CHECK(complaint(config) == one_error("set={'x': -1}: x: must be >= 0, got -1"));
   Config wrong = Config::from_text("", "f");
-  CHECK(refusal([&] { wrong.override_with("=1", "set={'': 1}"); }).starts_with("set={'': 1}: expected key=value"));
+  CHECK(refusal([&] {
+          wrong.document().override_with("=1", "set={'': 1}");
+        }).starts_with("set={'': 1}: expected key=value"));
 }
 
 TEST_CASE("keys for another program are neither judged nor written") {
@@ -324,23 +326,24 @@ TEST_CASE("keys for another program are neither judged nor written") {
   model.disregard("hidden");
   config.disregard("train");
   CHECK(complaint(config) == one_error("f:3:1: seed: unknown key; known: model, absent"));
-  CHECK(config.dump() == "model:\n  name: net\nabsent: {}\n");
+  CHECK(config.document().dump() == "model:\n  name: net\nabsent: {}\n");
 }
 
 TEST_CASE("overrides that cannot be are refused at once") {
   Config config = Config::from_text("a: 1", "f");
   for (const char* wrong : {"a", "=1", "a..b=1", ".a=1", "a.=1", ""})
-    CHECK_THROWS_AS(config.override_with(wrong), ConfigError);
-  CHECK(refusal([&] { config.override_with("a.b=1"); }) ==
+    CHECK_THROWS_AS(config.document().override_with(wrong), ConfigError);
+  CHECK(refusal([&] { config.document().override_with("a.b=1"); }) ==
         "--set a.b=1: 'a' is '1', not a mapping; set 'a' itself or choose another key");
-  CHECK(refusal([&] { config.override_with("b=[1"); }).starts_with("--set b=[1: not YAML: "));
-  CHECK(refusal([&] { config.override_with("b={x: 1, x: 2}"); }).find("x: duplicate key") != std::string::npos);
+  CHECK(refusal([&] { config.document().override_with("b=[1"); }).starts_with("--set b=[1: not YAML: "));
+  CHECK(refusal([&] { config.document().override_with("b={x: 1, x: 2}"); }).find("x: duplicate key") !=
+        std::string::npos);
 }
 
 TEST_CASE("paths are relative to the file, those of the command line to the working directory") {
   const TemporaryFile file("hearsay_config_test.yaml", "a: ../data/./mnist\nb: /abs/../x\nempty: ''\n");
   Config config = Config::from_file(file.path());
-  config.override_with("c=runs/x");
+  config.document().override_with("c=runs/x");
   const auto directory = std::filesystem::absolute(file.path()).parent_path();
   const auto here = std::filesystem::current_path();
   CHECK(config.path("a", "", "") == (directory / ".." / "data" / "mnist").lexically_normal());
@@ -350,7 +353,7 @@ TEST_CASE("paths are relative to the file, those of the command line to the work
   CHECK(config.path("empty", "z", "").empty());
   CHECK(complaint(config) == "");
 
-  Config again = Config::from_text(config.dump());
+  Config again = Config::from_text(config.document().dump());
   CHECK(again.path("a", "", "") == config.path("a", "", ""));
   CHECK(again.path("empty", "z", "").empty());
 }
@@ -374,7 +377,7 @@ TEST_CASE("no text makes the parser go on for ever: commas in front of everythin
        {",", ", a", "&a ,", "!t ,", ",\n", "a: 1\n,", "--- ,", "\"a\" ,", "- ,\n- ,", "? ,", "{,}", "[,]"})
     CHECK_NOTHROW(outcome_of(text));
   CHECK(refusal([] { Config::from_text(",\n", "f"); }).starts_with("f:1:1: not YAML"));
-  CHECK(refusal([] { Config::from_text("").override_with("seed=,"); }).starts_with("--set seed=,: "));
+  CHECK(refusal([] { Config::from_text("").document().override_with("seed=,"); }).starts_with("--set seed=,: "));
 }
 
 TEST_CASE("what a document may have is bounded: bytes, levels, values, aliases") {
@@ -446,7 +449,7 @@ TEST_CASE("a key has one meaning: asking twice is the same answer, asking differ
   CHECK_THROWS_AS(config.choice("default", "c", {"a", "b"}, ""), std::logic_error);
   config.section("s").integer("x", 1, {}, "");
   config.section("s").integer("y", 2, {}, "");
-  CHECK(config.dump() == "a: 5\ns:\n  x: 1\n  y: 2\n");
+  CHECK(config.document().dump() == "a: 5\ns:\n  x: 1\n  y: 2\n");
 }
 
 namespace {
@@ -460,21 +463,21 @@ void read_trigger(Config root) {
   } else {
     trigger.real("threshold", 1.0, {}, "");
   }
-  root.throw_if_invalid();
+  root.document().throw_if_invalid();
 }
 
 /// The notes of `text` with these values set on top of it, or its complaint.
 std::string read_with(const std::string& text, const std::vector<std::string>& assignments) {
   Config config = Config::from_text(text, "f");
-  for (const std::string& assignment : assignments) config.override_with(assignment);
-  config.rehearse(read_trigger);
+  for (const std::string& assignment : assignments) config.document().override_with(assignment);
+  config.document().rehearse(read_trigger);
   try {
     read_trigger(config);
   } catch (const ConfigError& error) {
     return error.what();
   }
   std::string notes;
-  for (const std::string& note : config.notes()) notes += note + "\n";
+  for (const std::string& note : config.document().notes()) notes += note + "\n";
   return notes;
 }
 
@@ -485,7 +488,7 @@ TEST_CASE("an invalid configuration has its problems as values: file, line, colu
   config.section("b").real("c", 1.0, {}, "c");
   config.section("b").refuse("c", "b.c and a go together");
   try {
-    config.throw_if_invalid();
+    config.document().throw_if_invalid();
     FAIL("no error");
   } catch (const ConfigError& error) {
     REQUIRE(error.problems.size() == 3);
@@ -500,10 +503,10 @@ TEST_CASE("an invalid configuration has its problems as values: file, line, colu
 
 TEST_CASE("a problem of an argument has the argument, and no line") {
   Config config = Config::from_text("a: 1");
-  config.override_with("a=much", "set={'a': 'much'}");
+  config.document().override_with("a=much", "set={'a': 'much'}");
   config.real("a", 1.0, {}, "a");
   try {
-    config.throw_if_invalid();
+    config.document().throw_if_invalid();
     FAIL("no error");
   } catch (const ConfigError& error) {
     REQUIRE(error.problems.size() == 1);
@@ -518,14 +521,14 @@ TEST_CASE("a problem of an argument has the argument, and no line") {
 TEST_CASE("a suggestion is a default: the document's word counts, and nothing was given") {
   const auto read = [](const std::string& text, std::string& dumped, std::string& given) {
     Config config = Config::from_text(text);
-    config.suggest("a.b", "2");
-    config.suggest("a.b", "3");
-    config.suggest("a.name", "second");
+    config.document().suggest("a.b", "2");
+    config.document().suggest("a.b", "3");
+    config.document().suggest("a.name", "second");
     Config a = config.section("a");
     CHECK(a.choice("name", "first", {"first", "second"}, "n") == "second");
     const double b = a.real("b", 1.0, {}, "b");
-    config.throw_if_invalid();
-    dumped = config.dump(), given = config.given();
+    config.document().throw_if_invalid();
+    dumped = config.document().dump(), given = config.document().given();
     return b;
   };
   std::string dumped, given;
@@ -535,7 +538,7 @@ TEST_CASE("a suggestion is a default: the document's word counts, and nothing wa
   CHECK(read("a: {b: 4}", dumped, given) == 4.0);
   Config late = Config::from_text("");
   late.section("a").real("b", 1.0, {}, "b");
-  CHECK_THROWS_AS(late.suggest("a.b", "2"), std::logic_error);
+  CHECK_THROWS_AS(late.document().suggest("a.b", "2"), std::logic_error);
 }
 
 TEST_CASE("keys that belonged to a choice that is overridden are left out with a note") {

@@ -79,7 +79,7 @@ TEST_CASE("a configuration with a byte order mark and CRLF line ends is the same
   Config config = Config::from_file(file);
   CHECK(config.integer("seed", 0, Range::at_least(0), "") == 7);
   CHECK(config.section("model").text("name", "", "") == "mlp");
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   std::ofstream(file) << "\xff\xfes\0e\0"s;
   CHECK_THROWS_AS(Config::from_file(file), DataError);
   std::filesystem::remove(file);
@@ -89,7 +89,7 @@ TEST_CASE("what a configuration says is shown in messages, and commands nothing"
   Config config = Config::from_text("model: \"\\e[2J\\nhearsay: fine\"\n\"k\\u009by\": 1\n", "a.yaml");
   CHECK(config.choice("model", "mlp", {"mlp"}, "") == "mlp");
   try {
-    config.throw_if_invalid();
+    config.document().throw_if_invalid();
     FAIL("nothing was thrown");
   } catch (const ConfigError& error) {
     const std::string message = error.what();

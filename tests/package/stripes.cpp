@@ -25,8 +25,8 @@ int main(int, char** argv) {
   const auto job = hearsay::start_job();
   try {
     hearsay::Config config = hearsay::Config::from_text("data: {batch_size: 8}\noptimizer: {learning_rate: 0.1}\n");
-    config.override_with("train.epochs=20");
-    config.override_with(std::string("report.directory=") + argv[1]);
+    config.document().override_with("train.epochs=20");
+    config.document().override_with(std::string("report.directory=") + argv[1]);
     const auto net = [](auto&) { return hearsay::Model(std::make_shared<Net>()); };
     const hearsay::RunPlan plan(config,
                                 {.model_name = "net", .dataset_name = "stripes", .make_model = net, .load_data = data});

@@ -17,7 +17,7 @@ using namespace test;
 std::unique_ptr<PositionCoder> made(const std::string& name) {
   Config config = Config::from_text("name: " + name);
   auto coder = chosen_entry(position_coders(), config, "plain", "how positions are written").make(config);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return coder;
 }
 std::unique_ptr<PositionCoder> made(const PositionCoderEntry& entry) { return made(std::string(entry.name)); }

@@ -15,7 +15,7 @@ namespace hearsay::test {
 inline std::unique_ptr<Quantiser> make_quantiser(const std::string& yaml) {
   Config config = Config::from_text(yaml);
   auto quantiser = chosen_entry(quantisers(), config, "none", "how values are written").make(config);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return quantiser;
 }
 

@@ -13,7 +13,7 @@ namespace {
 Sparsifier read(const std::string& yaml, const SparsifierDefaults& defaults = {}) {
   Config config = Config::from_text(yaml);
   Sparsifier sparsifier = read_sparsifier(config, defaults);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return sparsifier;
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("a scope that cannot be chosen is no key") {
 TEST_CASE("what was read can be written and read back") {
   Config config = Config::from_text("{selector: {name: sampled, dense_below: 3}, density_schedule: [0.5, 0.25]}");
   read_sparsifier(config, {});
-  const std::string dumped = config.dump();
+  const std::string dumped = config.document().dump();
   CHECK(dumped.find("density_schedule: [0.5, 0.25]") != std::string::npos);
   CHECK(read(dumped).schedule == std::vector<double>{0.5, 0.25});
   CHECK(read(dumped).dense_below == 3);

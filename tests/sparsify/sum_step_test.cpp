@@ -22,7 +22,7 @@ struct Coded {
 Coded coded(const std::string& keys) {
   Config config = Config::from_text("{quantiser: {name: dead_zone, " + keys + "}}");
   const Sparsifier read = read_sparsifier(config, {.selector = "topk", .news = true});
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return {read.codec, read.news.value()};
 }
 
@@ -256,7 +256,7 @@ std::string said_of(const std::string& yaml, bool news) {
   Config config = Config::from_text(yaml);
   read_sparsifier(config, {.selector = "topk", .news = news});
   try {
-    config.throw_if_invalid();
+    config.document().throw_if_invalid();
   } catch (const ConfigError& error) {
     return error.what();
   }

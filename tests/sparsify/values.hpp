@@ -19,7 +19,7 @@ using Indices = std::vector<std::uint32_t>;
 inline std::unique_ptr<Selector> make_selector(const std::string& yaml) {
   Config config = Config::from_text(yaml);
   auto selector = chosen_entry(selectors(), config, "dense", "which values travel").make(config);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return selector;
 }
 inline std::unique_ptr<Selector> make_selector(const SelectorEntry& entry) {

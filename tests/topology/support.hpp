@@ -15,7 +15,7 @@ inline Topology build(int ranks, const std::string& graph, const std::string& we
   const auto mapping = [](const std::string& text) { return text.front() == '{' ? text : "{name: " + text + "}"; };
   Config config = Config::from_text("graph: " + mapping(graph) + "\nweights: " + mapping(weights));
   const TopologyPlan plan(config);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return plan.build(ranks);
 }
 

@@ -127,8 +127,8 @@ TEST_CASE("Graphviz: a directed graph has an arrow an arc, with its share") {
 TEST_CASE("the plan reads names and keys, and the defaults are complete") {
   Config config = Config::from_text("graph: {name: torus, rows: 3}");
   const TopologyPlan plan(config);
-  config.throw_if_invalid();
-  CHECK(config.dump() == "graph:\n  name: torus\n  rows: 3\nweights:\n  name: metropolis\n");
+  config.document().throw_if_invalid();
+  CHECK(config.document().dump() == "graph:\n  name: torus\n  rows: 3\nweights:\n  name: metropolis\n");
   const Topology t = plan.build(12);
   CHECK(t.graph_name == "torus");
   CHECK(t.weights_name == "metropolis");
@@ -137,7 +137,7 @@ TEST_CASE("the plan reads names and keys, and the defaults are complete") {
 TEST_CASE("a wrong name is reported at its place, with the nearest one") {
   Config config = Config::from_text("graph: {name: tours}\nweights: {name: metropolis, size: 3}", "f");
   const TopologyPlan plan(config);
-  const auto message = test::message_of<ConfigError>([&] { config.throw_if_invalid(); });
+  const auto message = test::message_of<ConfigError>([&] { config.document().throw_if_invalid(); });
   CHECK(message.find("f:1:15: graph.name: unknown 'tours'; known: ring, ") != std::string::npos);
   CHECK(message.find("did you mean 'torus'?") != std::string::npos);
   CHECK(message.find("f:2:29: weights.size: unknown key") != std::string::npos);

@@ -29,7 +29,7 @@ class OnlySegment final : public Trigger {
 
 Config with_own(const std::string& yaml) {
   Config config = Config::from_text(yaml);
-  config.provide(provided_trigger, ProvidedTrigger(std::make_shared<const OnlySegment>(1)));
+  config.document().provide(provided_trigger, ProvidedTrigger(std::make_shared<const OnlySegment>(1)));
   return config;
 }
 
@@ -38,8 +38,8 @@ Config with_own(const std::string& yaml) {
 TEST_CASE("the program's own policy decides, within the options that all policies share") {
   Config config = with_own("warmup_iterations: 1\nmaximum_silence: 3\n");
   const TriggerPlan plan(config);
-  config.throw_if_invalid();
-  CHECK(config.dump().find("name: own") != std::string::npos);
+  config.document().throw_if_invalid();
+  CHECK(config.document().dump().find("name: own") != std::string::npos);
   const std::vector<std::size_t> lengths{4, 4};
   const std::vector<double> norms{1.0, 1.0};
   TriggerEngine engine(plan, lengths, norms);
@@ -54,23 +54,23 @@ TEST_CASE("the program's own policy decides, within the options that all policie
 TEST_CASE("beside the program's own policy no other can be named, and without one 'own' is none") {
   Config both = with_own("name: adaptive\n");
   static_cast<void>(TriggerPlan(both));
-  CHECK_THROWS_AS(both.throw_if_invalid(), ConfigError);
+  CHECK_THROWS_AS(both.document().throw_if_invalid(), ConfigError);
   Config none = Config::from_text("name: own\n");
   static_cast<void>(TriggerPlan(none));
-  CHECK_THROWS_AS(none.throw_if_invalid(), ConfigError);
+  CHECK_THROWS_AS(none.document().throw_if_invalid(), ConfigError);
 }
 
 TEST_CASE("where the program's own policy takes the place of a chosen one, that one's keys are dropped with a note") {
   Config config = with_own("name: constant\nthreshold: 3\nmaximum_silence: 5\n");
-  config.override_with("name=own");
-  config.rehearse([](Config rehearsed) {
+  config.document().override_with("name=own");
+  config.document().rehearse([](Config rehearsed) {
     static_cast<void>(TriggerPlan(rehearsed));
-    rehearsed.throw_if_invalid();
+    rehearsed.document().throw_if_invalid();
   });
   const TriggerPlan plan(config);
-  CHECK_NOTHROW(config.throw_if_invalid());
+  CHECK_NOTHROW(config.document().throw_if_invalid());
   CHECK(plan.maximum_silence == 5);
-  CHECK(config.notes().size() == 1);
+  CHECK(config.document().notes().size() == 1);
 }
 
 }  // namespace own_trigger_test

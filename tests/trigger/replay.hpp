@@ -15,7 +15,7 @@ inline TriggerEngine make_engine(const std::string& yaml, std::span<const std::s
                                  std::span<const double> initial_norms, int rank = 0) {
   Config config = Config::from_text(yaml);
   const TriggerPlan plan(config);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return TriggerEngine(plan, lengths, initial_norms, rank);
 }
 

@@ -28,7 +28,7 @@ class Network {
       : device_(std::move(device)), rank_(job.rank()), rank_on_host_(job.rank_on_host()) {
     Config section = Config::from_text("name: " + name);
     factory_ = chosen_entry(models(), section, "resnet20", "what is trained").make(section);
-    section.throw_if_invalid();
+    section.document().throw_if_invalid();
     for (const ExampleShape& shape : {digits(), photographs(), text()}) {  // the first that it takes, else the last
       shape_ = shape;
       try {
@@ -112,7 +112,7 @@ Config config_of(const std::string& exchange, const std::vector<std::string>& se
   std::string text = "exchange: {name: " + exchange.substr(0, colon);
   if (colon != std::string::npos) text += ", schedule: " + exchange.substr(colon + 1);
   Config config = Config::from_text(text + "}");
-  for (const std::string& setting : settings) config.override_with(setting);
+  for (const std::string& setting : settings) config.document().override_with(setting);
   return config;
 }
 

@@ -91,7 +91,7 @@ Network read_network(const std::filesystem::path& file) {
                              .same_host = link.flag("same_host", false, "on the host of rank 0"),
                              .model = read_link(link.section("model"))});
   }
-  root.throw_if_invalid();
+  root.document().throw_if_invalid();
   return network;
 }
 

@@ -50,13 +50,13 @@ constexpr std::array measured{EventSettings{.bytes = 0.0069, .horizon = 25.0, .d
 
 void suggest_settings(double bytes, Schedule schedule, Config& root) {
   const EventSettings its = settings_for(bytes);
-  if (schedule == Schedule::lockstep) root.suggest("exchange.copies", "edge");
-  root.suggest("exchange.mixing.name", "difference");
-  root.suggest("exchange.mixing.gamma", "1");
-  root.suggest("exchange.correction.name", "drift");
-  root.suggest("exchange.correction.strength", number(its.strength));
-  root.suggest("sparsify.quantiser.horizon", number(its.horizon));
-  root.suggest("sparsify.quantiser.dead_zone", number(its.dead_zone));
+  if (schedule == Schedule::lockstep) root.document().suggest("exchange.copies", "edge");
+  root.document().suggest("exchange.mixing.name", "difference");
+  root.document().suggest("exchange.mixing.gamma", "1");
+  root.document().suggest("exchange.correction.name", "drift");
+  root.document().suggest("exchange.correction.strength", number(its.strength));
+  root.document().suggest("sparsify.quantiser.horizon", number(its.horizon));
+  root.document().suggest("sparsify.quantiser.dead_zone", number(its.dead_zone));
   const bool within = bytes >= measured.front().bytes && bytes <= measured.back().bytes;
   root.note("exchange.bytes: " + number(bytes) +
             ": unless the configuration says otherwise, single values are events, " + "with a horizon of " +
@@ -94,7 +94,7 @@ std::optional<double> read_byte_budget(Config& exchange, Config& root) {
       "much; with another trigger, where segments are events, a rank rests that has sent more. auto: "
       "no budget");
   if (!bytes) return bytes;
-  root.suggest("trigger.name", "value_events");
+  root.document().suggest("trigger.name", "value_events");
   Config trigger = root.section("trigger");
   if (TriggerPlan(trigger).policy->by_values()) suggest_settings(*bytes, read_schedule(exchange), root);
   return bytes;

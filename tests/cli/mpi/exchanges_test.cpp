@@ -79,7 +79,7 @@ std::vector<std::string> sections_of(const ExchangeEntry& entry) {
     try {
       Config root = Config::from_text(section);
       static_cast<void>(plan_exchange(root));
-      root.throw_if_invalid();
+      root.document().throw_if_invalid();
       return true;
     } catch (const ConfigError&) {
       return false;
@@ -119,7 +119,7 @@ TEST_CASE("every exchange, in every schedule, trains the papers' two networks an
         CAPTURE(exchange);
         const fs::path directory = folder.path() / std::to_string(runs++);
         Config config = Config::from_text(network + exchange + "train: {epochs: 2}\n");
-        config.override_with("report.directory=" + directory.string());
+        config.document().override_with("report.directory=" + directory.string());
         const ChosenRun run(std::move(config));
         const Summary summary = train(mpi_environment(), run.plan(), {});
         CHECK(summary.status == "finished");

@@ -24,8 +24,8 @@ std::string read(Config root) {
   data.path("path", "", "");
   data.integers("batches", {1, 2}, Range::between(1, 5), "");
   data.flag("shuffle", true, "");
-  root.throw_if_invalid();
-  return root.dump();
+  root.document().throw_if_invalid();
+  return root.document().dump();
 }
 
 }  // namespace
@@ -106,8 +106,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string complete;
   try {
     Config config = Config::from_text(text, "fuzz");
-    for (const std::string& assignment : assignments) config.override_with(assignment);
-    config.rehearse([](Config root) { fuzz::read(std::move(root)); });
+    for (const std::string& assignment : assignments) config.document().override_with(assignment);
+    config.document().rehearse([](Config root) { fuzz::read(std::move(root)); });
     complete = fuzz::read(config);
   } catch (const ConfigError&) {
     return 0;

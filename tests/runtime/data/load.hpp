@@ -13,7 +13,7 @@ inline DataSet load_set(std::string_view name, const std::string& yaml, std::uin
   const auto table = datasets();
   const auto entry = std::find_if(table.begin(), table.end(), [&](const auto& e) { return e.name == name; });
   const auto source = entry->make(config, seed);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return source->load();
 }
 

@@ -26,7 +26,7 @@ std::unique_ptr<Partition> make(std::string_view name, const std::string& yaml =
   const auto table = partitions();
   auto partition =
       std::find_if(table.begin(), table.end(), [&](const auto& entry) { return entry.name == name; })->make(config);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return partition;
 }
 

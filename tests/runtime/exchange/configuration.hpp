@@ -102,7 +102,7 @@ inline std::string in_rounds(std::string_view name, int steps, const std::string
   try {
     Config root = Config::from_text(rounds);
     static_cast<void>(plan_exchange(root));
-    root.throw_if_invalid();
+    root.document().throw_if_invalid();
     return rounds;
   } catch (const ConfigError&) {
     return section + "}\n";

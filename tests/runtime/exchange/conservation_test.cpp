@@ -102,7 +102,7 @@ TEST_CASE("the rule of who asks for none keeps the mean, whatever the schedule a
     CAPTURE(more);
     Config root = Config::from_text("exchange: {name: eventgrad" + more + "}\n");
     CHECK(plan_exchange(root)->laws().keeps_mass);
-    root.throw_if_invalid();
+    root.document().throw_if_invalid();
   }
 }
 

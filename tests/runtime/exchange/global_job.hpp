@@ -26,7 +26,7 @@ class GlobalPlan {
   const ExchangePlan* operator->() const { return plan_.get(); }
 
  private:
-  explicit GlobalPlan(Config root) : plan_(plan_exchange(root)) { root.throw_if_invalid(); }
+  explicit GlobalPlan(Config root) : plan_(plan_exchange(root)) { root.document().throw_if_invalid(); }
   std::unique_ptr<ExchangePlan> plan_;
 };
 

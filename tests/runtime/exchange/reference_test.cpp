@@ -301,7 +301,7 @@ TEST_CASE("diffusion is refused where nobody waits, and where messages are to tr
     CAPTURE(more);
     Config root = Config::from_text("exchange: {strategy: diffusion, " + more + "}\n");
     static_cast<void>(plan_exchange(root));
-    CHECK_THROWS_WITH_AS(root.throw_if_invalid(), doctest::Contains("exchange.strategy"), ConfigError);
+    CHECK_THROWS_WITH_AS(root.document().throw_if_invalid(), doctest::Contains("exchange.strategy"), ConfigError);
   }
 }
 
@@ -313,7 +313,7 @@ TEST_CASE("a delay is refused where it makes no sense") {
     CAPTURE(text);
     Config root = Config::from_text(text);
     static_cast<void>(plan_exchange(root));
-    CHECK_THROWS_AS(root.throw_if_invalid(), ConfigError);
+    CHECK_THROWS_AS(root.document().throw_if_invalid(), ConfigError);
   }
 }
 
@@ -430,7 +430,7 @@ TEST_CASE("exchanges that mix with old copies refuse a graph that changes") {
     Config root = Config::from_text(one_peer + exchange);
     const auto plan = plan_exchange(root);
     static_cast<void>(plan_topology(root, *plan));
-    CHECK_THROWS_AS(root.throw_if_invalid(), ConfigError);
+    CHECK_THROWS_AS(root.document().throw_if_invalid(), ConfigError);
   }
 }
 

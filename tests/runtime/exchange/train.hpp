@@ -34,7 +34,7 @@ class Plan {
 
  private:
   explicit Plan(Config root) : section_(root.section("topology")), topology_(section_), exchange_(plan_exchange(root)) {
-    root.throw_if_invalid();
+    root.document().throw_if_invalid();
   }
   Config section_;
   TopologyPlan topology_;

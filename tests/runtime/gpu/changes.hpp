@@ -19,7 +19,7 @@ inline Sparsifier sparsifier_of(const std::string& section) {
   Config root = Config::from_text("sparsify: " + section + "\n");
   Config sparsify = root.section("sparsify");
   Sparsifier read = read_sparsifier(sparsify, {});
-  root.throw_if_invalid();
+  root.document().throw_if_invalid();
   return read;
 }
 

@@ -236,7 +236,7 @@ TEST_CASE("an event file that cannot be written is a DataError; without report.t
 TEST_CASE("without Protobuf report.tensorboard is a configuration error that says what to install") {
   Config report = Config::from_text("{tensorboard: true}");
   read_report_options(report, "x");
-  CHECK_THROWS_WITH_AS(report.throw_if_invalid(), doctest::Contains("libprotobuf-dev"), ConfigError);
+  CHECK_THROWS_WITH_AS(report.document().throw_if_invalid(), doctest::Contains("libprotobuf-dev"), ConfigError);
 }
 #endif
 

@@ -430,14 +430,14 @@ TEST_CASE("the section report: defaults, keys, and the folder counts from the wo
   CHECK(!defaults.overwrite);
   Config given = Config::from_text("{directory: here, every_iterations: 3, segments: true, overwrite: true}");
   const ReportOptions read = read_report_options(given, "x");
-  given.throw_if_invalid();
+  given.document().throw_if_invalid();
   CHECK(read.directory == "here");
   CHECK(read.every_iterations == 3);
   CHECK(read.segments);
   CHECK(read.overwrite);
   Config wrong = Config::from_text("{directory: \"\", every_iterations: 0}");
   read_report_options(wrong, "x");
-  CHECK_THROWS_AS(wrong.throw_if_invalid(), ConfigError);
+  CHECK_THROWS_AS(wrong.document().throw_if_invalid(), ConfigError);
 }
 
 }  // namespace run_folder_test

@@ -35,7 +35,7 @@ const Batch line_batch{torch::full({1}, 2.0), torch::full({1}, 5.0)};  // y = 7,
 std::unique_ptr<Optimizer> optimizer_for(Model& model, const std::string& section) {
   Config config = Config::from_text(section);
   const auto plan = chosen_entry(optimizers(), config, "sgd", "the optimizer").make(config);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return plan->build(model);
 }
 

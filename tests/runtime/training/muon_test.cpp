@@ -20,7 +20,7 @@ using namespace hearsay::test;
 std::unique_ptr<OptimizerPlan> plan_of(const std::string& section) {
   Config config = Config::from_text(section);
   auto plan = chosen_entry(optimizers(), config, "sgd", "the optimizer").make(config);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return plan;
 }
 

@@ -26,7 +26,7 @@ ExampleShape tokens_of(std::int64_t vocabulary, std::int64_t length) {
 Model text_model(const std::string& section, std::int64_t vocabulary, std::int64_t length) {
   Config config = Config::from_text(section);
   const auto factory = chosen_entry(models(), config, "transformer", "the model").make(config);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return factory->make(tokens_of(vocabulary, length));
 }
 
@@ -264,7 +264,7 @@ TEST_CASE("a few steps learn a text by heart, with every optimizer") {
       Model model = text_model(model_section, 7, 6);
       Config config = Config::from_text(section);
       const auto optimizer = chosen_entry(optimizers(), config, "sgd", "the optimizer").make(config)->build(model);
-      config.throw_if_invalid();
+      config.document().throw_if_invalid();
       const torch::Tensor text = as_batch(sentence);
       const Batch batch{text.narrow(1, 0, 6), text.narrow(1, 1, 6)};
       double loss = 0.0;

@@ -47,7 +47,7 @@ inline Model model_named(const std::string& section, int channels, int side, int
   Config config = Config::from_text(section);
   const auto& entry = chosen_entry(models(), config, "mnist_cnn", "the model");
   const auto factory = entry.make(config);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return factory->make(shape_of(random_images(1, channels, side, 1, classes)));
 }
 

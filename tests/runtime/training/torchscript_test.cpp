@@ -52,7 +52,7 @@ const std::string linear = R"(
 Model model_of(const fs::path& file, const ExampleShape& shape) {
   Config section = Config::from_text("{name: torchscript, path: " + file.string() + "}");
   const auto factory = chosen_entry(models(), section, "mlp", "the model").make(section);
-  section.throw_if_invalid();
+  section.document().throw_if_invalid();
   return factory->make(shape);
 }
 

@@ -202,7 +202,7 @@ TEST_CASE("a step schedule without ascending milestones is an error") {
   for (const char* section : {"{schedule: {name: step}}", "{schedule: {name: step, milestones: [3, 2]}}"}) {
     Config config = Config::from_text(section);
     const LearningRate rate(config, 1.0);
-    CHECK_THROWS_AS(config.throw_if_invalid(), ConfigError);
+    CHECK_THROWS_AS(config.document().throw_if_invalid(), ConfigError);
   }
 }
 

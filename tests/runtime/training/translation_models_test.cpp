@@ -29,7 +29,7 @@ ExampleShape pairs_of(std::int64_t tokens, std::int64_t source, std::int64_t tar
 Model translator(const std::string& section, std::int64_t tokens = vocabulary) {
   Config config = Config::from_text(section);
   const auto factory = chosen_entry(models(), config, "seq2seq", "the model").make(config);
-  config.throw_if_invalid();
+  config.document().throw_if_invalid();
   return factory->make(pairs_of(tokens, source_length, target_length));
 }
 

@@ -17,7 +17,7 @@ Topology graph(const std::string& name, int ranks) {
   Config root = Config::from_text("topology: {graph: {name: " + name + "}, weights: {name: metropolis}}");
   Config section = root.section("topology");
   const TopologyPlan plan(section);
-  root.throw_if_invalid();
+  root.document().throw_if_invalid();
   return plan.build(ranks);
 }
 

@@ -144,7 +144,7 @@ TEST_CASE("augmentation is read from the configuration") {
   const auto read = [](const char* yaml) {
     Config config = Config::from_text(yaml);
     const auto augmentation = read_augmentation(config);
-    config.throw_if_invalid();
+    config.document().throw_if_invalid();
     return augmentation;
   };
   CHECK(read("{}") == Augmentation::none);

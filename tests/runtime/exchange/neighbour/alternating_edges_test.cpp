@@ -36,14 +36,14 @@ Topology quarter_ring_of(int ranks) {
 Sparsifier sparsifier(const std::string& yaml) {
   Config section = Config::from_text(yaml);
   Sparsifier read = read_sparsifier(section, {});
-  section.throw_if_invalid();
+  section.document().throw_if_invalid();
   return read;
 }
 
 std::unique_ptr<MixingRule> rule_named(const std::string& yaml) {
   Config section = Config::from_text(yaml);
   auto rule = chosen_entry(mixing_rules(), section, "arrival", "").make(section);
-  section.throw_if_invalid();
+  section.document().throw_if_invalid();
   return rule;
 }
 
@@ -505,7 +505,7 @@ TEST_CASE("a second packet in a row is an error, and so is more than one packet 
                                  "{name: dpsgd, schedule: asynchronous, correction: {name: drift}, in_flight: 2}"}) {
     Config root = Config::from_text("exchange: " + yaml);
     static_cast<void>(plan_exchange(root));
-    CHECK_THROWS_WITH_AS(root.throw_if_invalid(), doctest::Contains("alternation"), ConfigError);
+    CHECK_THROWS_WITH_AS(root.document().throw_if_invalid(), doctest::Contains("alternation"), ConfigError);
   }
 }
 

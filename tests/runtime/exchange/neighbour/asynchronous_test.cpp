@@ -20,7 +20,7 @@ using std::chrono::microseconds;
 Sparsifier sparsifier(const std::string& yaml) {
   Config section = Config::from_text(yaml);
   Sparsifier read = read_sparsifier(section, {});
-  section.throw_if_invalid();
+  section.document().throw_if_invalid();
   return read;
 }
 

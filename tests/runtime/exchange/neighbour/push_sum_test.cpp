@@ -154,7 +154,7 @@ std::string refusal(const std::string& yaml) {
     Config root = Config::from_text(yaml);
     const auto exchange = plan_exchange(root);
     const auto topology = plan_topology(root, *exchange);
-    root.throw_if_invalid();
+    root.document().throw_if_invalid();
     static_cast<void>(topology->build(4));
   } catch (const ConfigError& error) {
     return error.what();

@@ -34,7 +34,7 @@ constexpr LinkOptions alternating{
 Sparsifier sparsifier(const std::string& yaml) {
   Config section = Config::from_text(yaml);
   Sparsifier read = read_sparsifier(section, {});
-  section.throw_if_invalid();
+  section.document().throw_if_invalid();
   return read;
 }
 
@@ -218,7 +218,7 @@ class Play {
     Config root = Config::from_text("topology: " + edges);
     Config section = root.section("topology");
     const TopologyPlan plan(section);
-    root.throw_if_invalid();
+    root.document().throw_if_invalid();
     return std::make_shared<const Topology>(plan.build(story.ranks));
   }
   std::vector<std::size_t> sizes() const {

@@ -91,8 +91,8 @@ TEST_CASE("fewer bytes are a longer horizon, and never a narrower dead zone") {
 std::string read(const std::string& yaml) {
   Config root = Config::from_text(yaml);
   static_cast<void>(plan_exchange(root));
-  root.throw_if_invalid();
-  return root.dump();
+  root.document().throw_if_invalid();
+  return root.document().dump();
 }
 
 bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

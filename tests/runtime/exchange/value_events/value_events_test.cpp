@@ -149,7 +149,7 @@ TEST_CASE("copies of an edge, which follow the moves that both ends know, lose n
 Sparsifier sparsifier(const std::string& yaml) {
   Config section = Config::from_text(yaml);
   Sparsifier read = read_sparsifier(section, {});
-  section.throw_if_invalid();
+  section.document().throw_if_invalid();
   return read;
 }
 

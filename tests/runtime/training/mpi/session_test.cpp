@@ -68,8 +68,8 @@ RunPlan plan_for(const std::string& name, const std::string& more, Task task = t
   Config config = Config::from_text(
       "{seed: 3, data: {batch_size: 8}, optimizer: {momentum: 0.5}, topology: {graph: {name: complete}}, " + more +
       "}");
-  config.override_with("report.directory=" + folder(name).string());
-  config.override_with("report.overwrite=true");
+  config.document().override_with("report.directory=" + folder(name).string());
+  config.document().override_with("report.overwrite=true");
   return RunPlan(config, std::move(task));
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("a run whose replicas live on a device ends like one on the processor:
     const auto run_of = [&](Task task) {
       const Cleaner cleaner({"device"});
       Config config = Config::from_text("{seed: 3, data: {batch_size: 8}, train: {epochs: 2}, " + exchange + "}");
-      config.override_with("report.directory=" + folder("device").string());
+      config.document().override_with("report.directory=" + folder("device").string());
       return train(mpi_environment(), RunPlan(config, std::move(task)));
     };
     const Summary here = run_of(task_for()), there = run_of(task_on_device());
@@ -169,9 +169,9 @@ TEST_CASE("the time line shows a later layer's sum under the backward pass of ea
     CAPTURE(exchange);
     const Cleaner cleaner({"trace"});
     Config config = Config::from_text("{seed: 3, data: {batch_size: 8}, train: {epochs: 2}, report: {trace: true}}");
-    config.override_with("exchange=" + exchange);
-    config.override_with("report.directory=" + folder("trace").string());
-    config.override_with("report.overwrite=true");
+    config.document().override_with("exchange=" + exchange);
+    config.document().override_with("report.directory=" + folder("trace").string());
+    config.document().override_with("report.overwrite=true");
     static_cast<void>(train(mpi_environment(), RunPlan(config, task)));
     if (mpi_environment().rank() > 0) continue;  // rank 0 removes the folder
     std::map<int, double> last_gradient;         // by iteration, when the backward pass ends
@@ -203,10 +203,10 @@ TEST_CASE("every exchange trains, and on the global path all replicas end equal"
     CAPTURE(entry.name);
     const Cleaner cleaner({"every"});
     Config config = Config::from_text("{seed: 3, data: {batch_size: 8}, train: {epochs: 2}}");
-    config.override_with("exchange.name=" + std::string(entry.name));
-    if (has_rounds(entry)) config.override_with("exchange.local_steps=2");
-    config.override_with("report.directory=" + folder("every").string());
-    config.override_with("report.overwrite=true");
+    config.document().override_with("exchange.name=" + std::string(entry.name));
+    if (has_rounds(entry)) config.document().override_with("exchange.local_steps=2");
+    config.document().override_with("report.directory=" + folder("every").string());
+    config.document().override_with("report.overwrite=true");
     const RunPlan plan(config, task_for());
     const Summary summary = train(mpi_environment(), plan);
     if (mpi_environment().rank() > 0) continue;
@@ -228,7 +228,7 @@ TEST_CASE("with everything sent, every synchronous sum trains the dense sum's mo
   const auto hashes = [&](const std::string& exchange) {
     const Cleaner cleaner({"dense"});
     Config config = Config::from_text("{seed: 3, data: {batch_size: 8}, train: {epochs: 2}, " + exchange + "}");
-    config.override_with("report.directory=" + folder("dense").string());
+    config.document().override_with("report.directory=" + folder("dense").string());
     return train(mpi_environment(), RunPlan(config, task_for())).replica_hashes;
   };
   const std::string all = "sparsify: {selector: {name: topk, density: 1.0}}";

@@ -400,7 +400,7 @@ TEST_CASE("the same with strategy diffusion is exact diffusion") {
 TEST_CASE("a correction is refused with a rule that does not keep the mean") {
   Config root = Config::from_text("exchange: {name: eventgrad, mixing: {name: stale}, correction: {name: drift}}");
   static_cast<void>(plan_exchange(root));
-  CHECK_THROWS_WITH_AS(root.throw_if_invalid(), doctest::Contains("keeps the mean"), ConfigError);
+  CHECK_THROWS_WITH_AS(root.document().throw_if_invalid(), doctest::Contains("keeps the mean"), ConfigError);
 }
 
 // With such curvatures D-PSGD stands learning rates up to some 0.6 on the exponential graph, with c = 1/2 up to 0.35.

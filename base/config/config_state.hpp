@@ -1,5 +1,5 @@
 #pragma once
-// What a Config remembers of its document: private to config.cpp and config_values.cpp.
+// What a Config remembers of its document: private to the sources beside it.
 #include <any>
 #include <deque>
 #include <map>
@@ -20,7 +20,7 @@ std::string comma_separated(const std::vector<std::string>& words);
 /// Throws DataError where it was removed.
 std::filesystem::path working_directory();
 
-struct Config::Document {
+struct ConfigDocument::State {
   std::string origin;                  // the file's name, as messages show it
   std::filesystem::path directory;     // absolute; what a path in the document is relative to
   YamlValue root;                      // not changed once something was read: mappings point into it
@@ -30,8 +30,8 @@ struct Config::Document {
   std::vector<std::string> notes{};
   std::map<std::string, std::any> provided{};    // by the program
   std::map<std::string, YamlValue> suggested{};  // by what was read before
-  std::deque<Mapping> mappings;                  // the first is the root's; a deque does not move them
-  std::shared_ptr<const Document> rehearsal{};   // this document, read without what was set on top of it
+  std::deque<Config::Mapping> mappings;          // the first is the root's; a deque does not move them
+  std::shared_ptr<const State> rehearsal{};      // this document, read without what was set on top of it
   bool is_rehearsal = false;
 
   std::string place(const Position& p) const {
@@ -61,7 +61,7 @@ struct Config::Mapping {
     std::vector<Mapping*> items{};
   };
 
-  Document& document;
+  ConfigDocument::State& document;
   std::string path;           // dotted, "" for the root
   const YamlValue* value;     // null if the document has no such mapping
   Position position;          // its place, or that of the nearest mapping around it
