@@ -1,7 +1,8 @@
 # hearsay_add_test(NAME SOURCES <globs> LIBRARIES … [THREADS] [LABELS …] [ENVIRONMENT …] [TIMEOUT seconds]): a program
 # of doctest cases in one process. THREADS: it starts some, so that ThreadSanitizer has something to judge. Sanitizers
 # leave out the suite "arithmetic": long cases about values, which do nothing that shorter cases do not. Elsewhere, with
-# ARITHMETIC, that suite is a test of its own, NAME.arithmetic, which runs beside the others.
+# ARITHMETIC, that suite is a test of its own, NAME.arithmetic, which runs beside the others. APART folder: so are the
+# cases below it, NAME.folder.
 #
 # hearsay_add_mpi_test(NAME … RANKS 1 2 4 [MPIRUN_ARGS …]): the same program under mpirun, one test NAME.npP for each
 # number of ranks. With PROGRAM instead of SOURCES the program of another MPI test is run, e.g. with other MPIRUN_ARGS.
@@ -90,7 +91,7 @@ macro(hearsay_classify_test)
 endmacro()
 
 function(hearsay_add_test name)
-  cmake_parse_arguments(ARG "THREADS;ARITHMETIC" "TIMEOUT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS;ARITHMETIC" "TIMEOUT;APART" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
@@ -114,6 +115,11 @@ function(hearsay_add_test name)
       list(APPEND tests ${name}.arithmetic)
       add_test(NAME ${name}.arithmetic COMMAND ${name}_test --test-suite=arithmetic)
     endif()
+  endif()
+  if(ARG_APART)
+    list(APPEND tests ${name}.${ARG_APART})
+    add_test(NAME ${name}.${ARG_APART} COMMAND ${name}_test --source-file=*/${ARG_APART}/* ${arguments})
+    list(APPEND arguments --source-file-exclude=*/${ARG_APART}/*)
   endif()
   add_test(NAME ${name} COMMAND ${name}_test ${arguments})
   set_tests_properties(${tests} PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2
