@@ -46,7 +46,7 @@ class Step:
         self._passes_left = None if backward_passes == 1 else [backward_passes or math.inf] * len(member._block.names)
         self._exchanged = False
         self._outside = outside
-        self._forbidden = _watch.StepForbidden(None if outside else optimizer)
+        self._forbidden = [_watch.StepForbidden(part) for part in _rates.parts_of(None if outside else optimizer)]
         self.loss: Any = None
 
     def __enter__(self) -> Step:
@@ -56,7 +56,8 @@ class Step:
         member._begins(keep_gradients=self._outside)
         member._open_step = self
         member._start()
-        self._forbidden.enter()
+        for part in self._forbidden:
+            part.enter()
         return self
 
     def exchange(self) -> None:
@@ -89,7 +90,8 @@ class Step:
     def __exit__(self, kind, value, trace) -> None:
         member = self._member
         member._open_step = None
-        self._forbidden.exit()
+        for part in self._forbidden:
+            part.exit()
         if kind is not None:
             member._breaks(f"step {member.steps + 1} was left by", value)
             if issubclass(kind, SystemExit):
@@ -205,11 +207,12 @@ class Member:
         At the start gradients are set to 0 and what has news is sent, without waiting. At the end parameters are mixed
         with what has come (or gradients are replaced by all ranks'), then the optimizer moves the parameters.
 
-        optimizer        anything with `.step()`, or a function without arguments that applies the update; None: the
-                         block calls `step.exchange()` and applies the update itself
+        optimizer        anything with `.step()`, a list of such, each with parameters of its own, or a function without
+                         arguments that applies the update; None: the block calls `step.exchange()` and applies the
+                         update itself
         learning_rate    of this step, where exchanges measure by it and `optimizer` does not say it: a number, or a
-                         mapping of parameters' names to numbers. SGD, Adam, AdamW, NAdam, Adamax, RMSprop and Adagrad
-                         of torch are asked for the rates of their groups in every step
+                         mapping of parameters' names to numbers. SGD, Adam, AdamW, NAdam, Adamax, RMSprop, Adagrad and
+                         Muon of torch are asked for the rates of their groups in every step
         backward_passes  how many backward passes make one gradient (gradient accumulation)
 
         `optimizer.step()` inside of the block as well is an error: it would make twice the step.
@@ -219,7 +222,7 @@ class Member:
         """
         if backward_passes < 1:
             raise ValueError(f"backward_passes is a whole number from 1 up, not {backward_passes}")
-        return Step(self, optimizer, learning_rate, backward_passes)
+        return Step(self, _rates.as_one(optimizer, self._optimizer), learning_rate, backward_passes)
 
     def share(self, loader: Iterable[T]) -> Iterable[T]:
         """This rank's part of the data, as an iterable that can be gone through once an epoch.
@@ -305,7 +308,7 @@ class Member:
         """
         self._require_whole()
         if optimizer is not None:
-            self._serve_with(optimizer)
+            self._serve_with(_rates.as_one(optimizer, self._optimizer))
 
         def work():
             with self._moved():
@@ -746,9 +749,9 @@ def join(
                   any type. What will ever be trained needs a gradient now: freeze it afterwards if it is to rest
                   (its gradient is then None). A parameter that is added, unfrozen or moved to other memory later is a
                   ConfigError of the next step, by its name
-    optimizer     the torch optimizer, for exchanges that measure by how far a step moves each parameter
-                  (`exchange.correction: {name: drift}`, `quasi_global_momentum`, `trigger: {name: sparq}`), where
-                  `member.step` is given a function and not the optimizer. It may have groups, and schedulers
+    optimizer     the torch optimizer, or a list of them, for exchanges that measure by how far a step moves each
+                  parameter (`exchange.correction: {name: drift}`, `quasi_global_momentum`, `trigger: {name: sparq}`),
+                  where `member.step` is given a function and not the optimizer. It may have groups, and schedulers
     learning_rate in place of an optimizer that is none of torch's, for steps of plain SGD: a number, or a mapping of
                   parameters' names to numbers
     set           a mapping of dotted keys to values on top of the configuration: {"trigger.horizon": 0.95}. Where one
@@ -793,6 +796,7 @@ def join(
     file, line and column of everything that is wrong, CommunicationError, DataError. From here on an
     exception that nobody catches ends the whole job.
     """
+    optimizer = _rates.as_one(optimizer)
     job_to_join = process.job_to_join(job)
     if job_to_join is None:
         process.start()

@@ -5,8 +5,9 @@ a schedule may change them in every step, and groups have rates of their own. Wh
 """
 from __future__ import annotations
 
+import math
 import sys
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .errors import ConfigError
 
@@ -17,6 +18,33 @@ Response = Tuple[float, float, float, bool, Optional[Tuple[float, float, bool]]]
 
 
 _PLAIN: Response = (0.0, 0.0, 0.0, False, None)
+
+
+class Optimizers:
+    """Several optimizers as one: each steps parameters of its own."""
+
+    def __init__(self, parts: Sequence[Any]):
+        self.parts = tuple(parts)
+
+    def step(self) -> None:
+        for part in self.parts:
+            part.step()
+
+    @property
+    def param_groups(self) -> List[Any]:
+        return [group for part in self.parts for group in part.param_groups]
+
+
+def as_one(optimizer: Any, before: Any = None) -> Any:
+    """`optimizer`, or those of a list as one; `before` where it is just that."""
+    if not isinstance(optimizer, (list, tuple)):
+        return optimizer
+    same = isinstance(before, Optimizers) and len(before.parts) == len(optimizer)
+    return before if same and all(a is b for a, b in zip(before.parts, optimizer)) else Optimizers(optimizer)
+
+
+def parts_of(optimizer: Any) -> Sequence[Any]:
+    return optimizer.parts if isinstance(optimizer, Optimizers) else (optimizer,)
 
 
 def _sgd(group) -> Response:
@@ -41,7 +69,20 @@ def _adagrad(group) -> Response:
     return float(group["lr"]), 0.0, 0.0, group.get("maximize", False), (1.0, float(group["eps"]), False)
 
 
-_RULES: Dict[str, Callable[[Any], Optional[Response]]] = {
+def _muon(group) -> Callable[[Sequence[int]], Response]:
+    """That of an optimizer which divides the gradients of a matrix by their root mean square."""
+    momentum, adjusts = float(group["momentum"]), group.get("adjust_lr_fn")
+
+    def response(shape):
+        rows, columns = shape
+        scale = 0.2 * math.sqrt(max(shape)) if adjusts == "match_rms_adamw" else math.sqrt(max(1.0, rows / columns))
+        rate = float(group["lr"]) * scale / math.sqrt(max(shape))
+        return rate, momentum, momentum, group.get("maximize", False), (momentum, 0.0, False)
+
+    return response
+
+
+_RULES: Dict[str, Callable[[Any], Union[None, Response, Callable[[Sequence[int]], Response]]]] = {
     "SGD": _sgd,
     "Adam": _adam,
     "AdamW": _adam,
@@ -49,15 +90,20 @@ _RULES: Dict[str, Callable[[Any], Optional[Response]]] = {
     "Adamax": _adam,  # divides by a maximum, which is no less than the root of a mean
     "RMSprop": _rmsprop,
     "Adagrad": _adagrad,
+    "Muon": _muon,  # since torch 2.9
 }
 
 
 def _rule_of(optimizer):
     torch = sys.modules.get("torch")
     for name, rule in _RULES.items() if torch is not None else ():
-        if isinstance(optimizer, getattr(torch.optim, name)):
+        if isinstance(optimizer, getattr(torch.optim, name, ())):
             return rule
     return None
+
+
+def _is_known(optimizer):
+    return all(_rule_of(part) is not None for part in parts_of(optimizer))
 
 
 def reported_rate(optimizer: Any, learning_rate: Rate) -> Optional[float]:
@@ -80,7 +126,7 @@ class Steps:
         self._names = block.names
         self._tensors = list(block.parameters.values())
         self._optimizer, self._learning_rate = optimizer, learning_rate
-        self._groups: Tuple[Any, List[List[str]]] = None, []
+        self._groups: Dict[int, Tuple[List[int], List[List[str]]]] = {}
         self._told: Any = None
         if optimizer is not None and self._needed:
             self._responses(optimizer, None)
@@ -97,7 +143,7 @@ class Steps:
             if self._needed and required:
                 raise
             return
-        if _rule_of(optimizer) is not None:
+        if _is_known(optimizer):
             self._optimizer = optimizer
         if learning_rate is not None:
             self._learning_rate = learning_rate
@@ -107,20 +153,23 @@ class Steps:
 
     def _responses(self, optimizer: Any, learning_rate: Rate) -> List[Response]:
         """The response of every parameter."""
-        if _rule_of(optimizer) is None and _rule_of(self._optimizer) is not None:
+        if not _is_known(optimizer) and _is_known(self._optimizer):
             optimizer = self._optimizer  # a function applies the update, or something that wraps the optimizer
-        rule = _rule_of(optimizer)
-        said = learning_rate if learning_rate is not None or rule is not None else self._learning_rate
+        is_known = _is_known(optimizer)
+        said = learning_rate if learning_rate is not None or is_known else self._learning_rate
         known: Dict[str, Response] = {}
-        if rule is not None:
-            for group, names in zip(optimizer.param_groups, self._names_of(optimizer)):
-                response = rule(group)
-                known.update(dict.fromkeys(names, response) if response is not None else {})
+        for part in parts_of(optimizer) if is_known else ():
+            for group, tensors in zip(part.param_groups, self._tensors_of(part)):
+                response = _rule_of(part)(group)
+                if callable(response):
+                    known.update((name, response(shape)) for name, shape in tensors.items())
+                elif response is not None:
+                    known.update(dict.fromkeys(tensors, response))
         if said is not None:
             self._take(said, known)
         missing = [name for name in self._names if name not in known]
         if missing:
-            raise ConfigError(self._not_known(optimizer, rule, said, missing))
+            raise ConfigError(self._not_known(optimizer, said, missing))
         return [known[name] for name in self._names]
 
     def _take(self, said, known):
@@ -132,27 +181,31 @@ class Steps:
         for name, rate in rates.items():
             known[name] = (float(rate), *known.get(name, _PLAIN)[1:])
 
-    def _names_of(self, optimizer) -> List[List[str]]:
-        """Which parameters each group has."""
+    def _tensors_of(self, optimizer) -> List[Dict[str, Sequence[int]]]:
+        """The names of each group's parameters, with their shapes."""
         groups = optimizer.param_groups
-        key = id(optimizer), [len(group["params"]) for group in groups]
-        if self._groups[0] != key:
+        counts = [len(group["params"]) for group in groups]
+        before = self._groups.get(id(optimizer))
+        if before is None or before[0] != counts:
             name = {id(tensor): name for name, tensor in zip(self._names, self._tensors)}
-            self._groups = key, [[name[id(p)] for p in group["params"] if id(p) in name] for group in groups]
-        return self._groups[1]
+            tensors = [{name[id(p)]: p.shape for p in group["params"] if id(p) in name} for group in groups]
+            before = self._groups[id(optimizer)] = counts, tensors
+        return before[1]
 
-    def _not_known(self, optimizer, rule, said, missing) -> str:
-        name = type(optimizer).__name__
+    def _not_known(self, optimizer, said, missing) -> str:
+        unknown = [part for part in parts_of(optimizer) if _rule_of(part) is None]
+        name = " and ".join(type(part).__name__ for part in unknown or parts_of(optimizer))
         if hasattr(said, "keys"):
             why = f"learning_rate says no rate of {_listed(missing)}"
-        elif rule is _rmsprop and any(group["centered"] for group in optimizer.param_groups):
+        elif not unknown and any(group.get("centered") for group in optimizer.param_groups):
             why = f"it does not know that of the optimizer {name} with centered=True"
-        elif rule is not None:
+        elif not unknown:
             why = f"{_listed(missing)} {'is' if len(missing) == 1 else 'are'} in no group of the optimizer {name}"
-        elif optimizer is not None and hasattr(optimizer, "step"):
+        elif hasattr(unknown[0], "step"):
             why = f"it does not know that of the optimizer {name}"
         elif self._optimizer is not None:
-            why = f"it does not know that of the optimizer {type(self._optimizer).__name__}"
+            before = next(part for part in parts_of(self._optimizer) if _rule_of(part) is None)
+            why = f"it does not know that of the optimizer {type(before).__name__}"
         else:
             why = "nobody has told it: give the optimizer to hearsay.join(…, optimizer=…) or to member.step"
         return (

@@ -170,6 +170,11 @@ class _Loop:
 def _require_steps_of(model, optimizer):
     import torch
 
+    if isinstance(optimizer, (list, tuple)):
+        raise ConfigError(
+            "hearsay.wrap makes one optimizer's steps those of the job, and was given several; use hearsay.join, and "
+            "in the loop `with member.step([muon, adamw]):`"
+        )
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ConfigError(
             "LBFGS takes several gradients a step, and hearsay.wrap exchanges one; use hearsay.join, and in the loop "

@@ -19,7 +19,7 @@ PULLS = """
     def descend(net, pulls, optimizer, schedule, step, steps):
         for _ in range(steps):
             with step(optimizer):
-                sign = -1 if optimizer.param_groups[0].get("maximize") else 1
+                sign = -1 if getattr(optimizer, "param_groups", [{}])[0].get("maximize") else 1
                 (sign * sum(((p - t) ** 2).sum() / 2 for p, t in zip(net.parameters(), pulls))).backward()
             if schedule: schedule.step()
 
@@ -109,9 +109,38 @@ class RatesTest(JobCase):
         groups = lambda net: [{"params": [net.bias], "lr": 0.002}, {"params": [net.weight]}]
         one, other = (parameters(plan, lambda net: sgd(groups(net)[::order], lr=0.02)) for order in (1, -1))
         slow, fast = (parameters(plan, lambda net: sgd(net.parameters(), lr=lr)) for lr in (0.002, 0.02))
-        for name in one: assert torch.equal(one[name], other[name]), (plan, name)
+        apart = parameters(plan, lambda net: [sgd([net.weight], lr=0.02), sgd([net.bias], lr=0.002)])
+        for name, tensor in one.items():
+            assert torch.equal(tensor, other[name]) and torch.equal(tensor, apart[name]), (plan, name)
         assert torch.equal(one["bias"], slow["bias"]) and torch.equal(one["weight"], fast["weight"]), plan
         assert bool(torch.isfinite(one["weight"]).all())
+""",
+            ranks=3,
+        )
+
+    def test_muon_beside_another_optimizer_ends_where_the_sum_of_all_ranks_is_least(self):
+        self.good_job(
+            PULLS
+            + """
+    if not hasattr(torch.optim, "Muon"): raise SystemExit  # before torch 2.9
+    def pulled(rank):
+        draw = torch.Generator().manual_seed(rank)
+        return [torch.randn(shape, generator=draw) for shape in ((6, 4), (6,))]
+    def distance(plan, adjusts, rate):
+        torch.manual_seed(0)
+        net = torch.nn.Linear(4, 6)
+        muon = torch.optim.Muon([net.weight], lr=rate, weight_decay=0, adjust_lr_fn=adjusts)
+        optimizers = [muon, sgd([net.bias], lr=0.1)]
+        member = hearsay.join({**ring(), **plan}, net, optimizer=optimizers)
+        falls = torch.optim.lr_scheduler.LinearLR(muon, 1.0, 0.0, total_iters=2000)
+        descend(net, pulled(member.rank), optimizers, falls, member.step, 2000)
+        member.leave()
+        mean = [sum(targets) / 3 for targets in zip(*map(pulled, range(3)))]
+        return max(float((p - q).detach().abs().max()) for p, q in zip(net.parameters(), mean))
+    for adjusts, rate in (("original", 0.02), ("match_rms_adamw", 0.04)):
+        assert distance({"exchange": {"name": "dpsgd"}}, adjusts, rate) > 0.2
+        drift = distance(DRIFT, adjusts, rate)
+        assert drift < 0.02, (adjusts, drift)
 """,
             ranks=3,
         )
@@ -151,6 +180,7 @@ class RatesTest(JobCase):
         refused(["Lion", *remedy], plan, steps(Lion()))
         refused(["nobody has told it", *remedy], plan, steps(lambda: None))
         refused(["nobody has told it", *remedy], plan, steps())
+        refused(["Lion"], plan, steps([sgd([torch.zeros(1, requires_grad=True)], lr=0.1), Lion()]))
         refused(["LBFGS"], plan, nothing, optimizer=lambda net: torch.optim.LBFGS(net.parameters()))
         refused(["RMSprop", "centered"], plan, nothing,
                 optimizer=lambda net: torch.optim.RMSprop(net.parameters(), centered=True))
