@@ -362,6 +362,7 @@ class WrapTest(JobCase):
     for model, optimizer, why in (
         (np.zeros(3, np.float32), sgd(net), "takes a torch.nn.Module, not a ndarray; use hearsay.join"),
         (net, torch.optim.LBFGS(net.parameters()), "LBFGS takes several gradients a step"),
+        (net, [torch.optim.SGD(net.parameters(), lr=0.1)] * 2, "member.step([muon, adamw])"),
         (net, sgd(made()), "the optimizer has no parameter of the model"),
     ):
         try: hearsay.wrap(model, optimizer, {})
