@@ -74,6 +74,13 @@ TriggerPlan::TriggerPlan(Config& config)
                                      "iterations after which a segment is sent whatever its threshold; 0 = never")),
       silence_growth(read_silence_growth(config)) {}
 
+std::pair<Iteration, std::optional<Iteration>> TriggerPlan::paces() const {
+  const std::optional<Iteration> longest = maximum_silence > 0 ? std::optional(maximum_silence) : std::nullopt;
+  const std::optional<Iteration> pace = policy->pace();
+  if (!pace || longest.value_or(*pace) < *pace) return {1, longest};
+  return {*pace, pace};
+}
+
 std::optional<double> TriggerPlan::growth_of_silence() const {
   if (policy->bounds_silence() || maximum_silence > 0) return 1.0;
   if (silence_growth > 0.0) return silence_growth;

@@ -60,6 +60,8 @@ class Trigger {
   virtual void state(Archive& archive) { static_cast<void>(archive); }
   /// True for policies whose iterations between events are local steps: the exchange then mixes only when events fire.
   virtual bool local_steps_between_events() const { return false; }
+  /// How many iterations lie between two events of every segment; nothing: that depends on what happens.
+  virtual std::optional<Iteration> pace() const { return std::nullopt; }
   /// Whether no segment is silent for longer and longer, whatever it does.
   virtual bool bounds_silence() const { return false; }
   /// Whether `Observation::rate` is asked in every iteration.
@@ -86,6 +88,8 @@ struct TriggerPlan {
   bool local_steps_between_events() const { return policy->local_steps_between_events(); }
   /// How many times its longest recent silence a silence may last once it is known; nothing: no bound.
   std::optional<double> growth_of_silence() const;
+  /// The fewest and the most iterations from one event of a segment to the next; most: nothing where there is no bound.
+  std::pair<Iteration, std::optional<Iteration>> paces() const;
 
   std::shared_ptr<const Trigger> policy;
   Measure measure;

@@ -59,7 +59,8 @@ std::string dry_run_text(const DryRun& run, const Topology& topology) {
               with_separators(run.parameters) + " in " + counted(static_cast<std::int64_t>(run.segments), "segment")) +
          line("iterations", with_separators(static_cast<std::uint64_t>(run.iterations)) + " (" +
                                 with_separators(static_cast<std::uint64_t>(run.iterations_per_epoch)) + " an epoch)") +
-         memory_text(run) + line("bytes per iteration, at most", bytes_text(run.worst_case_bytes_per_iteration));
+         line("stability", stability_text(run.stability)) + memory_text(run) +
+         line("bytes per iteration, at most", bytes_text(run.worst_case_bytes_per_iteration));
 }
 
 namespace {

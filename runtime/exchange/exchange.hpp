@@ -25,6 +25,7 @@
 #include "runtime/exchange/capabilities.hpp"
 #include "runtime/exchange/cost/cost.hpp"
 #include "runtime/exchange/membership/edges.hpp"
+#include "runtime/exchange/stability.hpp"
 #include "runtime/exchange/step_response.hpp"
 #include "runtime/replica/device.hpp"
 #include "runtime/replica/parameters.hpp"
@@ -172,6 +173,11 @@ class ExchangePlan {
   virtual std::optional<ExchangeCost> cost(const Layout& layout, const Topology& topology,
                                            const CostAssumptions& assumptions) const {
     static_cast<void>(layout), static_cast<void>(topology), static_cast<void>(assumptions);
+    return std::nullopt;
+  }
+  /// Which steps of this optimizer are stable on this graph; nothing where that is not known.
+  virtual std::optional<Stability> stability(const Topology& topology, const StepResponse& step) const {
+    static_cast<void>(topology), static_cast<void>(step);
     return std::nullopt;
   }
   virtual ExchangeLaws laws() const = 0;

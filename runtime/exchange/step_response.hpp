@@ -17,12 +17,14 @@ struct StepResponse {
     double memory = 1.0;     ///< β of q ← β q + (1 − β) g², 1 − βᵏ being divided out; 1: q ← q + g²
     double epsilon = 0.0;    ///< added to the root
     bool from_zero = false;  ///< q begins with 0 as it is: 1 − βᵏ is not divided out
+    bool operator==(const Normalised&) const = default;
   };
 
   std::optional<double> learning_rate = std::nullopt;  ///< η ≥ 0 of the next step; nothing: not known
   double momentum = 0.0;                               ///< μ: what an earlier gradient still counts for, in [0, 1)
   double dampening = 0.0;  ///< μ = 0.9 with a dampening of 0.9 is a mean of gradients and not a sum
   bool maximize = false;   ///< x moves along its gradient, and not against it
+  bool nesterov = false;   ///< a step is by the momentum that the next one would have of the same gradient
   std::optional<Normalised> normalised = std::nullopt;
 
   /// What a gradient of 1, held for ever, moves x by in an iteration; where it is normalised, one whose root is 1. 0
@@ -32,6 +34,7 @@ struct StepResponse {
   double sign() const { return maximize ? -1.0 : 1.0; }
   /// Iterations that this takes to show.
   double lag() const { return 1.0 / (1.0 - momentum); }
+  bool operator==(const StepResponse&) const = default;
 };
 
 /// What the next step is, segment by segment, as the loop tells it.

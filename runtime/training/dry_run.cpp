@@ -48,6 +48,14 @@ std::vector<DryRun::Memory> memory_of(const RunPlan::Parts& plan, Model& model, 
   return memory;
 }
 
+/// Nothing where segments are moved in unlike ways.
+std::optional<Stability> stability_of(const RunPlan::Parts& plan, Model& model, const Topology& topology) {
+  const std::vector<StepResponse> steps = plan.optimizer->build(model)->steps();
+  if (steps.empty() || std::ranges::any_of(steps, [&](const StepResponse& step) { return step != steps.front(); }))
+    return std::nullopt;
+  return plan.exchange->stability(topology, steps.front());
+}
+
 }  // namespace
 
 DryRun dry_run(const RunPlan& plan, int processes) {
@@ -66,6 +74,7 @@ DryRun dry_run(const RunPlan& plan, int processes) {
           .parameters = layout.size(),
           .segments = layout.count(),
           .memory = memory_of(plan.parts(), model, topology),
+          .stability = stability_of(plan.parts(), model, topology),
           .worst_case_bytes_per_iteration = plan.parts().exchange->worst_case_bytes(layout, topology),
           .iterations_per_epoch = length.iterations_per_epoch,
           .iterations = length.iterations};

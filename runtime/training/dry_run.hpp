@@ -1,6 +1,7 @@
 #pragma once
 // What a run would be and take, without running it. No LibTorch in this header.
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct DryRun {
     for (const Memory& part : memory) sum += part.bytes;
     return sum;
   }
+  std::optional<Stability> stability{};              ///< with the configured optimizer
   std::uint64_t worst_case_bytes_per_iteration = 0;  ///< packets with every segment in them, on all edges together
   Iteration iterations_per_epoch = 0, iterations = 0;
 };

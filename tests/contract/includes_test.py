@@ -72,7 +72,11 @@ ONLY = [
     (r"^boost/lockfree/", r"^runtime/transport/"),
     (r"^boost/crc\.hpp$", r"^(runtime|tests/runtime)/report/"),
     (r"^boost/", r"^(topology|tests/topology)/"),
-    (r"^Eigen/", r"^(topology|tests/topology)/|^runtime/exchange/global/(powersgd|parts/block_dct)\.cpp$"),
+    (
+        r"^Eigen/",
+        r"^(topology|tests/topology)/"
+        r"|^runtime/exchange/(neighbour/linear_iteration|global/powersgd|global/parts/block_dct)\.cpp$",
+    ),
     (r"^(google/protobuf/|event\.pb\.h$)", r"^runtime/report/events/protobuf/|^tests/runtime/report/"),
     (r"^yaml-cpp/", r"^base/config/"),
     (r"^nlohmann/", r"^(runtime/(report|training)|apps/(hearsay|tools|bench)|research|tests)/"),

@@ -14,6 +14,7 @@ class Always final : public Trigger {
   std::unique_ptr<Trigger> for_segments(std::size_t) const override { return std::make_unique<Always>(*this); }
   bool bounds_silence() const override { return true; }
   double threshold(const Observation&) const override { return 0.0; }
+  std::optional<Iteration> pace() const override { return 1; }
 };
 
 std::unique_ptr<Trigger> make_always(Config&) { return std::make_unique<Always>(); }

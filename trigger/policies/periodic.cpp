@@ -31,6 +31,7 @@ class Periodic final : public Trigger {
     const bool small = small_always_ > 0 && observation.length <= small_always_;
     return small || observation.iteration % period_ == 0 ? 0.0 : std::numeric_limits<double>::infinity();
   }
+  std::optional<Iteration> pace() const override { return small_always_ == 0 ? std::optional(period_) : std::nullopt; }
   bool local_steps_between_events() const override { return true; }
 
  private:

@@ -71,6 +71,11 @@ std::unique_ptr<ExchangePlan> make_cedas(Config& exchange, Config& root) {
        .blocks = 2,
        .words = 9.0,
        .laws = {.keeps_mass = true},
+       .linear =
+           [its](const Topology&) {
+             return linear_gossip(
+                 its, {.strategy = Strategy::diffusion, .strength = [](int, int) { return 1.0; }, .in_step = false});
+           },
        .build = [its](const ExchangeContext& context) { return std::make_unique<Cedas>(context, its); }});
 }
 

@@ -19,4 +19,11 @@ CompressedGossip read_compressed(Config& exchange, Config& root, std::string_vie
   return its;
 }
 
+std::optional<LinearIteration> linear_gossip(const CompressedGossip& gossip, LinearIteration iteration) {
+  if (!gossip.compressor->dense) return std::nullopt;
+  iteration.step = gossip.mixing->step();
+  iteration.closes = 1.0 / gossip.compressor->codec->sends_to_settle();
+  return iteration;
+}
+
 }  // namespace hearsay

@@ -27,11 +27,47 @@ std::optional<double> growth_of_silence(const EventGradSettings& settings) {
   return settings.trigger ? settings.trigger->growth_of_silence() : 1.0;
 }
 
+double sends_to_settle(const EventGradSettings& settings) {
+  return settings.sparsifier && settings.sparsifier->codec ? settings.sparsifier->codec->sends_to_settle() : 1.0;
+}
+
 /// Where single values move both ends of an edge and its copies, v pushes a value to its next threshold within
 /// T = 2θτ/c iterations; T < τ shortens τ, and so on: c < 2θ.
-std::optional<double> most_strength(const EventGradSettings& settings) {
+std::optional<double> most_strength_of_values(const EventGradSettings& settings) {
   if (!settings.trigger || !settings.trigger->policy->by_values() || !settings.link.edge_copies) return std::nullopt;
   return 2.0 * settings.sparsifier->codec->step_rule()->dead_zone;
+}
+
+LinearIteration::Pace pace_of(const EventGradSettings& settings) {
+  if (!settings.trigger) return {};
+  const auto [fewest, most] = settings.trigger->paces();
+  return {.fewest = fewest, .most = most};
+}
+
+/// As if ranks went in step: what asynchronous ones are judged by where nothing better is known.
+LinearIteration in_lockstep(const EventGradSettings& its) {
+  const bool events = its.trigger && (its.correction.on() || its.trigger->local_steps_between_events());
+  return {.strategy = its.link.strategy,
+          .step = its.mixing->step(),
+          .own_values = !its.mixing->needs_own_copy(),
+          .by_events = events || its.link.edge_copies || !its.mixing->repeats(),
+          .delay = its.link.delay,
+          .closes = 1.0 / sends_to_settle(its),
+          .pace = pace_of(its),
+          .sends = sends_to_settle(its)};
+}
+
+/// Of whole segments. Which values a selector takes, and when single values are events, depends on all of x. Copies
+/// that follow moves are an edge's own, unless every send overwrites them.
+std::optional<LinearIteration> linear(const EventGradSettings& its, const Topology& topology) {
+  const bool whole = !its.sparsifier || (its.sparsifier->dense && !its.sparsifier->codec->step_rule());
+  if (!its.link.waits() || !whole || its.bytes || (its.link.edge_copies && sends_to_settle(its) > 1.0))
+    return std::nullopt;
+  LinearIteration iteration = in_lockstep(its);
+  if (its.correction.on())
+    iteration.strength =
+        its.correction.strengths(topology, iteration.step, its.link.delay > 0, growth_of_silence(its).value_or(1.0));
+  return iteration;
 }
 
 class EventGrad final : public Exchange, public Measures, public IdleWork, public RoundWork {
@@ -209,8 +245,12 @@ std::unique_ptr<ExchangePlan> eventgrad_plan(const EventGradSettings& settings, 
        .laws = laws,
        .warnings =
            [settings](const Topology& topology) {
-             return settings.correction.warnings(topology, growth_of_silence(settings), most_strength(settings));
+             return settings.correction.warnings(topology, growth_of_silence(settings), [&] {
+               const std::optional<double> of_values = most_strength_of_values(settings);
+               return of_values ? *of_values : most_strength(in_lockstep(settings), topology);
+             });
            },
+       .linear = [settings](const Topology& topology) { return linear(settings, topology); },
        .build =
            [settings](const ExchangeContext& context) {
              if (settings.trigger || settings.link.alternating)

@@ -75,9 +75,14 @@ std::unique_ptr<ExchangePlan> tracking_plan(Config& exchange, double momentum) {
                          .blocks = 1,
                          .words = 10.0,
                          .laws = {.follows_phases = true, .keeps_mass = true},
-                         .build = [momentum](const ExchangeContext& context) {
-                           return std::make_unique<Tracking>(context, static_cast<float>(momentum));
-                         }});
+                         .linear =
+                             [momentum](const Topology&) {
+                               return LinearIteration{.tracking = LinearIteration::Tracking{.momentum = momentum}};
+                             },
+                         .build =
+                             [momentum](const ExchangeContext& context) {
+                               return std::make_unique<Tracking>(context, static_cast<float>(momentum));
+                             }});
 }
 
 ExchangeEntry momentum_tracking_exchange() {

@@ -98,9 +98,14 @@ std::unique_ptr<ExchangePlan> compressed_tracking_plan(Config& exchange, Config&
                          .blocks = 2,
                          .words = 6.0,
                          .laws = {.keeps_mass = true},
-                         .build = [its, momentum](const ExchangeContext& context) {
-                           return std::make_unique<CompressedTracking>(context, its, static_cast<float>(momentum));
-                         }});
+                         .linear = [its, momentum](const Topology&) -> std::optional<LinearIteration> {
+                           LinearIteration::Tracking tracking{.momentum = momentum, .gain = 1.0 - momentum};
+                           return linear_gossip(its, {.tracking = tracking});
+                         },
+                         .build =
+                             [its, momentum](const ExchangeContext& context) {
+                               return std::make_unique<CompressedTracking>(context, its, static_cast<float>(momentum));
+                             }});
 }
 
 ExchangeEntry motef_exchange() {

@@ -63,7 +63,17 @@ class NeighbourPlan final : public ExchangePlan {
   }
   bool survives_deaths() const override { return its_.survives_deaths; }
   std::vector<std::string> warnings(const Topology& topology) const override {
-    return its_.warnings ? its_.warnings(topology) : ExchangePlan::warnings(topology);
+    std::vector<std::string> said = its_.warnings ? its_.warnings(topology) : ExchangePlan::warnings(topology);
+    const std::optional<LinearIteration> iteration = its_.linear ? its_.linear(topology) : std::nullopt;
+    if (said.empty() && iteration && never_stable(*iteration, topology))
+      said.emplace_back(
+          "exchange: what ranks mix moves them apart on this graph, however short the steps are: take a smaller gamma, "
+          "another topology.weights, e.g. metropolis, or no delay");
+    return said;
+  }
+  std::optional<Stability> stability(const Topology& topology, const StepResponse& step) const override {
+    const std::optional<LinearIteration> iteration = its_.linear ? its_.linear(topology) : std::nullopt;
+    return iteration ? stability_of(*iteration, topology, step) : std::nullopt;
   }
   ExchangeLaws laws() const override { return its_.laws; }
 

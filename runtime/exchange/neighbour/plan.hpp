@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/exchange/neighbour/augmented.hpp"
 #include "runtime/exchange/neighbour/correction/correction.hpp"
+#include "runtime/exchange/neighbour/linear_iteration.hpp"
 #include "runtime/exchange/neighbour/link/options.hpp"
 #include "sparsify/sparsify.hpp"
 
@@ -28,6 +30,8 @@ struct NeighbourAlgorithm {
   bool survives_deaths = false;  ///< ExchangePlan::survives_deaths
   ExchangeLaws laws{};           ///< `along_graph` is true anyway
   std::function<std::vector<std::string>(const Topology&)> warnings{};
+  /// Its iteration on a quadratic; empty, or nothing, where none is known.
+  std::function<std::optional<LinearIteration>(const Topology&)> linear{};
   std::function<std::unique_ptr<Exchange>(const ExchangeContext&)> build{};
 };
 std::unique_ptr<ExchangePlan> neighbour_plan(NeighbourAlgorithm algorithm);

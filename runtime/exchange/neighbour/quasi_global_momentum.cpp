@@ -79,9 +79,15 @@ std::unique_ptr<ExchangePlan> make_quasi_global_momentum(Config& exchange, Confi
                          .blocks = 2,
                          .words = 9.0,
                          .laws = {.follows_phases = link.fresh(), .keeps_mass = link.fresh(), .measures_steps = true},
-                         .build = [link, momentum](const ExchangeContext& context) {
-                           return std::make_unique<QuasiGlobalMomentum>(context, link, static_cast<float>(momentum));
-                         }});
+                         .linear = [link, momentum](const Topology&) -> std::optional<LinearIteration> {
+                           if (!link.waits()) return std::nullopt;
+                           return LinearIteration{.own_values = true, .delay = link.delay, .way = momentum};
+                         },
+                         .build =
+                             [link, momentum](const ExchangeContext& context) {
+                               return std::make_unique<QuasiGlobalMomentum>(context, link,
+                                                                            static_cast<float>(momentum));
+                             }});
 }
 
 }  // namespace

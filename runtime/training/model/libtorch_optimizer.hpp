@@ -105,7 +105,7 @@ typename States::key_type key_of(const torch::Tensor& parameter) {
 
 inline StepResponse response_of(const torch::optim::SGDOptions& sgd) {
   const double dampening = sgd.momentum() > 0.0 ? sgd.dampening() : 0.0;  // of momentum only
-  return {.learning_rate = sgd.lr(), .momentum = sgd.momentum(), .dampening = dampening};
+  return {.learning_rate = sgd.lr(), .momentum = sgd.momentum(), .dampening = dampening, .nesterov = sgd.nesterov()};
 }
 
 inline StepResponse response_of(const torch::optim::AdagradOptions& adagrad) {

@@ -2,6 +2,7 @@
 // Corrections of the bias that skewed data give to ranks that mix models.
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,19 +12,25 @@
 #include "base/config/table.hpp"
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/exchange/neighbour/correction/gain.hpp"
+#include "runtime/exchange/neighbour/correction/strength.hpp"
 #include "runtime/exchange/neighbour/mixing/mixing.hpp"
 
 namespace hearsay {
+
+constexpr double usual_strength = 0.5;  // c at most, where the configuration does not say it
 
 /// The section `exchange.correction`, read and checked.
 struct CorrectionPlan {
   std::optional<double> strength = 0.0;  ///< c; 0: no correction; nothing: as each edge allows
 
   bool on() const { return strength != 0.0; }
-  /// What theory calls unstable. `growth`: how many times the usual silence one may last; nothing: no bound. `most`:
-  /// the strength that is unstable, where the weights do not say it.
+  /// What theory calls unstable. `growth`: how many times the usual silence one may last; nothing: no bound.
+  /// `most_strength`: which strength is unstable where silences are equal.
   std::vector<std::string> warnings(const Topology& topology, std::optional<double> growth,
-                                    std::optional<double> most = std::nullopt) const;
+                                    const std::function<double()>& most_strength) const;
+  /// c of every edge {i, j} of lockstep ranks, as EdgeStrength::most has it. `topology` must outlive what is returned.
+  std::function<double(int i, int j)> strengths(const Topology& topology, double step, bool delayed,
+                                                double growth) const;
   /// For what moves by single events: where a rank takes more of its neighbours than it has itself, events of these
   /// alone take it past all of them. Throws ConfigError, with the rank and its weight.
   void require_own_shares(const Topology& topology) const;
@@ -75,15 +82,12 @@ class DriftCorrection final : public EdgeListener {
   void listen(Iteration k, const Mixing& mixing);
   double least_interval(SegmentId s) const { return std::max(settling_.iterations, steps_[s].lag()); }
   double interval(SegmentId s, double silence, double values_a_crossing) const;
-  double half_of_bound(double s) const;
   double most_of(std::size_t edge, double step) const;
   float scale(double interval, const MixEdge& edge, SegmentId s, double strength) const;
 
   Device& device_;
   const double strength_;
-  std::vector<double> leaving_;  // an edge each: 1 − w_ii of its end that keeps less; none where nothing bounds c
-  std::vector<std::uint8_t> scarce_;  // an edge each: 1 where that end keeps much less than the edge gives
-  double most_of_graph_ = 0.0;        // s of the graph, where an edge is scarce
+  std::vector<EdgeStrength> allowed_;  // an edge each; none where the configuration or nothing bounds c
   const double growth_;
   const std::span<const StepResponse> steps_;
   const Layout& layout_;

@@ -23,21 +23,13 @@
 // Why this is stable: between two moves after T iterations v pushes by T η v. Along an eigenvector of W with s = 1 − λ
 // the distance of the ranks follows z² − (2 − (1 + r c) s) z + (1 − s) = 0, r = T/τ, whose roots are inside the unit
 // circle if and only if r c s < 4 − 2 s. On a ring s ≤ 4/3: c < 1 where silences are equal. Where they are not, r is 1
-// on average, which no pattern that was simulated has made swing. The latest silence as τ
+// on average, which made nothing swing in simulations but models under diffusion on a path of six, by `random` events:
+// so no margin is claimed there. The latest silence as τ
 // does swing: after every short one v pushes through a long one what it has learnt far too fast.
 // Distances along it decay within 2 τ / s iterations, and swing on the way unless r c ≤ s / 4. A run that has few of
 // those times, a short one on a thin graph with long silences, ends in the middle of a swing: there less c is worth
 // more. What c a run of unknown length wants, ranks cannot know.
-// Curvature h makes that ηh < 2 − s (1 + c/2), where D-PSGD without correction stands ηh < 2 − s. So, where the
-// configuration does not say c, it is 1/2, in lockstep at most (2 − s) / s, with which D-PSGD stands at least half of
-// the steps that it stands without. As s the most that the weights of the edge's ends allow (Gershgorin), 2 (1 − w_ii):
-// c ≤ 1 / d with d neighbours of equal weight. By the s of the graph itself, 1.27, c might be 1/2 on an exponential
-// graph of 16; label-sorted MNIST diverges with that.
-// Weights that are larger than what a rank keeps (best_constant on a star: −0.2) let Gershgorin allow nothing, though
-// s < 2. There c is an eighth of what the graph's own s allows: a distance then falls by 1 − c in an iteration.
-// With a delay of 1 moves are by copies an iteration old, along s by a = γ s of them, and τ = 2. Then the distance
-// follows z³ − 2 z² + (1 + a + a c / 2) z − a = 0, whose roots are inside the unit circle if and only if c < 2 (1 − a)
-// (Jury). Half of that, 1 − a, takes the place of (2 − s) / s.
+// Where the configuration does not say c, strength.hpp does. What steps all of it stands, ../stability.cpp computes.
 // Where only one end has fired, c counts by min(1, 2 w_ij / (1 − w_ij)), which is 2 / degree under uniform weights: the
 // other end's copy is old, and what has moved that end along its other edges since then the two do not know. The more
 // edges it has, the further it is from its copy. With all of c eight ranks on an exponential graph diverge in
@@ -61,24 +53,6 @@
 namespace hearsay {
 namespace {
 
-/// Per edge 1 − w_ii of its end that keeps less. Both ends come to the same.
-std::vector<double> most_that_leaves(const ExchangeContext& context) {
-  const auto kept = [&](int rank) {
-    const auto i = static_cast<std::size_t>(rank);
-    return context.topology.matrix(i, i);
-  };
-  std::vector<double> leaving;
-  for (const int j : context.neighbourhood.neighbours)
-    leaving.push_back(1.0 - std::min(kept(context.neighbourhood.rank), kept(j)));
-  return leaving;
-}
-
-/// Whether an end of this edge keeps much less of its own than the edge gives.
-bool keeps_little(double leaves, double weight) {
-  constexpr double much_less = 0.25;
-  return 1.0 - leaves < much_less * weight;
-}
-
 /// What counts of c for a move. Both ends of the edge know the same.
 double share_of(const MixEdge& edge, SegmentId s) {
   const double w = edge.weight;
@@ -91,7 +65,7 @@ DriftCorrection::DriftCorrection(std::optional<double> strength, const ExchangeC
                                  const Settling& settling, double growth)
     : EdgeListener(context.edges),
       device_(context.device()),
-      strength_(strength.value_or(0.5)),
+      strength_(strength.value_or(usual_strength)),
       growth_(growth),
       steps_(context.steps),
       layout_(context.replica.layout),
@@ -102,11 +76,8 @@ DriftCorrection::DriftCorrection(std::optional<double> strength, const ExchangeC
   for (std::size_t e = 0; e < rhythms_.size(); ++e)
     if (context.edges.begins(e)) DriftCorrection::edge_begins(e);
   if (strength || settling_.alternating) return;
-  leaving_ = most_that_leaves(context);
-  const auto& weights = context.neighbourhood.weights;
-  for (std::size_t e = 0; e < leaving_.size(); ++e) scarce_.push_back(keeps_little(leaving_[e], weights[e]) ? 1 : 0);
-  if (std::ranges::find(scarce_, std::uint8_t{1}) != scarce_.end())
-    most_of_graph_ = 1.0 - context.topology.spectrum().smallest;
+  for (const int j : context.neighbourhood.neighbours)
+    allowed_.emplace_back(context.topology, context.neighbourhood.rank, j);
 }
 
 void DriftCorrection::state(Archive& archive, Iteration last) {
@@ -167,19 +138,10 @@ std::span<const float> DriftCorrection::gains(std::size_t edge, Iteration k) {
   return told_;
 }
 
-/// Half of the c that is stable where no distance moves by more than s of itself.
-double DriftCorrection::half_of_bound(double s) const {
-  if (s <= 0.0) return strength_;
-  return settling_.iterations > 1.0 ? 1.0 - s : (2.0 - s) / s;
-}
-
 /// The c of moves by step · w_ij, at most.
 double DriftCorrection::most_of(std::size_t edge, double step) const {
-  if (leaving_.empty()) return strength_;
-  constexpr double part = 1.0 / 8.0;
-  double most = half_of_bound(2.0 * step * leaving_[edge]);
-  if (scarce_[edge] != 0) most = std::max(most, part * std::min(strength_, half_of_bound(step * most_of_graph_)));
-  return std::min(strength_, double{of_8_bits(most / growth_)});
+  if (allowed_.empty()) return strength_;
+  return allowed_[edge].most(strength_, step, settling_.iterations > 1.0, growth_);
 }
 
 void DriftCorrection::learn(Iteration k, const Mixing& mixing, const MixingRule& rule) {
@@ -235,8 +197,16 @@ void CorrectionPlan::require_own_shares(const Topology& topology) const {
   }
 }
 
+std::function<double(int, int)> CorrectionPlan::strengths(const Topology& topology, double step, bool delayed,
+                                                          double growth) const {
+  if (strength) return [c = *strength](int, int) { return c; };
+  return [&topology, step, delayed, growth](int i, int j) {
+    return EdgeStrength(topology, i, j).most(usual_strength, step, delayed, growth);
+  };
+}
+
 std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std::optional<double> growth,
-                                                  std::optional<double> most) const {
+                                                  const std::function<double()>& most_strength) const {
   if (!on() || topology.ranks() == 1) return {};
   std::vector<std::string> all;
   if (!growth)
@@ -244,16 +214,13 @@ std::vector<std::string> CorrectionPlan::warnings(const Topology& topology, std:
         "exchange.correction: nothing bounds how long this trigger is silent, and a silence much longer than usual can "
         "make the correction diverge: set trigger.maximum_silence, e.g. 10, or trigger.silence_growth, e.g. 2");
   if (!strength) return all;
-  if (!most) {
-    const double s = 1.0 - topology.spectrum().smallest;
-    most = (4.0 - 2.0 * s) / s / growth.value_or(1.0);
-  }
-  if (*strength >= *most) {
+  const double most = most_strength() / growth.value_or(1.0);
+  if (*strength >= most) {
     char text[256];
     std::snprintf(text, sizeof text,
                   "exchange.correction.strength: %g is unstable: this graph and these events allow less than %.3g in "
                   "theory; take half of that, less for sparse or coarsely rounded copies",
-                  *strength, *most);
+                  *strength, most);
     all.emplace_back(text);
   }
   return all;

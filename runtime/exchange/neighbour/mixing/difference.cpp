@@ -32,6 +32,7 @@ class Difference final : public MixingRule {
           tell({.edge = e, .segment = s, .weight = gamma_ * mixing.edges[e].weight, .crossed_only = false});
   }
   bool keeps_mean() const override { return true; }
+  double step() const override { return gamma_; }
   bool needs_own_copy() const override { return true; }
 
  private:

@@ -39,6 +39,8 @@ class MixingRule {
   virtual bool keeps_mean() const { return false; }
   /// The moves that `mix` adds. Where the mean is kept there is for every move of i the opposite one of j.
   virtual void each_move(const Mixing& mixing, const std::function<void(const Move&)>& tell) const = 0;
+  /// γ: the part of w_ij by which a difference moves x.
+  virtual double step() const { return 1.0; }
   /// Whether every iteration mixes with the copies that there are, or only what has just crossed.
   virtual bool repeats() const { return true; }
   /// Whether `MixEdge::ours` is read; keeping it costs one block (lockstep) or one block an edge (asynchronous).

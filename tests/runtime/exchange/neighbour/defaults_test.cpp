@@ -25,17 +25,6 @@ bool takes(const std::string& yaml, int ranks) {
   }
 }
 
-/// ηh up to which theory finds these stable, h being the curvature, where that may be less than 1/2. Of a tracker along
-/// an eigenvector of W, x_k+1 = (2 λ − ηh) x_k + (ηh − λ²) x_k−1; of copies that are an iteration old, along the mean,
-/// x_k+1 = (w − ηh) x_k + (1 − w) x_k−1, w being a rank's own weight.
-double most_step(std::string_view exchange, bool delayed, const Topology& topology) {
-  if (exchange.ends_with("_tracking")) return 0.5 * std::pow(1.0 + topology.spectrum().smallest, 2);
-  if (!delayed) return 0.5;
-  double own = 1.0;
-  for (int r = 0; r < topology.ranks(); ++r) own = std::min(own, topology.matrix(r, r));
-  return 2.0 * own;
-}
-
 /// What a run has come to.
 struct Extent {
   double consensus_early = 0.0, consensus_late = 0.0;  ///< the largest sqrt(Σ_i ‖x_i − mean‖² / P) of each half
@@ -106,12 +95,13 @@ TEST_CASE(
           Config section = root.section("exchange");
           const auto plan = exchange.make(section, root);
           if (!plan->laws().along_graph || !takes(yaml, ranks)) continue;
-          const double most = most_step(exchange.name, !more.empty(), Plan(yaml).topology(ranks));
-          const double step = std::min(0.5, 0.9 * most);
+          const auto known = plan->stability(Plan(yaml).topology(ranks), {.learning_rate = 1.0});
+          const double step = known ? std::min(0.5, 0.9 * known->most_step) : 0.5;
           const Extent extent = extent_of(ways_of(yaml, ranks, step, 500));
           CAPTURE(yaml);
           CAPTURE(ranks);
           CAPTURE(step);
+          CAPTURE(stability_text(known));
           CAPTURE(extent.consensus_early);
           CAPTURE(extent.consensus_late);
           CHECK(extent.largest < 30.0);
