@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
+#include <sstream>
 #include <string>
 
 #include "base/error.hpp"
@@ -129,8 +131,24 @@ void Evaluations::evaluate(double job_done, double time_s) {
   mean_model_ = evaluator_.mean_model();
   if (!std::isfinite(mean_model_.consensus_distance)) membership_.participant.finite().require();
   if (!membership_.reports()) return;
+  watch_distance(job_done);
   membership_.record.log->evaluation(job_done, time_s, mean_model_.metrics, mean_model_.loss,
                                      mean_model_.consensus_distance);
+}
+
+/// Ranks that are further apart than their mean is from 0 have no model in common, and a distance that has come so far
+/// grows: said once, before numbers overflow.
+void Evaluations::watch_distance(double job_done) {
+  const auto& [metrics, loss, distance, norm] = mean_model_;
+  if (warned_of_distance_ || !run_.options.warned || !(distance > norm)) return;
+  warned_of_distance_ = true;
+  std::ostringstream words;
+  words << std::setprecision(3) << "at iteration " << static_cast<Iteration>(job_done) << " ranks are " << distance
+        << " apart, and the norm of their mean model is " << norm
+        << ": mixing does not hold them together, and numbers may overflow; lower optimizer.learning_rate, or "
+           "exchange.correction.strength or exchange.mixing.gamma if there is one (--dry-run says which steps are "
+           "stable)";
+  run_.options.warned(words.str());
 }
 
 }  // namespace hearsay

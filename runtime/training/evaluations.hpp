@@ -61,6 +61,7 @@ class Evaluations {
   void evaluate(double job_done, double time_s);
   void leave_snapshot(double job_iterations);
   void evaluate_snapshot(std::size_t i);
+  void watch_distance(double job_done);
   std::size_t missed() const;
   void take_from_servers();
 
@@ -76,6 +77,7 @@ class Evaluations {
   std::int64_t before_ = 0;        // where there are spares: when this part of the run began
   std::int64_t joined_after_ = 0;  // when a spare took its vertex
   Evaluator::MeanModel mean_model_{};
+  bool warned_of_distance_ = false;
 };
 
 }  // namespace hearsay

@@ -29,8 +29,8 @@ struct TrainOptions {
   /// simulation, where computing itself takes no time, what it is to take; elsewhere it makes a rank slower. Called on
   /// every rank.
   std::function<double(Iteration k)> compute_s{};
-  /// Told of a file that could not be written, on the rank that could not write it, when it is first known. Training
-  /// goes on.
+  /// Told of a file that could not be written, on the rank that could not write it, when it is first known; and on the
+  /// one that reports of ranks that drift apart. Training goes on.
   std::function<void(const std::string&)> warned{};
   /// The run folder, where the caller has made it: on rank 0, or wherever ranks share a process. Else `train` makes it.
   /// It is given back when the run has ended, in good order or among survivors.

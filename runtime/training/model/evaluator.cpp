@@ -113,11 +113,12 @@ Evaluator::MeanModel Evaluator::mean_model() {
   const PhaseTimer timer(ledger_, Phase::evaluate);
   const Untouched untouched(model_);
   average();
-  double squares = 0.0;
+  double squares = 0.0, squares_of_mean = 0.0;
   const std::span<const float> values = untouched.values();
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const double difference = static_cast<double>(values[i]) - static_cast<double>(mean_[i]);
+    const double mean = mean_[i], difference = static_cast<double>(values[i]) - mean;
     squares += difference * difference;
+    squares_of_mean += mean * mean;
   }
   load_average();
   model_.module().eval();
@@ -133,7 +134,8 @@ Evaluator::MeanModel Evaluator::mean_model() {
                   .sums = {sums_.begin(), sums_.begin() + static_cast<std::ptrdiff_t>(count)}};
   return {.metrics = values_of(model_.objective(), all),
           .loss = all.loss_sum / all.targets,
-          .consensus_distance = std::sqrt(sums_[count + 2] / static_cast<double>(ranks))};
+          .consensus_distance = std::sqrt(sums_[count + 2] / static_cast<double>(ranks)),
+          .norm = std::sqrt(squares_of_mean)};
 }
 
 void Evaluator::require_finite_inputs() const {

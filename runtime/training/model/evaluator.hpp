@@ -26,6 +26,7 @@ class Evaluator {
     std::vector<MetricValue> metrics{};  ///< of x̄, over the whole test set; one a measure of the model's objective
     double loss = 0.0;                   ///< likewise
     double consensus_distance = 0.0;     ///< √(1/P Σ_i ‖x_i − x̄‖²)
+    double norm = 0.0;                   ///< ‖x̄‖
   };
   /// Floating-point buffers are averaged like parameters. Every rank tests x̄ on its part of the test set; the same
   /// numbers come out on every rank. Cost: one allreduce of the replica, one forward pass over |test|/P examples.

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -293,6 +294,30 @@ TEST_CASE("asynchronous training ends, too, with every rank's events accounted f
   // Each event goes along each edge, at once or with a later one, also those of ranks that serve at the end.
   CHECK(summary.totals.messages + summary.totals.deferred == summary.totals.events * summary.edges / ranks);
   CHECK(summary.accuracy_mean_model.has_value());
+}
+
+TEST_CASE("ranks that mixing does not hold together are warned of once, before numbers overflow") {
+  if (mpi_environment().ranks() == 1) return;
+  const Cleaner cleaner({"apart10", "apart0.2"});
+  for (const std::string strength : {"10", "0.2"}) {
+    CAPTURE(strength);
+    std::vector<std::string> warnings;
+    bool diverged = false;
+    Config config = Config::from_text(
+        "{seed: 3, data: {batch_size: 8}, train: {epochs: 60}, exchange: {name: dpsgd, correction: {name: drift, "
+        "strength: " +
+        strength + "}}}");
+    config.document().override_with("report.directory=" + folder("apart" + strength).string());
+    try {
+      train(mpi_environment(), RunPlan(config, task_for()),
+            {.warned = [&](const std::string& words) { warnings.push_back(words); }});
+    } catch (const DivergenceError&) {
+      diverged = true;
+    }
+    CHECK(diverged == (strength == "10"));
+    const auto apart = [](const std::string& words) { return words.find("does not hold them") != std::string::npos; };
+    CHECK(std::ranges::count_if(warnings, apart) == (diverged && mpi_environment().rank() == 0 ? 1 : 0));
+  }
 }
 
 TEST_CASE("augmentation of images that do not keep their class is refused") {
