@@ -355,11 +355,42 @@ def local_steps_mnist():
     return plot
 
 
+MUON_FAMILIES = ("all-reduce", "D-PSGD", "EventGraD", "SparseLoCo", "gossip_outer, value events", "DiLoCo", "GASLoC",
+                 "gossip_outer")
+
+
+def muon():
+    """Validation loss of the averaged model against bytes, those of the all-reduce being 100, four ranks, dealt evenly;
+    hollow: AdamW, filled: Muon. Methods of one family, and rounds of several lengths, look alike."""
+    plot, (axes,) = canvas(3.8, width_in=style.WIDTH_IN + 1.4)
+    named = set()
+    for table, filled in (("muon", True), ("outer-published", False)):
+        groups = {}
+        for run in read_rows(HERE / f"tables/{table}.csv"):
+            if run.finished and run.ranks == 4 and run.axis["data.partition.name"] == "iid":
+                groups.setdefault(run.method, []).append(run.summary)
+        full = next(runs for method, runs in groups.items() if method in ("all-reduce", "all-reduce, Muon"))
+        all_reduce = statistics.mean(summary["bytes_sent"] for summary in full)
+        for method, runs in groups.items():
+            place = next(i for i, family in enumerate(MUON_FAMILIES) if method.startswith(family))
+            across = 100 * statistics.mean(summary["bytes_sent"] for summary in runs) / all_reduce
+            up = statistics.mean(summary["metrics"][0]["mean_model"] for summary in runs)
+            colour, marker = style.colour(place), style.marker(place + place // len(style.SERIES))
+            axes.scatter(across, up, 34, marker=marker, edgecolors=colour, facecolors=colour if filled else "none",
+                         label=None if place in named else MUON_FAMILIES[place], zorder=3)
+            named.add(place)
+    per_cent_axis(axes, "bytes, % of the all-reduce's", (0.05, 0.1, 0.2, 0.5, 1, 5, 20, 100))
+    axes.set_ylabel("validation loss, nats a character")
+    axes.set_title("hollow: AdamW, filled: Muon", loc="left")
+    legend_below(plot, axes, 2)
+    return plot
+
+
 def main():
     style.apply()
     output.write_picture(HERE / "accuracy-bytes.svg", accuracy_bytes())
     figures = (mixing_rules, worst_rank, skew_front, skew_cells, global_bytes, training_step, local_steps)
-    for draw in (*figures, local_steps_mnist):
+    for draw in (*figures, local_steps_mnist, muon):
         output.write_picture(HERE / "figures" / f"{draw.__name__.replace('_', '-')}.svg", draw())
 
 
