@@ -51,13 +51,14 @@ def tracked(root):
 
 
 def copy(root, folder):
-    """Brings the copy to the state of the tree. Files that are the same keep their times, and so their objects."""
+    """Brings the copy to the state of the tree. Files that are the same keep their times, and so their objects; the
+    others are of now, or objects of what an earlier run has added would count as newer."""
     names = tracked(root)
     for name in names:
         new, old = root / name, folder / name
         if not old.exists() or old.read_bytes() != new.read_bytes():
             old.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(new, old)
+            shutil.copy(new, old)
     there = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
     for path in there:  # the copy may lie in a folder of that name itself
         if path.parts[0] != "build" and str(path) not in names:
