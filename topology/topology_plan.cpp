@@ -1,11 +1,10 @@
 // How a topology is made of its two sections, and what is asked of W before anybody trains with it.
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
-#include <sstream>
 #include <stdexcept>
 
 #include "base/error.hpp"
+#include "base/text/number.hpp"
 #include "topology/graph_tools.hpp"
 #include "topology/topology.hpp"
 
@@ -14,12 +13,6 @@ namespace {
 
 constexpr double tolerance = 1e-9;
 constexpr double smallest_gap = 1e-10;  // rounding of the eigenvalues is far below; a path of 100,000 ranks is above
-
-std::string number(double x) {
-  std::ostringstream text;
-  text << std::setprecision(10) << x;
-  return text.str();
-}
 
 std::string entry_name(int i, int j) { return "w(" + std::to_string(i) + ", " + std::to_string(j) + ")"; }
 
@@ -43,7 +36,8 @@ void check_finite(const MixingMatrix& w) {
   for (int i = 0; i < w.size(); ++i)
     for (const auto& [j, value] : w.row(i))
       if (!std::isfinite(value))
-        throw ConfigError("topology.weights: " + entry_name(i, j) + " = " + number(value) + "; give a finite weight");
+        throw ConfigError("topology.weights: " + entry_name(i, j) + " = " + number_text(value, 10) +
+                          "; give a finite weight");
 }
 
 /// Columns; rows, too, unless the graph is directed.
@@ -52,7 +46,7 @@ void check_sums(const MixingMatrix& w, bool directed) {
   std::vector<double> columns(static_cast<std::size_t>(w.size()));
   const auto consider = [&](const char* which, int index, double sum) {
     worst.consider(std::abs(sum - 1.0), [&] {
-      return std::string(which) + " " + std::to_string(index) + " of W sums to " + number(sum) +
+      return std::string(which) + " " + std::to_string(index) + " of W sums to " + number_text(sum, 10) +
              ", not to 1; correct its weights or use weights: {name: metropolis}";
     });
   };
@@ -74,8 +68,8 @@ void check_symmetry(const MixingMatrix& w) {
     for (const auto& [column, value] : w.row(row)) {
       const int i = std::max(row, column), j = std::min(row, column);
       worst.consider(std::abs(w(i, j) - w(j, i)), [&] {
-        return "W is not symmetric: " + entry_name(i, j) + " = " + number(w(i, j)) + ", " + entry_name(j, i) + " = " +
-               number(w(j, i)) + "; give both directions of an edge the same weight";
+        return "W is not symmetric: " + entry_name(i, j) + " = " + number_text(w(i, j), 10) + ", " + entry_name(j, i) +
+               " = " + number_text(w(j, i), 10) + "; give both directions of an edge the same weight";
       });
     }
   worst.throw_if_any();
@@ -83,7 +77,7 @@ void check_symmetry(const MixingMatrix& w) {
 
 void check_support(const MixingMatrix& w, const Graph& graph) {
   const auto refuse = [&](int i, int j, const std::string& why) {
-    throw ConfigError("topology.weights: " + entry_name(i, j) + " = " + number(w(i, j)) + why);
+    throw ConfigError("topology.weights: " + entry_name(i, j) + " = " + number_text(w(i, j), 10) + why);
   };
   for (int i = 0; i < w.size(); ++i) {
     const auto vertex = static_cast<std::size_t>(i);
@@ -135,8 +129,8 @@ void require_gap(const Topology& t) {
   if (t.changes() ? surely_contracts(t.phases, t.phase_weight) : surely_contracts(t.matrix)) return;
   const Spectrum& s = t.spectrum();
   if (s.gap < smallest_gap)
-    throw ConfigError("topology.weights '" + t.weights_name + "': the spectral gap of W is " + number(s.gap) +
-                      " (eigenvalues from " + number(s.smallest) + " to " + number(s.second) +
+    throw ConfigError("topology.weights '" + t.weights_name + "': the spectral gap of W is " + number_text(s.gap, 10) +
+                      " (eigenvalues from " + number_text(s.smallest, 10) + " to " + number_text(s.second, 10) +
                       " beside the 1), so that replicas never agree; raise the self-weights");
 }
 

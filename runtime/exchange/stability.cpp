@@ -1,21 +1,16 @@
 #include "runtime/exchange/stability.hpp"
 
 #include <cmath>
-#include <cstdio>
+
+#include "base/text/number.hpp"
 
 namespace hearsay {
 namespace {
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
-
 std::string halving_text(double iterations) {
   if (!std::isfinite(iterations)) return "mixing alone does not bring ranks together";
   if (iterations < 1.0) return "a distance between ranks halves in an iteration";
-  return "a distance between ranks halves every " + number(std::ceil(iterations)) + " iterations";
+  return "a distance between ranks halves every " + number_text(std::ceil(iterations), 3) + " iterations";
 }
 
 }  // namespace
@@ -29,7 +24,8 @@ std::string stability_text(const std::optional<Stability>& stability) {
   }
   std::string text = claim == Stability::Claim::if_equal ? "where silences are equal, steps" : "steps";
   if (claim == Stability::Claim::at_least) text += " at least";
-  text += " up to ηL = " + number(most) + ", L being the largest curvature (one rank alone: " + number(alone) + ")";
+  text += " up to ηL = " + number_text(most, 3) +
+          ", L being the largest curvature (one rank alone: " + number_text(alone, 3) + ")";
   if (silence) text += ", while no silence is longer than " + std::to_string(*silence);
   return text + "; " + halving_text(halves);
 }

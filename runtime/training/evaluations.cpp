@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
-#include <sstream>
 #include <string>
 
 #include "base/error.hpp"
+#include "base/text/number.hpp"
 
 namespace hearsay {
 void Evaluations::keep_snapshots() {
@@ -142,13 +141,11 @@ void Evaluations::watch_distance(double job_done) {
   const auto& [metrics, loss, distance, norm] = mean_model_;
   if (warned_of_distance_ || !run_.options.warned || !(distance > norm)) return;
   warned_of_distance_ = true;
-  std::ostringstream words;
-  words << std::setprecision(3) << "at iteration " << static_cast<Iteration>(job_done) << " ranks are " << distance
-        << " apart, and the norm of their mean model is " << norm
-        << ": mixing does not hold them together, and numbers may overflow; lower optimizer.learning_rate, or "
-           "exchange.correction.strength or exchange.mixing.gamma if there is one (--dry-run says which steps are "
-           "stable)";
-  run_.options.warned(words.str());
+  run_.options.warned("at iteration " + std::to_string(static_cast<Iteration>(job_done)) + " ranks are " +
+                      number_text(distance, 3) + " apart, and the norm of their mean model is " + number_text(norm, 3) +
+                      ": mixing does not hold them together, and numbers may overflow; lower optimizer.learning_rate, "
+                      "or exchange.correction.strength or exchange.mixing.gamma if there is one (--dry-run says which "
+                      "steps are stable)");
 }
 
 }  // namespace hearsay

@@ -1,8 +1,7 @@
 #include "runtime/exchange/cost/network.hpp"
 
-#include <cstdio>
-
 #include "base/config/config.hpp"
+#include "base/text/number.hpp"
 
 namespace hearsay {
 namespace {
@@ -10,14 +9,8 @@ namespace {
 constexpr std::string_view alpha_meaning = "seconds that a message takes, however short";
 constexpr std::string_view beta_meaning = "seconds that 4 more bytes take";
 
-std::string number(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", x);
-  return text;
-}
-
 std::string link_yaml(const AlphaBeta& model) {
-  return "{alpha_s: " + number(model.alpha_s) + ", beta_s_per_word: " + number(model.beta_s) + "}";
+  return "{alpha_s: " + number_text(model.alpha_s, 6) + ", beta_s_per_word: " + number_text(model.beta_s, 6) + "}";
 }
 
 AlphaBeta read_link(Config section) {
@@ -33,8 +26,8 @@ std::string loads_yaml(const std::vector<Load>& loads) {
   if (loads.empty()) return "";
   std::string text = "loads:  # times as long as alone, where all ranks send at once\n";
   for (const Load& load : loads)
-    text += "  " + load_name(load.bytes) + ": {crossing: " + number(load.crossing) +
-            ", shifting: " + number(load.shifting) + "}\n";
+    text += "  " + load_name(load.bytes) + ": {crossing: " + number_text(load.crossing, 6) +
+            ", shifting: " + number_text(load.shifting, 6) + "}\n";
   return text;
 }
 
@@ -59,10 +52,11 @@ std::string network_yaml(const Network& network, const std::string& origin) {
   std::string text = "# " + origin + "\nranks: " + std::to_string(network.ranks) +
                      "\nhosts: " + std::to_string(network.hosts) + "\ninside: " + link_yaml(network.inside) +
                      "\nbetween: " + link_yaml(network.between) + "\n" + loads_yaml(network.loads) +
-                     "memory_s_per_byte: " + number(network.memory_s) + "\nread_s_per_byte: " + number(network.read_s) +
-                     "\nselection_s_per_value: " + number(network.selection_s) +
-                     "\nkept_s_per_entry: " + number(network.kept_s) +
-                     "\nmerge_s_per_entry: " + number(network.merge_s) + "\nlinks:  # of rank 0\n";
+                     "memory_s_per_byte: " + number_text(network.memory_s, 6) +
+                     "\nread_s_per_byte: " + number_text(network.read_s, 6) +
+                     "\nselection_s_per_value: " + number_text(network.selection_s, 6) +
+                     "\nkept_s_per_entry: " + number_text(network.kept_s, 6) +
+                     "\nmerge_s_per_entry: " + number_text(network.merge_s, 6) + "\nlinks:  # of rank 0\n";
   for (const Link& link : network.links) {
     text += "  " + link_name(link.rank) + ": {same_host: " + (link.same_host ? "true" : "false") +
             ", model: " + link_yaml(link.model) + "}\n";

@@ -3,33 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <string>
 
 #include "base/error.hpp"
+#include "base/text/number.hpp"
 #include "runtime/exchange/exchange.hpp"
 #include "runtime/transport/packet.hpp"
 #include "trigger/trigger.hpp"
 
 namespace hearsay {
-namespace {
-
-/// In three significant digits.
-std::string number(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", x);
-  return text;
-}
-
-}  // namespace
-
 ByteBudget::ByteBudget(double fraction, const Layout& layout, std::size_t neighbours) {
   const double packet = fraction * static_cast<double>(sizeof(float) * layout.size());
   constexpr double least = 2.0 * sizeof(PacketHeader);
   if (packet < least)
-    throw ConfigError("exchange.bytes: " + number(fraction) + " of this model are " + number(packet) +
+    throw ConfigError("exchange.bytes: " + number_text(fraction, 3) + " of this model are " + number_text(packet, 3) +
                       " bytes a packet, and one that says nothing has " + std::to_string(sizeof(PacketHeader)) +
-                      ": take " + number(1.01 * fraction * least / packet) + " or more, or leave it out");
+                      ": take " + number_text(1.01 * fraction * least / packet, 3) + " or more, or leave it out");
   each_iteration_ = packet * static_cast<double>(neighbours);
 }
 
@@ -54,17 +43,17 @@ void suggest_settings(double bytes, Schedule schedule, Config& root) {
   root.document().suggest("exchange.mixing.name", "difference");
   root.document().suggest("exchange.mixing.gamma", "1");
   root.document().suggest("exchange.correction.name", "drift");
-  root.document().suggest("exchange.correction.strength", number(its.strength));
-  root.document().suggest("sparsify.quantiser.horizon", number(its.horizon));
-  root.document().suggest("sparsify.quantiser.dead_zone", number(its.dead_zone));
+  root.document().suggest("exchange.correction.strength", number_text(its.strength, 3));
+  root.document().suggest("sparsify.quantiser.horizon", number_text(its.horizon, 3));
+  root.document().suggest("sparsify.quantiser.dead_zone", number_text(its.dead_zone, 3));
   const bool within = bytes >= measured.front().bytes && bytes <= measured.back().bytes;
-  root.note("exchange.bytes: " + number(bytes) +
+  root.note("exchange.bytes: " + number_text(bytes, 3) +
             ": unless the configuration says otherwise, single values are events, " + "with a horizon of " +
-            number(its.horizon) + ", a dead zone of " + number(its.dead_zone) + " and a drift correction of " +
-            number(its.strength) +
+            number_text(its.horizon, 3) + ", a dead zone of " + number_text(its.dead_zone, 3) +
+            " and a drift correction of " + number_text(its.strength, 3) +
             (within ? ". They need about so much for label-sorted MNIST along a ring of eight, and may need less here"
-                    : ". That is beyond what was measured: " + number(measured.front().bytes) + " to " +
-                          number(measured.back().bytes)));
+                    : ". That is beyond what was measured: " + number_text(measured.front().bytes, 3) + " to " +
+                          number_text(measured.back().bytes, 3)));
 }
 
 }  // namespace

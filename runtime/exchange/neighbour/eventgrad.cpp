@@ -57,7 +57,7 @@ LinearIteration in_lockstep(const EventGradSettings& its) {
           .sends = sends_to_settle(its)};
 }
 
-/// Of whole segments. Which values a selector takes, and when single values are events, depends on all of x. Copies
+/// Whole segments only. Which values a selector takes, and when single values are events, depends on all of x. Copies
 /// that follow moves are an edge's own, unless every send overwrites them.
 std::optional<LinearIteration> linear(const EventGradSettings& its, const Topology& topology) {
   const bool whole = !its.sparsifier || (its.sparsifier->dense && !its.sparsifier->codec->step_rule());

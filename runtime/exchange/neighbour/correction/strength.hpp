@@ -16,8 +16,8 @@ namespace hearsay {
 class EdgeStrength {
  public:
   EdgeStrength(const Topology& topology, int i, int j);
-  /// Of moves by `step` w_ij, `usual` at most. `delayed`: of copies an iteration old. `growth`: how many times the
-  /// usual silence one may last.
+  /// The strength of moves by `step` w_ij, `usual` at most. `delayed`: of copies an iteration old. `growth`: how many
+  /// times the usual silence one may last.
   double most(double usual, double step, bool delayed, double growth) const;
 
  private:
